@@ -1,7 +1,7 @@
 /** Groups are what grouping the whole list gives, now and at every revision; their sizes add up to the counts. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newestOfGroups } from '../../src/store/read/groups/groups.ts'
+import { newestOfGroups } from '../../src/store/read/groups/members.ts'
 import { stores } from '../support/stores.ts'
 import { groupings, type Part, registerSites, sent } from './deployment-group-model.ts'
 import { type Api, startApi } from './harness.ts'

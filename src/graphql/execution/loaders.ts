@@ -29,13 +29,8 @@ import {
 import { countDeviations, deviationsOf } from '../../store/read/deviations.ts'
 import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts'
 import type { GroupedBy } from '../../store/read/groups/grouping.ts'
-import {
-  countGroups,
-  type DeploymentGroup,
-  type GroupOrder,
-  newestOfGroups,
-  pageGroups,
-} from '../../store/read/groups/groups.ts'
+import { countGroups, type DeploymentGroup, type GroupOrder, pageGroups } from '../../store/read/groups/groups.ts'
+import { newestOfGroups } from '../../store/read/groups/members.ts'
 import { actionsOf, instancesByKey, instancesOf } from '../../store/read/instances.ts'
 import type { ResourceOrder } from '../../store/read/orders/resource-order.ts'
 import { requireRetained, resolvePast } from '../../store/read/past.ts'

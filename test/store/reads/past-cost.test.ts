@@ -10,6 +10,7 @@ import { audit } from '../../../src/store/read/audit.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { orders } from '../../../src/store/read/deployment-order.ts'
 import { countConvergence, countDeployments, pageDeployments } from '../../../src/store/read/deployments.ts'
+import { pageGroups } from '../../../src/store/read/groups/groups.ts'
 import { newestFirst, type RolloutOrder } from '../../../src/store/read/rollouts/rollout-order.ts'
 import { countRollouts, pageRollouts } from '../../../src/store/read/rollouts/rollouts.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
@@ -72,6 +73,22 @@ describe.each(stores)('counts in the past on $name', (store) => {
       // All entries since would be ten times as many.
       expect([name, buffers < 1_000, buffers]).toEqual([name, true, buffers])
     }
+    const { answer: groups, buffers } = await buffersOf(database, (s) =>
+      pageGroups(
+        s,
+        { of: 'fleet' },
+        { by: 'ROLLOUT', labelKey: null },
+        { rolloutKeys: [spring, spring + 1] },
+        { field: 'FAILED', descending: true },
+        { size: 20, after: null, before: null, backward: false },
+        at,
+      ),
+    )
+    expect(groups.get(0)?.edges.map(({ node: { name, size } }) => [name.value, size])).toEqual([
+      [String(spring), size / 2],
+      [String(spring + 1), 1],
+    ])
+    expect([buffers < 1_000, buffers]).toEqual([true, buffers])
     const [done, half] = [12_345, Math.floor(12_345 / 2)]
     const none = { converged: 0, applying: 0, failed: 0, stale: 0, unknown: 0 }
     expect(answers).toEqual({

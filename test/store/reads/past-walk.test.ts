@@ -1,5 +1,6 @@
 /** Pages of a fleet's past in which more deployments have changed since than a page unwinds. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { isCounted } from '../../../src/domain/counters.ts'
 import type { DeploymentImage } from '../../../src/domain/deployment.ts'
 import type { Revision } from '../../../src/domain/values.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
@@ -15,7 +16,7 @@ import {
   type Scope,
 } from '../../../src/store/read/deployments.ts'
 import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
-import { pageGroups } from '../../../src/store/read/groups/groups.ts'
+import { countGroups, pageGroups } from '../../../src/store/read/groups/groups.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { openFresh } from '../../support/databases.ts'
@@ -104,7 +105,6 @@ describe.each(stores)('lists in the past on $name', (store) => {
     // No deployment has an error now, and some may have had one then.
     const filter: DeploymentFilter = { hasError: true }
     const fleet = { of: 'fleet' } as const
-    const bySize = { field: 'SIZE', descending: true } as const
     const count = (session: Session, which = filter) => countDeployments(session, fleet, which, at, limits)
     const group = (session: Session, which = filter) =>
       pageGroups(session, fleet, { by: 'TARGET', labelKey: null }, which, bySize, first, at, limits)
@@ -140,8 +140,21 @@ describe.each(stores)('lists in the past on $name', (store) => {
   })
 })
 
+const bySize = { field: 'SIZE', descending: true } as const
+const byRollout = { by: 'ROLLOUT', labelKey: null } as const
+const filtersOfGroups = (
+  key: number,
+): readonly (readonly [DeploymentFilter, (image: DeploymentImage) => boolean])[] => [
+  [{}, () => true],
+  [
+    { rolloutKeys: [key], states: ['FAILED', 'PENDING'] },
+    ({ rolloutKey, state }) => rolloutKey === key && (state === 'FAILED' || state === 'PENDING'),
+  ],
+  [{ convergence: ['UNKNOWN'] }, ({ convergence }) => convergence === 'UNKNOWN'],
+]
+
 it.each(stores)(
-  'lists that walk the log or the names are those of the fold, also within an entry, on $name',
+  'lists that walk the log or the names, and groups from counters, are those of the fold, also within an entry, on $name',
   async (store) => {
     const database = await openFresh(store)
     onTestFinished(() => database.close())
@@ -172,6 +185,33 @@ it.each(stores)(
       expect((await list({ of: 'fleet' }, 'NAME'))?.toSorted(([a], [b]) => a - b)).toEqual(
         shown(images.toSorted(([a], [b]) => a - b)),
       )
+      const counted = images.filter(([, image]) => isCounted(image))
+      for (const [filter, matches] of filtersOfGroups(rollouts[0] ?? 0)) {
+        const pages = await pageGroups(
+          database.session,
+          { of: 'fleet' },
+          byRollout,
+          filter,
+          bySize,
+          { ...first, size: 100 },
+          revision,
+          limits,
+        )
+        const groups = pages
+          .get(0)
+          ?.edges.map(({ node }) => [Number(node.name.value), node.size, node.counts.failed, node.convergence.unknown])
+        const grouped = Map.groupBy(counted.map(([, image]) => image).filter(matches), ({ rolloutKey }) => rolloutKey)
+        const expected = [...grouped].map(([key, some]) => [
+          key,
+          some.length,
+          some.filter(({ state }) => state === 'FAILED').length,
+          some.filter(({ convergence }) => convergence === 'UNKNOWN').length,
+        ])
+        expect(new Set(groups)).toEqual(new Set(expected))
+        expect(await countGroups(database.session, { of: 'fleet' }, byRollout, filter, revision)).toEqual(
+          new Map([[0, expected.length]]),
+        )
+      }
       for (const key of rollouts)
         expect(await list({ of: 'rollout', keys: [key] }, 'CHANGED_ASC')).toEqual(
           shown(newest.filter(([, image]) => image.rolloutKey === key).toReversed()),

@@ -2,10 +2,11 @@ import { DomainError } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
 import type { GroupedBy } from '../../../store/read/groups/grouping.ts'
-import type { DeploymentGroup as GroupRow } from '../../../store/read/groups/groups.ts'
+import type { DeploymentGroup as GroupRow, GroupSpan } from '../../../store/read/groups/groups.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import type { Parent } from '../../execution/parents.ts'
+import { required } from '../../execution/required.ts'
 import { type Connection, connect, implementConnection, mapPage, type PageArguments, pageArgs } from '../connection.ts'
 import { type CountsAt, DeploymentCounts } from '../counts.ts'
 import { encodeNodeId } from '../node.ts'
@@ -72,14 +73,18 @@ export const DeploymentGroup = builder.objectRef<GroupNode>('DeploymentGroup').i
     since: t.field({
       type: 'DateTime',
       description: 'The earliest of the times at which its deployments last changed.',
-      resolve: ({ since }) => since,
+      resolve: async (group, _, { reader }) => (await spanOf(group, reader)).since,
     }),
     changedAt: t.field({
       type: 'DateTime',
       description: 'The latest of the times at which its deployments last changed.',
-      resolve: ({ changedAt }) => changedAt,
+      resolve: async (group, _, { reader }) => (await spanOf(group, reader)).changedAt,
     }),
-    revision: t.expose('revision', { type: 'Revision', description: 'The latest revision of its deployments.' }),
+    revision: t.field({
+      type: 'Revision',
+      description: 'The latest revision of its deployments.',
+      resolve: async (group, _, { reader }) => (await spanOf(group, reader)).revision,
+    }),
     deployments: t.field({
       type: [Deployment],
       description: `Its deployments that changed last. \`deployments\` with \`filter: {group: …}\` pages through all of them.`,
@@ -95,6 +100,12 @@ export const DeploymentGroup = builder.objectRef<GroupNode>('DeploymentGroup').i
     }),
   }),
 })
+
+/** Groups that come from counters have none, so it is read for those of which it is selected. */
+export async function spanOf(group: GroupNode, reader: Context['reader']): Promise<GroupSpan> {
+  const { span, name, filter, asOf } = group
+  return span ?? required(await (await reader()).spanOfRollout(Number(name.value), filter, asOf), 'span')
+}
 
 function requireSize(first: number): number {
   if (first >= 0 && first <= maxNewest) return first

@@ -1,8 +1,9 @@
 import { DomainError } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { builder } from '../../builder.ts'
+import type { Reader } from '../../execution/loaders.ts'
 import { defaultPageSize, maxPageSize } from '../../guards/page-size.ts'
-import { DeploymentGroup, type GroupNode, groupArgs, groupsOf } from '../../objects/groups/group.ts'
+import { DeploymentGroup, type GroupNode, groupArgs, groupsOf, spanOf } from '../../objects/groups/group.ts'
 import { toGroupOrder } from '../../objects/groups/group-order.ts'
 import { toGroupedBy } from '../../objects/groups/grouping.ts'
 import { toDeploymentFilter } from '../../objects/selectors/deployment-filter.ts'
@@ -91,7 +92,7 @@ builder.subscriptionField('deploymentGroups', (t) =>
       const react: React<Update, Shown> = async (reader, { cursor, coalesced }, { memory }) => {
         const groups = groupsOf({ reader: async () => reader }, { of: 'fleet' }, args, null)
         const { edges, hasNextPage } = await groups.page()
-        const next: Shown = { groups: edges.map(({ node }) => shownOf(node)), hasNextPage }
+        const next: Shown = { groups: await Promise.all(edges.map(({ node }) => shownOf(node, reader))), hasNextPage }
         const changed = difference(memory?.groups ?? [], next.groups, () => false)
         const isSame = changed.rows.length + changed.removed.length === 0 && memory?.hasNextPage === hasNextPage
         if (memory && isSame) return { skip: true, memory: next }
@@ -112,15 +113,9 @@ builder.subscriptionField('deploymentGroups', (t) =>
 )
 
 /** Its deployments changed if any of these did. */
-function shownOf({
-  name,
-  size,
-  revision,
-  since,
-  counts,
-  convergence,
-  components,
-}: GroupNode): ListedRow<string, string> {
+async function shownOf(group: GroupNode, reader: Reader): Promise<ListedRow<string, string>> {
+  const { name, size, counts, convergence, components } = group
+  const { revision, since } = await spanOf(group, async () => reader)
   return {
     key: JSON.stringify([name.value, name.detail]),
     revision: JSON.stringify([

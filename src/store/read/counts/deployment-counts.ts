@@ -97,15 +97,9 @@ async function countBy<Value extends CountedValue>(
   const isWanted = (value: string): boolean => wanted?.includes(value) ?? true
   const rows = await countEach<Value>(session, counted ?? scope, await selectCounted())
   for (const row of rows) if (isWanted(row.value)) add(row)
-  if (counted && past?.isCounted) {
-    // The entry that spans the revision was counted as a whole.
-    for (const [place, n] of [
-      [past.spanned?.countedAfter, -1],
-      [past.spanned?.counted, 1],
-    ] as const)
-      if (place && isCountedIn(counted, filter, place))
-        add({ parent: place.rolloutKey, value: place[by.column] as Value, n })
-  }
+  if (counted && past?.isCounted)
+    for (const { n, ...place } of spannedMoves(counted, filter, past))
+      add({ parent: place.rolloutKey, value: place[by.column] as Value, n })
   return totals
 
   async function selectCounted(): Promise<SQL> {
@@ -142,6 +136,19 @@ export async function tallyDeployments(
     for (const { parent, ...tally } of rows) tallies.get(parent)?.push(tally)
   }
   return tallies
+}
+
+/** What counts from checkpoints lack: they count the entry that spans the revision as a whole. */
+export function spannedMoves(
+  scope: CountersScope,
+  filter: DeploymentFilter,
+  { spanned }: Past,
+): readonly (Counted & { readonly n: number })[] {
+  const moves = [
+    ...(spanned?.countedAfter ? [{ ...spanned.countedAfter, n: -1 }] : []),
+    ...(spanned?.counted ? [{ ...spanned.counted, n: 1 }] : []),
+  ]
+  return moves.filter((place) => isCountedIn(scope, filter, place))
 }
 
 function isCountedIn(scope: CountersScope, filter: DeploymentFilter, place: Counted): boolean {

@@ -39,6 +39,14 @@ export interface GroupName extends GroupedBy {
   readonly detail: string | null
 }
 
+/** A total order of the groups of a grouping. Null is before everything else. */
+export const nameColumn = sql.raw(`coalesce('1' || part.value, '0') || chr(10) || coalesce('1' || part.detail, '0')`)
+
+/** As `nameColumn`, of a group that was read. */
+export function placeOf({ value, detail }: Pick<GroupName, 'value' | 'detail'>): string {
+  return [value, detail].map((part) => (part === null ? '0' : `1${part}`)).join('\n')
+}
+
 const d = alias(deployments, 'd')
 
 const single = (value: SQL, detail: SQL = sql`null::text`): SQL =>

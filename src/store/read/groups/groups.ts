@@ -1,6 +1,4 @@
-/**
- * Deployments in groups: one statement reads each deployment that the filter selects once, however many groups there are.
- */
+/** Deployments in groups: one statement reads each deployment that the filter selects once, however many groups there are. Groups by rollout have counters. */
 import { type SQL, sql } from 'drizzle-orm'
 import { type Convergence, convergences } from '../../../domain/desired.ts'
 import { type DeploymentState, deploymentStates, type Millis, type Revision } from '../../../domain/values.ts'
@@ -8,15 +6,14 @@ import type { Session } from '../../database.ts'
 import type { Order, Page, PageRequest, SortKey } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { asParents } from '../../sql/parameters.ts'
-import { type ShownRecord, shownColumns, toShown } from '../../sql/rows.ts'
-import { type ConvergenceCounts, rowsOf, type StateCounts } from '../counts/deployment-counts.ts'
+import type { ConvergenceCounts, StateCounts } from '../counts/deployment-counts.ts'
 import { type DeploymentFilter, d } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
-import type { DeploymentRow } from '../deployments.ts'
-import { type SourceLimits, sourceLimits, sourceOfGroups } from '../filters/deployment-source.ts'
-import { narrowWhole } from '../filters/past-candidates.ts'
-import { selectAlike } from './alike.ts'
-import { type GroupedBy, type GroupName, partsOf } from './grouping.ts'
+import { type SourceLimits, sourceLimits } from '../filters/deployment-source.ts'
+import { selectCountedGroups } from './counted-groups.ts'
+import { alikeRows } from './group-rows.ts'
+import { type GroupedBy, type GroupName, placeOf } from './grouping.ts'
+import { selectSums } from './sums.ts'
 
 export const groupOrderFields = ['SIZE', 'FAILED', 'CHANGED', 'VALUE'] as const
 export type GroupOrderField = (typeof groupOrderFields)[number]
@@ -24,6 +21,13 @@ export type GroupOrderField = (typeof groupOrderFields)[number]
 export interface GroupOrder {
   readonly field: GroupOrderField
   readonly descending: boolean
+}
+
+/** When the deployments of a group last changed: the earliest and the latest of these times, and the latest revision. */
+export interface GroupSpan {
+  readonly since: Millis
+  readonly changedAt: Millis
+  readonly revision: Revision
 }
 
 export interface DeploymentGroup {
@@ -35,10 +39,8 @@ export interface DeploymentGroup {
   readonly convergence: ConvergenceCounts
   /** Names of up to ten components that have the error; empty for the other groupings. */
   readonly components: readonly string[]
-  /** When the deployments last changed: the earliest and the latest. */
-  readonly since: Millis
-  readonly changedAt: Millis
-  readonly revision: Revision
+  /** Null: the group is from counters (counted-groups.ts), see spansOfRollouts. */
+  readonly span: GroupSpan | null
 }
 
 type GroupRecord = StateCounts & {
@@ -51,39 +53,24 @@ type GroupRecord = StateCounts & {
   readonly name: string
   readonly size: number
   readonly components: readonly string[] | null
-  readonly since: Millis
-  readonly changed_at: Millis
-  readonly revision: Revision
+  readonly since: Millis | null
+  readonly changed_at: Millis | null
+  readonly revision: Revision | null
 }
 
-type Placed = Pick<DeploymentGroup, 'size' | 'revision' | 'name' | 'counts'>
+type Placed = Pick<DeploymentGroup, 'size' | 'span' | 'name' | 'counts'>
 
 const name: SortKey<Placed> = { by: sql`g.name`, type: 'text', descending: false, of: ({ name }) => placeOf(name) }
 const fields: Readonly<Record<Exclude<GroupOrderField, 'VALUE'>, Omit<SortKey<Placed>, 'descending'>>> = {
   SIZE: { by: sql`g.size`, type: 'bigint', of: ({ size }) => size },
   FAILED: { by: sql`g.failed`, type: 'bigint', of: ({ counts }) => counts.failed },
-  CHANGED: { by: sql`g.revision`, type: 'bigint', of: ({ revision }) => revision },
+  CHANGED: { by: sql`g.revision`, type: 'bigint', of: ({ span }) => span?.revision ?? 0 },
 }
 
 function orderOf({ field, descending }: GroupOrder): Order<Placed> {
   if (field === 'VALUE') return { name: `GROUP_VALUE${descending ? '_DESC' : ''}`, keys: [{ ...name, descending }] }
   return { name: `GROUP_${field}_${descending ? 'DESC' : 'ASC'}`, keys: [{ ...fields[field], descending }, name] }
 }
-
-/** As `nameColumn`, of a group that was read. */
-function placeOf({ value, detail }: GroupName): string {
-  return [value, detail].map((part) => (part === null ? '0' : `1${part}`)).join('\n')
-}
-const countedBy = (column: string, value: string, name: string): SQL =>
-  sql.raw(`coalesce(sum(part.n) filter (where ${column} = '${value}'), 0)::int as ${name}`)
-const counted = sql.join(
-  [
-    ...deploymentStates.map((state) => countedBy('part.state', state, state.toLowerCase())),
-    ...convergences.map((value) => countedBy('part.convergence', value, `convergence_${value.toLowerCase()}`)),
-  ],
-  sql`, `,
-)
-const nameColumn = sql.raw(`coalesce('1' || part.value, '0') || chr(10) || coalesce('1' || part.detail, '0')`)
 
 export async function pageGroups(
   session: Session,
@@ -95,20 +82,8 @@ export async function pageGroups(
   asOf: Revision | null,
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentGroup>>> {
-  const rows = await alikeRows(session, scope, by, filter, asOf, limits)
-  // Rows that are counted alike are counted first, by a hash. In one step, each row would pass a dozen aggregates, and the distinct components would
-  // need all rows sorted by text.
-  const alike = sql`select part.*, ${d.convergence}, sum(${d}.n)::int as n,
-      min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
-    ${rows} group by part.value, part.detail, part.state, part.component, ${d.convergence}`
-  const components =
-    by.by === 'ERROR'
-      ? sql`to_json((array_agg(distinct part.component) filter (where part.component is not null))[1:10])`
-      : sql`null::json`
-  // `key` says that there is a row: groups have no key of their own.
-  const groups = sql`select 0::bigint as key, part.value, part.detail, ${nameColumn} as name, sum(part.n)::int as size,
-      ${components} as components, min(part.since) as since, max(part.changed_at) as changed_at, max(part.revision) as revision, ${counted}
-    from (${alike}) as part group by part.value, part.detail`
+  const counted = orderBy.field === 'CHANGED' ? null : await selectCountedGroups(session, scope, by, filter, asOf)
+  const groups = counted ?? selectGroups(by, await alikeRows(session, scope, by, filter, asOf, limits))
   const order = orderOf(orderBy)
   const pages = await pageOf<Omit<DeploymentGroup, 'parent'>, GroupRecord>(session, {
     parents: parentsOf(scope),
@@ -136,87 +111,24 @@ export async function countGroups(
   filter: DeploymentFilter,
   asOf: Revision | null,
 ): Promise<Map<number, number>> {
-  const rows = await alikeRows(session, scope, by, filter, asOf)
+  const groups =
+    (await selectCountedGroups(session, scope, by, filter, asOf)) ??
+    sql`select 1 ${await alikeRows(session, scope, by, filter, asOf)} group by part.value, part.detail`
   const counted = await session.rows<{ parent: number; n: number }>(
-    sql`select parent.key as parent, (select count(*)::int from (select 1 ${rows} group by part.value, part.detail) as groups) as n
-      from ${asParents(parentsOf(scope))}`,
+    sql`select parent.key as parent, (select count(*)::int from (${groups}) as groups) as n from ${asParents(parentsOf(scope))}`,
   )
   return new Map(counted.map(({ parent, n }) => [parent, n]))
 }
 
-/** Of each group its deployments that changed last, at most `size`. */
-export async function newestOfGroups(
-  session: Session,
-  groups: readonly Pick<DeploymentGroup, 'parent' | 'name'>[],
-  of: Scope['of'],
-  filter: DeploymentFilter,
-  size: number,
-  asOf: Revision | null,
-): Promise<Map<number, readonly DeploymentRow[]>> {
-  const [first] = groups
-  if (!first) return new Map()
-  // Operations that share a snapshot may ask for groups of several groupings at once.
-  const groupings = Map.groupBy(groups.keys(), (index) => {
-    const { by, labelKey } = groups[index]?.name ?? first.name
-    return JSON.stringify([by, labelKey])
-  })
-  if (groupings.size > 1) {
-    const found = new Map<number, readonly DeploymentRow[]>()
-    for (const indexes of groupings.values()) {
-      const some = indexes.flatMap((index) => groups[index] ?? [])
-      for (const [place, rows] of await newestOfGroups(session, some, of, filter, size, asOf))
-        found.set(indexes[place] ?? 0, rows)
-    }
-    return found
-  }
-  const keys = groups.map(({ parent }) => parent)
-  const scope: Scope = of === 'fleet' ? { of } : { of, keys }
-  const rows = await partedRows(session, scope, first.name, filter, asOf)
-  const wanted = JSON.stringify(groups.map(({ parent, name }, index) => ({ index, parent, name: placeOf(name) })))
-  // The window numbers each group's rows in one pass. A lateral page for each group would read all rows once a group.
-  const found = await session.rows<ShownRecord & { readonly group_index: number }>(
-    sql`with wanted as materialized (select * from json_to_recordset(${wanted}::text::json) as w (index int, parent bigint, name text))
-      select d.group_index, ${shownColumns('d')} from (
-        select ${d}.*, wanted.index as group_index,
-          row_number() over (partition by wanted.index order by ${d.revision} desc) as place
-        from ${asParents(parentsOf(scope))} cross join lateral (select ${d}.*, ${nameColumn} as group_name ${rows}) as ${d}
-        join wanted on wanted.parent = parent.key and wanted.name = ${d}.group_name
-      ) as d where d.place <= ${size}::bigint order by d.group_index, d.place`,
-  )
-  const byIndex = Map.groupBy(found, (row) => row.group_index)
-  return new Map(
-    groups.map((_, index) => [
-      index,
-      (byIndex.get(index) ?? []).map(({ group_index: _, ...row }) => ({ ...toShown(row), asOf })),
-    ]),
-  )
-}
-
-/** `from …` of the rows `d` of parent.key, each beside its rows `part`. */
-async function partedRows(...[session, scope, by, filter, asOf]: Asked): Promise<SQL> {
-  const rows = await foundRows(session, scope, by, filter, asOf)
-  return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(by)}`
-}
-
-/** The same, of rows `d` that stand for deployments that the grouping cannot tell apart. */
-async function alikeRows(...asked: Asked): Promise<SQL> {
-  const [, , by] = asked
-  return sql`from (${selectAlike(by.by, await foundRows(...asked))}) as ${d} cross join lateral ${partsOf(by)}`
-}
-
-type Asked = readonly [
-  session: Session,
-  scope: Scope,
-  by: GroupedBy,
-  filter: DeploymentFilter,
-  asOf: Revision | null,
-  limits?: SourceLimits,
-]
-
-async function foundRows(...[session, scope, , filter, asOf, limits = sourceLimits]: Asked): Promise<SQL> {
-  const past = asOf === null ? null : await narrowWhole(session, asOf, scope, filter, limits)
-  const source = await sourceOfGroups(session, scope, filter, limits)
-  return rowsOf(session, scope, filter, past, source)
+/** `rows`: of alikeRows. */
+function selectGroups({ by }: GroupedBy, rows: SQL): SQL {
+  // Rows that are counted alike are counted first, by a hash. In one step, each row would pass a dozen aggregates, and the distinct components would
+  // need all rows sorted by text.
+  const alike = sql`select part.*, ${d.convergence}, sum(${d}.n)::int as n,
+      min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
+    ${rows} group by part.value, part.detail, part.state, part.component, ${d.convergence}`
+  const components = sql`to_json((array_agg(distinct part.component) filter (where part.component is not null))[1:10])`
+  return by === 'ERROR' ? selectSums(alike, components) : selectSums(alike)
 }
 
 function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<DeploymentGroup, 'parent'> {
@@ -231,9 +143,7 @@ function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<Deploym
     counts,
     convergence,
     components: components ?? [],
-    since,
-    changedAt,
-    revision,
+    span: since === null || changedAt === null || revision === null ? null : { since, changedAt, revision },
   }
 }
 

@@ -1,0 +1,90 @@
+/** The deployments of groups that were read: the newest of each, and when they changed. */
+import { sql } from 'drizzle-orm'
+import type { Millis, Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { asParents } from '../../sql/parameters.ts'
+import { type ShownRecord, shownColumns, toShown } from '../../sql/rows.ts'
+import { type DeploymentFilter, d } from '../deployment-filter.ts'
+import { parentsOf, type Scope } from '../deployment-scope.ts'
+import type { DeploymentRow } from '../deployments.ts'
+import { alikeRows, partedRows } from './group-rows.ts'
+import { nameColumn, placeOf } from './grouping.ts'
+import type { DeploymentGroup, GroupSpan } from './groups.ts'
+
+/** Of each group its deployments that changed last, at most `size`. */
+export async function newestOfGroups(
+  session: Session,
+  groups: readonly Pick<DeploymentGroup, 'parent' | 'name'>[],
+  of: Scope['of'],
+  filter: DeploymentFilter,
+  size: number,
+  asOf: Revision | null,
+): Promise<Map<number, readonly DeploymentRow[]>> {
+  const [first] = groups
+  if (!first) return new Map()
+  // Operations that share a snapshot may ask for groups of several groupings at once.
+  const groupings = Map.groupBy(groups.keys(), (index) => {
+    const { by, labelKey } = groups[index]?.name ?? first.name
+    return JSON.stringify([by, labelKey])
+  })
+  if (groupings.size > 1) {
+    const found = new Map<number, readonly DeploymentRow[]>()
+    for (const indexes of groupings.values()) {
+      const some = indexes.flatMap((index) => groups[index] ?? [])
+      for (const [place, rows] of await newestOfGroups(session, some, of, filter, size, asOf))
+        found.set(indexes[place] ?? 0, rows)
+    }
+    return found
+  }
+  const keys = groups.map(({ parent }) => parent)
+  const scope: Scope = of === 'fleet' ? { of } : { of, keys }
+  const rows = await partedRows(session, scope, first.name, filter, asOf)
+  const wanted = JSON.stringify(groups.map(({ parent, name }, index) => ({ index, parent, name: placeOf(name) })))
+  // The window numbers each group's rows in one pass. A lateral page for each group would read all rows once a group.
+  const found = await session.rows<ShownRecord & { readonly group_index: number }>(
+    sql`with wanted as materialized (select * from json_to_recordset(${wanted}::text::json) as w (index int, parent bigint, name text))
+      select d.group_index, ${shownColumns('d')} from (
+        select ${d}.*, wanted.index as group_index,
+          row_number() over (partition by wanted.index order by ${d.revision} desc) as place
+        from ${asParents(parentsOf(scope))} cross join lateral (select ${d}.*, ${nameColumn} as group_name ${rows}) as ${d}
+        join wanted on wanted.parent = parent.key and wanted.name = ${d}.group_name
+      ) as d where d.place <= ${size}::bigint order by d.group_index, d.place`,
+  )
+  const byIndex = Map.groupBy(found, (row) => row.group_index)
+  return new Map(
+    groups.map((_, index) => [
+      index,
+      (byIndex.get(index) ?? []).map(({ group_index: _, ...row }) => ({ ...toShown(row), asOf })),
+    ]),
+  )
+}
+
+interface SpanRecord {
+  readonly key: number
+  readonly since: Millis
+  readonly changed_at: Millis
+  readonly revision: Revision
+}
+
+/** The spans of groups by rollout that came from counters. Throws BAD_USER_INPUT if too many of their deployments have changed since then. */
+export async function spansOfRollouts(
+  session: Session,
+  keys: readonly number[],
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+): Promise<Map<number, GroupSpan>> {
+  const rows = await alikeRows(
+    session,
+    { of: 'fleet' },
+    { by: 'ROLLOUT', labelKey: null },
+    { ...filter, rolloutKeys: keys },
+    asOf,
+  )
+  const records = await session.rows<SpanRecord>(
+    sql`select part.value::bigint as key, min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
+      ${rows} group by part.value`,
+  )
+  return new Map(
+    records.map(({ key, since, changed_at: changedAt, revision }) => [key, { since, changedAt, revision }]),
+  )
+}
