@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { atLeast, type Bench, stated } from '../harness/bench.ts'
 import { WrongAnswer } from '../harness/closed-loop.ts'
+import { runDuties } from '../harness/duties.ts'
 import { buildReports, createFleet } from '../harness/fleet.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
 import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
@@ -65,6 +66,7 @@ export const alerts: Bench = {
         (await owedChecks(sql)) === 0 && (await findWrong(sql)).length === 0
       const swept = await until(sweeping, isSettled)
       const without = await start({ DATABASE_URL: plain })
+      for (const server of servers) await runDuties(server, lab)
       const reports = buildReports(deployments / 10, (number) => failedDeployment(number, deployments))
       const one = startReporting(lab, withRules, createFleet(reports, connections), postgresServer)
       const other = startReporting(lab, without, createFleet(reports, connections), postgresServer)

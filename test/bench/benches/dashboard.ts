@@ -4,6 +4,7 @@
  */
 import { atLeast, atMost, type Bench } from '../harness/bench.ts'
 import { closedLoop, WrongAnswer } from '../harness/closed-loop.ts'
+import { runDuties } from '../harness/duties.ts'
 import { buildReports, createFleet } from '../harness/fleet.ts'
 import { ask, buildQuery } from '../harness/graphql.ts'
 import { openConnection } from '../harness/http-connection.ts'
@@ -42,6 +43,7 @@ export const dashboard: Bench = {
     let stale = 0
     let answers = 0
     try {
+      await runDuties(server, lab)
       const answer = await ask<object>(`${server.url}/graphql`, query)
       await fetch(`${floor.url}/body`, { method: 'POST', body: JSON.stringify({ data: answer }) })
       const request = buildQuery('/graphql', query, {})

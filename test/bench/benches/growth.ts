@@ -1,6 +1,7 @@
 /** The same questions and reports, asked of ten thousand deployments, of a hundred thousand, and (with --large) of a million. */
 import { atMost, type Bench, type Claim, type Lab, type Row } from '../harness/bench.ts'
 import { closedLoop } from '../harness/closed-loop.ts'
+import { runDuties } from '../harness/duties.ts'
 import { buildReports, createFleet } from '../harness/fleet.ts'
 import { buildFreshQuery } from '../harness/graphql.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
@@ -32,7 +33,9 @@ export const growth: Bench = {
       for (const size of sizes) {
         const url = await database.create(`growth_${size}`)
         await seedFleet(url, size)
-        servers.set(size, await startRollcall({ DATABASE_URL: url }))
+        const server = await startRollcall({ DATABASE_URL: url })
+        servers.set(size, server)
+        await runDuties(server, lab)
       }
       for (const what of [...Object.keys(documents), 'reports'] as (keyof typeof documents | 'reports')[]) {
         const variants: Record<string, (isWarmUp: boolean) => Promise<Sample>> = {}

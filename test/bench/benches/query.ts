@@ -2,6 +2,7 @@
 import { atLeast, type Bench, stated } from '../harness/bench.ts'
 import { closedLoop } from '../harness/closed-loop.ts'
 import { deepDifference } from '../harness/difference.ts'
+import { runDuties } from '../harness/duties.ts'
 import { ask, buildFreshQuery, buildQuery } from '../harness/graphql.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
 import { interleave, ratio, rowsOf } from '../harness/rounds.ts'
@@ -39,6 +40,7 @@ export const query: Bench = {
       yoga: await startProgram({ script: 'test/bench/peers/yoga.ts', env }),
     }
     try {
+      await runDuties(programs.ours, lab)
       const { audit } = await ask<{ audit: { drift: unknown[] } }>(
         `${programs.ours.url}/graphql`,
         '{ audit { drift { scope field counted recounted } } }',

@@ -5,11 +5,11 @@
 import postgres from 'postgres'
 import { atLeast, type Bench, type Finding, type Lab } from '../harness/bench.ts'
 import { WrongAnswer } from '../harness/closed-loop.ts'
+import { runDuties } from '../harness/duties.ts'
 import { askFresh, oneAfterAnother } from '../harness/one-after-another.ts'
 import { startRollcall } from '../harness/process.ts'
 import { interleave, ratio, rowsOf } from '../harness/rounds.ts'
 import { fleetShape, seedThirtyDays } from '../harness/thirty-days.ts'
-import { runDuties } from './million.ts'
 
 const deployments = 100_000
 const points = 60
