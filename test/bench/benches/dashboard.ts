@@ -34,6 +34,8 @@ export const dashboard: Bench = {
     await seedFleet(url, deployments)
     const server = await startRollcall({ DATABASE_URL: url })
     const floor = await startProgram({ script: 'test/bench/floors/static.ts' })
+    await runDuties(server, lab)
+    // Not before: a server closes connections that are idle.
     const reporter = await openConnection(server.port)
     const fleet = createFleet(buildReports(reporting), 1)
     // They were seeded with their first report.
@@ -43,7 +45,6 @@ export const dashboard: Bench = {
     let stale = 0
     let answers = 0
     try {
-      await runDuties(server, lab)
       const answer = await ask<object>(`${server.url}/graphql`, query)
       await fetch(`${floor.url}/body`, { method: 'POST', body: JSON.stringify({ data: answer }) })
       const request = buildQuery('/graphql', query, {})
