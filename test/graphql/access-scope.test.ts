@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
+import { setRolloutLabels } from '../../src/ingest/commands/rollout-labels.ts'
 import { documentOf } from '../support/desired.ts'
 import { stores } from '../support/stores.ts'
 import { alpha, both, declare, munich, register } from './access-scope-fleet.ts'
@@ -213,6 +214,30 @@ describe.each(stores)('a caller with an access scope on $name', (store) => {
     expect(await api.ask(past, { at }, alpha)).toEqual({
       deployment: { rollout: { name: 'seen' }, device: { deviceId: 'm-3', labels: [], connectivity: 'UNKNOWN' } },
     })
+  })
+
+  it('sees of a rollout that its deployments have left nothing from then on, not as of a revision either', async () => {
+    await register(api, 'm-3', 'munich')
+    const rollout = await declare(api, 'hidden-labels', 'alpha', [
+      ['m-3', 'guest'],
+      ['hidden-1', 'host'],
+    ])
+    const { revision: there } = await api.ask('{ revision }')
+    await declare(api, 'seen', 'alpha', [['m-3', 'guest']])
+    await api.road.writer.submit(setRolloutLabels(rollout.rolloutKey ?? 0, [{ key: 'later', value: 'x' }], null))
+    const { revision: gone } = await api.ask('{ revision }')
+    const query = `query ($at: Revision, $id: ID!) { node(id: $id) { ... on Rollout { labels { key } } }
+      rollout(key: { name: "hidden-labels", project: "alpha" }, atRevision: $at) { labels { key } } }`
+    const read = (at: string, who: string) => {
+      const id = Buffer.from(`Rollout:${rollout.rolloutKey}@${at}`).toString('base64url')
+      return api.ask(query, { at, id }, who)
+    }
+    const nothing = { labels: [] }
+    const later = { labels: [{ key: 'later' }] }
+    expect(await read(there, munich)).toEqual({ node: nothing, rollout: nothing })
+    expect(await read(gone, munich)).toEqual({ node: null, rollout: null })
+    expect(await read(gone, both)).toEqual({ node: null, rollout: null })
+    expect(await read(gone, alpha)).toEqual({ node: later, rollout: later })
   })
 
   it('sees the desired state of its scope with author and reason, and no other project on the same device', async () => {

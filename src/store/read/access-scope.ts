@@ -5,7 +5,8 @@
  *   a deployment, its components,                    the labels of its target and the project of its rollout;
  *   reports and resources                            in the past: of its target and rollout at that time
  *   a target                                         its labels; by project: it has a deployment of the project
- *   a rollout, an instance                           its project; by label: it has a deployment on a target with the label
+ *   a rollout, an instance                           its project; by label: it has a deployment on a target with the label; of a rollout
+ *                                                    that the reader no longer sees, the past up to when its last one left
  *   an alert                                         the project of its rollout. A reader that labels restrict sees none: it sees only
  *                                                    a part of the deployments that the alert counts
  *   a change                                         the place of its subject after the change. The place before it, and the state
@@ -20,6 +21,7 @@ import { alias } from 'drizzle-orm/pg-core'
 import type { AccessScope } from '../../domain/access-scope.ts'
 import type { Change } from '../../domain/change.ts'
 import { storableJson } from '../../domain/text.ts'
+import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { all, either, hasAnyLabel, isAnyOf } from '../sql/parameters.ts'
 import { changeLog, deployments, rollouts, targets } from '../tables/schema.ts'
@@ -63,14 +65,15 @@ export function visibleTarget(
   ]
 }
 
+/** `since`: the reader sees it now, or saw it then or later. Null: now. */
 export function visibleRollout(
   { accessScope }: Reader,
   row: { readonly key: SQLWrapper; readonly project: SQLWrapper },
-  when: 'now' | 'ever' = 'now',
+  since: Revision | null = null,
 ): SQL[] {
   return [
     ...(accessScope?.projects ? [isAnyOf(row.project, accessScope.projects, 'text')] : []),
-    ...(accessScope?.labels ? [isOnLabelled(row.key, accessScope.labels, when)] : []),
+    ...(accessScope?.labels ? [isOnLabelled(row.key, accessScope.labels, since)] : []),
   ]
 }
 
@@ -106,7 +109,7 @@ export function visibleSubject({ accessScope }: Reader, { targetKey, rolloutKey,
       ? [
           sql`case when ${targetKey} is not null then ${targetKey} in (${labelledTargets(labels)})
             when ${instanceKey} is not null then ${instanceKey} in (${instancesOn(labels)})
-            else ${isOnLabelled(sql`${rolloutKey}`, labels, 'now')} end`,
+            else ${isOnLabelled(sql`${rolloutKey}`, labels, null)} end`,
         ]
       : []),
     ...(projects
@@ -266,15 +269,17 @@ function hostsProject(target: SQLWrapper, projects: readonly string[], when: 'no
   ])
 }
 
-function isOnLabelled(rollout: SQLWrapper, labels: Labels, when: 'now' | 'ever'): SQL {
+function isOnLabelled(rollout: SQLWrapper, labels: Labels, since: Revision | null): SQL {
   const there = labelledTargets(labels)
   const now = sql`${rollout} in (select ${hosted.rolloutKey} from ${deployments} ${hosted} where ${hosted.targetKey} in (${there}))`
-  if (when === 'now') return now
+  if (since === null) return now
+  // An entry that spans the revision has not moved its deployment yet.
+  const isLater = sql`${left.lastRevision} > ${since}::bigint`
   return either([
     now,
     sql`exists (select 1 from ${changeLog} ${left}
-      where ${left.fromRolloutKey} = ${rollout} and coalesce(${left.fromTargetKey}, ${left.targetKey}) in (${there}))`,
+      where ${left.fromRolloutKey} = ${rollout} and coalesce(${left.fromTargetKey}, ${left.targetKey}) in (${there}) and ${isLater})`,
     sql`exists (select 1 from ${changeLog} ${left}
-      where ${left.fromTargetKey} in (${there}) and coalesce(${left.fromRolloutKey}, ${left.rolloutKey}) = ${rollout})`,
+      where ${left.fromTargetKey} in (${there}) and coalesce(${left.fromRolloutKey}, ${left.rolloutKey}) = ${rollout} and ${isLater})`,
   ])
 }

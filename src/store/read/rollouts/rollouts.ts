@@ -156,10 +156,10 @@ function toRow(reader: Session, record: RolloutRecord): RolloutRow {
   return { ...toRollout(record), asOf: null, counters: reader.accessScope ? null : counters, life }
 }
 
-/** The condition that it existed and that the reader sees it, or saw it then. */
+/** The condition that it existed and that the reader sees it, or saw it then or later. */
 function existedAt(reader: Session, asOf: Revision | null): SQL {
   const existed = asOf === null ? [] : [sql`${rollouts.createdRevision} <= ${asOf}::bigint`]
-  return all([...existed, ...visibleRollout(reader, rollouts, asOf === null ? 'now' : 'ever')])
+  return all([...existed, ...visibleRollout(reader, rollouts, asOf)])
 }
 
 /** The condition of lists: implicit rollouts only while they have a deployment. */
