@@ -66,6 +66,13 @@ describe.each(stores)('mutations on $name', (store) => {
       })
     })
 
+    it('refuses device IDs that no path of a report may have', async () => {
+      for (const deviceId of ['edge-1 ', '\ufeffedge-1', 'edge\u001b[2J']) {
+        const result = await run(declare, { deployments: [{ deviceId, deploymentId: 'd-4' }] })
+        expect(result).toMatchObject({ __typename: 'InvalidInput', path: ['deployments', '0', 'deviceId'] })
+      }
+    })
+
     it('reports every problem with its path', async () => {
       const bad = { deviceId: 'x'.repeat(257), deploymentId: '', application: '', components: ['a', 'a', ''] }
       const result = await run(declare, { rollout: { name: '' }, deployments: [bad, bad] })

@@ -10,7 +10,11 @@ export function checkLabels(
   labels: readonly Label[] | null | undefined,
 ): void {
   if (!labels) return
-  if (labels.length > maxLabels) check.add(path, `must have at most ${maxLabels} elements`)
+  if (labels.length > maxLabels) {
+    // Its elements would have as many problems.
+    check.add(path, `must have at most ${maxLabels} elements`)
+    return
+  }
   labels.forEach(({ key, value }, label) => {
     check.name([...path, label, 'key'], key)
     check.text([...path, label, 'value'], value)

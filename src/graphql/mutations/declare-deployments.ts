@@ -176,7 +176,7 @@ function checkDeclarations(
   deployments.forEach((declaration, index) => {
     const { deviceId, deploymentId, application, applicationVersion, components, document } = declaration
     const at = ['deployments', index]
-    check.name([...at, 'deviceId'], deviceId)
+    check.deviceId([...at, 'deviceId'], deviceId)
     check.name([...at, 'deploymentId'], deploymentId)
     check.name([...at, 'application'], application)
     check.name([...at, 'applicationVersion'], applicationVersion)

@@ -1,4 +1,5 @@
 /** Collects all problems of an input with their paths, instead of stopping at the first. */
+import { deviceIdProblem } from '../../dialects/margo/text.ts'
 import { maxListSize } from './input.ts'
 import type { InputProblem } from './user-error.ts'
 
@@ -11,6 +12,8 @@ export interface InputCheck {
   add(path: Path, message: string): void
   /** 1 to 256 characters that can be stored. Absent values pass. */
   name(path: Path, value: string | null | undefined): void
+  /** Like `name`, without what makes two IDs look the same. The paths of a device's reports have the same rule. */
+  deviceId(path: Path, value: string | null | undefined): void
   /** Like `name`, but may be empty. */
   text(path: Path, value: string | null | undefined): void
   /** False: the list is too long, so its elements should not be checked. */
@@ -27,13 +30,20 @@ export function checkInput(): InputCheck {
     // PostgreSQL cannot store NUL, and UTF-8 cannot encode an unpaired surrogate.
     if (value.includes('\0') || !value.isWellFormed()) add(path, 'must not contain NUL or an unpaired surrogate')
   }
+  const name = (path: Path, value: string | null | undefined): void => {
+    if (value === '') add(path, 'must not be empty')
+    else text(path, value)
+  }
   return {
     problems,
     add,
     text,
-    name(path, value) {
-      if (value === '') add(path, 'must not be empty')
-      else text(path, value)
+    name,
+    deviceId(path, value) {
+      const known = problems.length
+      name(path, value)
+      const problem = typeof value === 'string' && problems.length === known ? deviceIdProblem(value) : null
+      if (problem !== null) add(path, problem)
     },
     list(path, value) {
       if (!value || value.length <= maxListSize) return true

@@ -1,6 +1,5 @@
 import { type PublicKey, readPublicKey } from '../../auth/devices/public-key.ts'
 import { problemOfSpiffeId } from '../../auth/devices/spiffe.ts'
-import { deviceIdProblem } from '../../dialects/margo/text.ts'
 import { registerDevices } from '../../ingest/commands/device.ts'
 import { newDeviceToken } from '../../ingest/device-token.ts'
 import { eachPaced, type Paced, paced } from '../../limits/pace.ts'
@@ -138,15 +137,9 @@ function* checkDevices(
       return null
     })
     identities('spiffeIds', spiffeIds, problemOfSpiffeId)
-    const deviceIdOf = (field: string, id: string | null | undefined): void => {
-      const known = check.problems.length
-      check.name([...at, field], id)
-      const problem = typeof id === 'string' && check.problems.length === known ? deviceIdProblem(id) : null
-      if (problem !== null) check.add([...at, field], problem)
-    }
-    deviceIdOf('deviceId', deviceId)
+    check.deviceId([...at, 'deviceId'], deviceId)
     check.name([...at, 'name'], name)
-    deviceIdOf('parent', parent)
+    check.deviceId([...at, 'parent'], parent)
     if (typeof expectedInterval === 'number' && expectedInterval < 1)
       check.add([...at, 'expectedInterval'], 'must be at least 1 second')
     const made = publicKeys ? [...keys.values()] : null
