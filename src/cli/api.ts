@@ -1,5 +1,6 @@
 /** The client of the API as terminals need it: with errors that say what to do, and subscriptions that end by a signal. */
 import { ApiError, createSocket, isCloseEvent, reasonOf, request, type Variables } from '../client/client.ts'
+import { oneLine } from './show.ts'
 
 export interface Api {
   /** The server's address, without a trailing slash. */
@@ -94,4 +95,22 @@ export function createApi(address: string, token?: string): Api {
       })
     },
   }
+}
+
+/** The same for output that a person reads: IDs, names and messages of devices have no control characters, so they cannot move the terminal's cursor. */
+export function forTerminal(api: Api): Api {
+  return {
+    ...api,
+    ask: async <Data>(document: string, variables?: Variables) => inLines(await api.ask<Data>(document, variables)),
+    follow: <Data>(subscription: Subscription<Data>, signal: AbortSignal) =>
+      api.follow<Data>({ ...subscription, next: (data) => subscription.next(inLines(data)) }, signal),
+  }
+}
+
+function inLines<T>(value: T): T
+function inLines(value: unknown): unknown {
+  if (typeof value === 'string') return oneLine(value)
+  if (Array.isArray(value)) return value.map(inLines)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, inLines(part)]))
 }

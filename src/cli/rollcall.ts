@@ -1,7 +1,7 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
 import { ApiError } from '../client/client.ts'
 import { getAlerts } from './alerts.ts'
-import { type Api, createApi, problemOf } from './api.ts'
+import { type Api, createApi, forTerminal, problemOf } from './api.ts'
 import { commandOf, exitCodes, UsageError } from './arguments.ts'
 import { parseCommandLine, type Task } from './command-line.ts'
 import { completionOf } from './completion.ts'
@@ -9,6 +9,7 @@ import { getCounts, getDeployment, getDeployments, getRollout, getRollouts, type
 import { getClusters, getDevice, getDevices, getResources } from './get-targets.ts'
 import { login, logout } from './login.ts'
 import { NotThereError } from './selection.ts'
+import { oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
 import { terminalOf } from './terminal.ts'
 import { options, usage } from './usage.ts'
@@ -32,7 +33,8 @@ async function main(): Promise<number> {
   }
   const needsServer = task.name !== 'help' && task.name !== 'completion'
   const stored = needsServer && connection.token === undefined ? await findStoredSession(url, process.env) : null
-  const api = createApi(url, connection.token ?? stored?.token)
+  const client = createApi(url, connection.token ?? stored?.token)
+  const api = isJson ? client : forTerminal(client)
   if (task.name === 'wait') return exitCodes[await wait(api, output, task, warn, interrupted.signal)]
   if (task.name === 'watch') {
     await (output.terminal.isLive && !isJson
@@ -82,14 +84,19 @@ function explain(error: unknown): number {
     return exitCodes.usage
   }
   if (error instanceof NotThereError) {
-    console.error(error.message)
+    tell(error)
     return exitCodes.failed
   }
   if (!(error instanceof ApiError)) throw error
-  console.error(error.message)
+  tell(error)
   const problem = problemOf(error)
   if (problem === 'refused') return exitCodes.refused
   return problem === 'invalid' ? exitCodes.failed : exitCodes.unavailable
+}
+
+/** Names of objects are in messages, too. */
+function tell({ message }: Error): void {
+  console.error(message.split('\n').map(oneLine).join('\n'))
 }
 
 process.exitCode = await main().catch(explain)

@@ -59,10 +59,10 @@ function inColour(terminal: Terminal, convergence: Convergence, text: string = c
 }
 
 export function describeError(error: StatusError | null): string {
-  return error ? oneLine([error.code, error.message].filter((part) => part !== '').join(': ')) : ''
+  return error ? [error.code, error.message].filter((part) => part !== '').join(': ') : ''
 }
 
-/** Removes control characters: text from a device must not move the terminal's cursor. */
+/** Removes control characters and line breaks. */
 export function oneLine(text: string): string {
   return text.replaceAll(/\p{Cc}+/gu, ' ')
 }
@@ -128,7 +128,7 @@ export interface ShownLabel {
 }
 
 export const describeLabels = (labels: readonly ShownLabel[]): string =>
-  oneLine(labels.map(({ key, value }) => `${key}=${value}`).join(', '))
+  labels.map(({ key, value }) => `${key}=${value}`).join(', ')
 
 /** `deployment` selects the fields of each change's deployment. */
 export function changeFields(deployment: string): string {
@@ -157,13 +157,7 @@ export function describeChange(terminal: Terminal, change: ShownChange): string 
   const stalled = change.stalled === undefined ? '' : change.stalled ? 'stalled' : 'no longer stalled'
   const meant = change.targetManifestVersion ? `target version ${change.targetManifestVersion}` : ''
   const labels = change.toLabels && `labels: ${describeLabels(change.toLabels) || 'none'}`
-  const what = [
-    component,
-    arrow || stalled || labels || kind,
-    meant,
-    oneLine(change.reason ?? ''),
-    describeError(error ?? null),
-  ]
+  const what = [component, arrow || stalled || labels || kind, meant, change.reason ?? '', describeError(error ?? null)]
     .filter(Boolean)
     .join('  ')
   return `${momentOf(at)}  ${subject}  ${what}`

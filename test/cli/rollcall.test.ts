@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Api, createApi, forTerminal } from '../../src/cli/api.ts'
 import { parseCommandLine } from '../../src/cli/command-line.ts'
 import { completionOf } from '../../src/cli/completion.ts'
 import { options } from '../../src/cli/usage.ts'
@@ -114,6 +115,33 @@ describe('rollcall get and counts', () => {
     const counts = rollcall('counts', '--rollout', 'shown', '--json')
     expect(await counts.ended).toBe(0)
     expect(JSON.parse(counts.lines[0] ?? '')).toMatchObject({ total: 3, pending: 1, installed: 1, failed: 1 })
+  })
+
+  it('removes control characters from what devices and operators wrote, except in JSON', async () => {
+    const name = 'bell\u0007\u001b[2J'
+    await declare(name, 'bells')
+    const body = { deploymentId: name, status: { state: 'failed' }, components: [{ name, state: 'failed' }] }
+    const path = `/device/bells/deployment/${encodeURIComponent(name)}/status`
+    expect((await server().post(path, body)).status).toBe(201)
+    for (const args of [
+      ['get', 'deployments', '--deployment', name],
+      ['get', 'deployment', name],
+      ['get', 'rollout', name],
+      ['get', 'deployment', `no-${name}`],
+    ]) {
+      const child = rollcall(...args)
+      await child.ended
+      expect(child.lines.join('')).toContain('bell [2J')
+      expect(child.lines.join('')).not.toMatch(/\p{Cc}/u)
+    }
+    const json = rollcall('get', 'deployments', '--deployment', name, '--json')
+    expect(await json.ended).toBe(0)
+    expect(JSON.parse(json.lines[0] ?? '')).toMatchObject({ deploymentId: name })
+    const followed: unknown[] = []
+    const api: Api = { ...createApi(server().url), follow: async ({ next }) => next({ list: [name] } as never) }
+    const next = (data: unknown) => void followed.push(data)
+    await forTerminal(api).follow({ query: '', next }, new AbortController().signal)
+    expect(followed).toEqual([{ list: ['bell [2J'] }])
   })
 
   it('exits with 1 when the object does not exist', async () => {
