@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import type { Target } from '../../../src/domain/target.ts'
-import type { Database } from '../../../src/store/database.ts'
+import type { Database, Session } from '../../../src/store/database.ts'
+import { withScope } from '../../../src/store/read/access-scope.ts'
+import { orders } from '../../../src/store/read/deployment-order.ts'
 import {
   countDeployments,
   type DeploymentOrder,
@@ -11,6 +13,7 @@ import {
   type Scope,
 } from '../../../src/store/read/deployments.ts'
 import { targetsByKey } from '../../../src/store/read/targets.ts'
+import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
@@ -19,7 +22,10 @@ import { indexChanged, indexed } from '../../../src/store/write/derived/search-e
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { type Life, live } from './history.ts'
 import { limits, ownerOf, parentsOf, type Question, searched, whole } from './questions.ts'
-import { comparisons, countsOf, filters, matches } from './reference.ts'
+import { comparisons, countsOf, filters, matches, valuesOf } from './reference.ts'
+
+/** Nearly every filter needs more. */
+const tight = { small: 0, candidates: 0, walked: 3, counted: 3 }
 
 describe.each(stores)('lists and counts of deployments on $name', (store) => {
   let empty: EmptyStore
@@ -189,26 +195,44 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
   })
 
   it('give up rather than leave rows out, where too many rows lie between those that match', async () => {
-    const tight = { small: 0, candidates: 0, walked: 3, counted: 3 }
-    const rare = fc.record({ question: questions, size: fc.integer({ min: 1, max: 9 }), backward: fc.boolean() })
-    let refused = 0
+    const rollouts = present.map(({ rolloutKey }): Scope => ({ of: 'rollout', keys: [rolloutKey] }))
+    const rare = fc.record({
+      question: questions,
+      scope: fc.oneof(fc.constant<Scope>({ of: 'fleet' }), fc.constantFrom(...rollouts)),
+      walked: fc.constantFrom(3, 20, 120),
+      isScoped: fc.boolean(),
+      size: fc.integer({ min: 1, max: 9 }),
+      backward: fc.boolean(),
+      from: fc.option(fc.nat()),
+    })
+    const isNorthern = (d: Deployment): boolean => valuesOf(targetOf(d), 'site').includes('north')
+    const northern = withScope(database.session, { labels: [{ key: 'site', value: 'north' }], projects: null })
+    const refusals = { present: 0, past: 0 }
+    const walks = { present: 0, past: 0 }
     await fc.assert(
-      fc.asyncProperty(rare, async ({ question, size, backward }) => {
-        const asked = { ...question, scope: { of: 'fleet' } as const, limits: tight }
-        const page = { size, after: null, before: null, backward }
-        const found = await ask(asked, 0, page).catch((error: unknown) => {
+      fc.asyncProperty(rare, async ({ question, scope, walked, isScoped, size, backward, from }) => {
+        const asked = { ...question, scope, limits: { ...tight, walked } }
+        const [parent = 0] = parentsOf(scope)
+        const all = answer(asked, parent).filter((d) => !isScoped || isNorthern(d))
+        const start = all.length === 0 || from === null ? null : from % all.length
+        const place = start === null ? null : all[start]
+        const cursor = place ? writeCursor(orders[asked.order], place) : null
+        const bounds = backward ? { after: null, before: cursor } : { after: cursor, before: null }
+        const when = asked.asOf === null ? 'present' : 'past'
+        const page = { size, ...bounds, backward }
+        const found = await ask(asked, parent, page, isScoped ? northern : database.session).catch((error: unknown) => {
           expect(error).toMatchObject({ code: 'BAD_USER_INPUT' })
-          refused += 1
+          refusals[when] += 1
         })
         if (!found) return
-        const expected = answer(asked, 0).map(({ key }) => key)
-        expect(found.edges.map(({ node }) => node.key)).toEqual(
-          backward ? expected.slice(-size) : expected.slice(0, size),
-        )
+        walks[when] += 1
+        const rest = backward ? all.slice(0, start ?? all.length) : all.slice(start === null ? 0 : start + 1)
+        const expected = backward ? rest.slice(-size) : rest.slice(0, size)
+        expect(found.edges.map(({ node }) => node.key)).toEqual(expected.map(({ key }) => key))
       }),
-      { numRuns: 150 },
+      { numRuns: 250 },
     )
-    expect(refused).toBeGreaterThan(0)
+    for (const number of [...Object.values(refusals), ...Object.values(walks)]) expect(number).toBeGreaterThan(0)
     const counted = countDeployments(database.session, { of: 'fleet' }, { components: ['api'] }, null, tight)
     await expect(counted).rejects.toMatchObject({ code: 'BAD_USER_INPUT' })
   })
@@ -290,9 +314,14 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     return target
   }
 
-  async function ask(question: Question, parent: number, page: PageRequest): Promise<Page<ShownDeployment>> {
+  async function ask(
+    question: Question,
+    parent: number,
+    page: PageRequest,
+    reader: Session = database.session,
+  ): Promise<Page<ShownDeployment>> {
     const { scope, filter, order, asOf, limits } = question
-    const pages = await pageDeployments(database.session, scope, filter, order, page, asOf, limits)
+    const pages = await pageDeployments(reader, scope, filter, order, page, asOf, limits)
     const found = pages.get(parent)
     if (!found) throw new Error(`there is no page of ${parent}`)
     return found

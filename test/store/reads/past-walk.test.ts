@@ -121,6 +121,27 @@ describe.each(stores)('lists in the past on $name', (store) => {
     expect((await group(scoped, { consistent: true })).get(0)?.edges).toHaveLength(10)
   })
 
+  it('are refused at once for a rollout that many deployments have left since', async () => {
+    const former = 10 * size
+    await database.session.run(
+      `update change_log set from_rollout_key = ${former} where first_revision > ${base + size}`,
+    )
+    const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }
+    const at = base + size + 100
+    const scope: Scope = { of: 'rollout', keys: [former] }
+    const reads: readonly ((session: Session) => Promise<unknown>)[] = [
+      (s) => pageDeployments(s, scope, {}, 'STATE', first, at, limits),
+      (s) => countDeployments(s, scope, { consistent: true }, at, limits),
+    ]
+    for (const read of reads) {
+      const { answer, buffers } = await buffersOf(database, (session) =>
+        read(session).then(String, (error: Error) => error.message),
+      )
+      expect(answer).toMatch(/^more than 8000 deployments have changed since then/)
+      expect([buffers < 20_000, buffers]).toEqual([true, buffers])
+    }
+  })
+
   it('are refused where the log that retention has removed would be passed, in any epoch', async () => {
     const at = base + size + 100
     const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }

@@ -28,11 +28,17 @@ export async function countChangedSince(
   if (scope.of === 'target' || scope.of === 'instance' || parentsOf(scope).length > 1) return 0
   if (keys || deploymentIds || reporters || deviceIds) return 0
   const rollouts = scope.of === 'rollout' ? scope.keys : rolloutKeys
+  const since = (column: SQL): SQL => sql`${column} > ${revision}::bigint`
   const ofRollouts = rollouts ? isAnyOf(present.rolloutKey, rollouts, 'bigint') : sql`true`
   const changed = (state: SQL): SQL => sql`(select 1 from ${deployments} ${present}
-    where ${ofRollouts} and ${present.revision} > ${revision}::bigint and ${present.forgottenAt} ${state} order by ${present.revision} limit ${most})`
+    where ${ofRollouts} and ${since(sql`${present.revision}`)} and ${present.forgottenAt} ${state} order by ${present.revision} limit ${most})`
+  // Deployments that have left the rollouts are unwound, too.
+  const left = rollouts
+    ? sql`union all (select 1 from ${entry} where ${isAnyOf(entry.fromRolloutKey, rollouts, 'bigint')}
+        and ${since(sql`${entry.firstRevision}`)} order by ${entry.firstRevision} limit ${most})`
+    : sql``
   const [row] = await session.rows<{ readonly n: number }>(
-    sql`select count(*)::int as n from (${changed(sql`is null`)} union all ${changed(sql`is not null`)}) as found`,
+    sql`select count(*)::int as n from (${changed(sql`is null`)} union all ${changed(sql`is not null`)} ${left}) as found`,
   )
   return row?.n ?? 0
 }
