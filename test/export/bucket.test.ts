@@ -84,6 +84,12 @@ describe('the archive in a bucket', () => {
     expect(isCancelled).toBe(true)
   })
 
+  it('says that an answer ended early', async () => {
+    const cut = new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) })
+    const bucket = createBucket(configOf(s3.env), { fetch: async () => new Response(cut) })
+    await expect(bucket.get('a')).rejects.toThrow('the bucket ends its answer early')
+  })
+
   it('has what retention removes, whatever moment the server of the bucket is killed at', async () => {
     const [road] = await open(store ?? expect.unreachable())
     const { database } = road

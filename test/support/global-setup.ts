@@ -6,6 +6,7 @@ import { findMosquitto } from './mosquitto.ts'
 import { findNginx } from './nginx.ts'
 import { administer, makeTemplate } from './postgres-admin.ts'
 import { findPostgres, startPostgres } from './postgres-server.ts'
+import { findSwift } from './swift.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -28,6 +29,11 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     throw new Error('ROLLCALL_REQUIRE_NGINX is set, and there is no nginx on the PATH or in /usr/sbin')
   if (!findMosquitto() && process.env.ROLLCALL_REQUIRE_MOSQUITTO === '1')
     throw new Error('ROLLCALL_REQUIRE_MOSQUITTO is set, and there is no mosquitto on the PATH or in /usr/sbin')
+  if (!findSwift() && process.env.ROLLCALL_REQUIRE_SWIFT === '1')
+    throw new Error(
+      'ROLLCALL_REQUIRE_SWIFT is set, and there is no OpenStack Swift (the package python3-swift of Debian)',
+    )
+  if (!findSwift()) console.log('the archive is not tested with OpenStack Swift: it was not found')
   if (!findNginx()) console.log('deploy/nginx.conf is not tested: no nginx was found')
   if (!findChromium()) console.log('the dashboard is not tested: no Chromium was found')
   const which = given ? 'DATABASE_URL' : 'started for the tests'

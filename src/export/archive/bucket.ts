@@ -79,11 +79,16 @@ async function refusalOf(response: Response, what: string): Promise<Error & { re
 async function bytesOf(response: Response, limit: number): Promise<Buffer> {
   const parts: Uint8Array[] = []
   let size = 0
-  for await (const part of response.body ?? []) {
-    size += part.length
-    // Leaving the loop cancels the response.
-    if (size > limit) throw new Error(`the bucket sends more than ${limit} bytes`)
-    parts.push(part)
+  try {
+    for await (const part of response.body ?? []) {
+      size += part.length
+      // Leaving the loop cancels the response.
+      if (size > limit) break
+      parts.push(part)
+    }
+  } catch (cause) {
+    throw new Error('the bucket ends its answer early', { cause })
   }
+  if (size > limit) throw new Error(`the bucket sends more than ${limit} bytes`)
   return Buffer.concat(parts)
 }
