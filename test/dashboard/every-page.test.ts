@@ -91,22 +91,44 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     ['setup/api-keys', '.empty'],
   ]
 
-  it.each([1440, 768, 375])('moves nothing while reports pour in, %i pixels wide', async (width) => {
-    const { page, complaints } = await visit('')
-    await page.setViewportSize({ width, height: 900 })
-    for (const [address, drawn] of pages) {
-      await page.goto(`${server().url}/${addressOf(address)}`)
-      await page.locator(drawn).first().waitFor()
-      await page.waitForLoadState('networkidle')
-      await watchShifts(page)
-      // On the page of one object, each state follows each.
-      await pour(/^(deployment|resource)\//.test(address) ? 4 : 2)
-      await page.waitForLoadState('networkidle')
-      expect({ address, shifts: await shifts(page) }).toEqual({ address, shifts: [] })
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth)
-      expect({ address, wide }).toEqual({ address, wide: width })
-    }
-    expect(complaints).toEqual([])
+  /** A page of each width shows the same address, so that all see the same reports. */
+  describe('moves nothing while reports pour in', () => {
+    const widths = [1440, 768, 375]
+    const found = new Map<
+      number,
+      { readonly address: string; readonly shifts: readonly string[]; readonly wide: number }[]
+    >(widths.map((width) => [width, []]))
+    const opened: { readonly width: number; readonly on: OpenPage }[] = []
+    beforeAll(async () => {
+      for (const width of widths) {
+        const on = await open('')
+        opened.push({ width, on })
+        await on.page.setViewportSize({ width, height: 900 })
+      }
+      const onEach = (act: (page: Page, width: number) => Promise<unknown>): Promise<unknown> =>
+        Promise.all(opened.map(({ width, on }) => act(on.page, width)))
+      for (const [address, drawn] of pages) {
+        await onEach(async (page) => {
+          await page.goto(`${server().url}/${addressOf(address)}`)
+          await page.locator(drawn).first().waitFor()
+          await page.waitForLoadState('networkidle')
+          await watchShifts(page)
+        })
+        // On the page of one object, each state follows each.
+        await pour(/^(deployment|resource)\//.test(address) ? 4 : 2)
+        await onEach(async (page, width) => {
+          await page.waitForLoadState('networkidle')
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+          found.get(width)?.push({ address, shifts: await shifts(page), wide })
+        })
+      }
+    })
+    afterAll(() => Promise.all(opened.map(({ on }) => on.close())))
+
+    it.each(widths)('%i pixels wide', (width) => {
+      expect(found.get(width)).toEqual(pages.map(([address]) => ({ address, shifts: [], wide: width })))
+      expect(opened.find((one) => one.width === width)?.on.complaints).toEqual([])
+    })
   })
 
   it('says what people changed last, and who did', async () => {
