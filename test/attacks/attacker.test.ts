@@ -1,5 +1,6 @@
 /** The permanent attacker, for a moment: `npm run attack` is the long one. Its seed is fixed, so it finds the same each time. */
 import { describe, expect, it } from 'vitest'
+import { childEnvironment } from '../support/child.ts'
 import { findMosquitto } from '../support/mosquitto.ts'
 import { stores } from '../support/stores.ts'
 import { attack } from './attacker/attack.ts'
@@ -18,8 +19,9 @@ describe.each(stores)('on $name', (store) => {
     const empty = await store.create()
     const { url, dataDir } = empty.config
     const database: Record<string, string> = url === null ? { DATA_DIR: dataDir } : { DATABASE_URL: url }
+    const all = { ...childEnvironment(), ...database, ...env }
     try {
-      const found = await attack({ seed: 20_260_101, inputs, time: Infinity, hasMqtt, env: { ...database, ...env } })
+      const found = await attack({ seed: 20_260_101, inputs, time: Infinity, hasMqtt, env: all })
       expect(found.failures).toEqual([])
       expect(found.rejections).toBe(0)
       expect(found.drift).toEqual([])

@@ -1,6 +1,7 @@
 /** The sockets and streams that one caller may hold open: what they take of the server's memory, and how long a change keeps it busy with them. */
 import { expect, it } from 'vitest'
 import { maxAnswerSize } from '../../src/graphql/guards/limits.ts'
+import { childEnvironment } from '../support/child.ts'
 import { jsonYardstick } from '../support/stall.ts'
 import { stores } from '../support/stores.ts'
 import { holdStreams, results } from './attacker/held-limits.ts'
@@ -18,7 +19,7 @@ it.each(stores)('streams of one caller take little memory each and no long turn 
   try {
     const env: Record<string, string> = url === null ? { DATA_DIR: dataDir } : { DATABASE_URL: url }
     // Behind a proxy, whose clients are limited. On loopback none is.
-    target = await startTarget({ ...env, TRUSTED_PROXIES: '127.0.0.1' }, ({ cpu }) => {
+    target = await startTarget({ ...childEnvironment(), ...env, TRUSTED_PROXIES: '127.0.0.1' }, ({ cpu }) => {
       stall = Math.max(stall, cpu)
     })
     const { url: base, vitals } = target
