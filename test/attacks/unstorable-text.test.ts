@@ -75,9 +75,12 @@ function withText(type: GraphQLInputType, text: string, depth = 3): readonly unk
   if (isScalarType(type) && type.name === 'JSON') return [text, { [text]: [text] }]
   if (isScalarType(type)) return ['String', 'ID'].includes(type.name) ? [text] : []
   if (!isInputObjectType(type) || depth === 0) return []
-  return Object.values(type.getFields()).flatMap((field) =>
-    withText(field.type, text, depth - 1).map((value) => ({ ...required(type), [field.name]: value })),
+  const each = Object.values(type.getFields()).flatMap((field) =>
+    withText(field.type, text, depth - 1).map((value) => ({ [field.name]: value })),
   )
+  // Conditions on a key and a value are statements of their own.
+  const together = each.length > 1 && !type.isOneOf ? [Object.assign({}, ...each.toReversed())] : []
+  return [...each, ...together].map((value) => ({ ...required(type), ...value }))
 }
 
 function required(type: GraphQLInputObjectType): Readonly<Record<string, unknown>> {
