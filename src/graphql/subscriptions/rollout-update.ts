@@ -40,7 +40,7 @@ builder.subscriptionField('rollout', (t) =>
     access: 'viewer',
     type: RolloutUpdate,
     description:
-      'One rollout. Sends the present state first, even if it does not exist yet, then an update whenever one of its deployments changes.',
+      'One rollout. Sends the present state first, even if it does not exist yet, then an update whenever it or one of its deployments changes.',
     args: rolloutArgs(),
     subscribe: (_, args, context) => {
       const wanted = wantedRollout(args)
