@@ -92,6 +92,20 @@ describe.each(stores)('lists in the past on $name', (store) => {
       // Each entry that is walked costs three lookups. To unwind all that have changed since takes more.
       expect([filter, order, page, buffers < 70_000, buffers]).toEqual([filter, order, page, true, buffers])
     }
+    // Changed rows fill a page that lacks unchanged ones: those that match come after more unchanged rows than are walked.
+    const matching: DeploymentFilter = {
+      where: { not: { deploymentIds: Array.from({ length: 60 }, (_, n) => `d${41 + n}`) } },
+    }
+    const three = (walked: number) =>
+      pageDeployments(database.session, fleet, matching, 'CHANGED_DESC', { ...first, size: 3 }, at, {
+        ...limits,
+        walked,
+      }).then(
+        (pages) => pages.get(0)?.edges.map(({ node }) => node.key),
+        (error: Error) => error.message,
+      )
+    expect(await three(400)).toEqual([40, 39, 38])
+    expect(await three(40)).toMatch(/^more than 8000 deployments have changed since then/)
     // As many as may be unwound are.
     const all = { ...limits, counted: size }
     const found = await pageDeployments(database.session, rollout, {}, 'STATE', first, at, all)
