@@ -230,6 +230,10 @@ describe.each(stores)('retireDevices on $name', (store) => {
     expect((await report('back', old, 'a')).status).toBe(401)
     expect((await report('back', fresh, 'a')).status).toBe(201)
     expect(await lists('back')).toMatchObject({ deployments: { totalCount: 1 }, audit: { drift: [] } })
+    // It counted in no state while it was closed.
+    const byState = `query ($at: Revision) {
+      deployments(filter: { retired: true, states: [INSTALLED], where: { reporters: ["back"] } }, atRevision: $at) { nodes { state } } }`
+    expect((await app.query(byState, { at: revision })).deployments.nodes).toEqual([{ state: 'INSTALLED' }])
   })
 
   it('refuses unknown devices, missing replacements, and declarations and tokens for retired devices', async () => {
