@@ -167,6 +167,26 @@ describe.each(stores)('an orchestrator on $name', (store) => {
   )
   const wanted = fc.record({ apps: some(apps), clusters: some(clusters), names: some([...names, 'a-1']) })
 
+  it('finds deployments of a replaced instance by their past states, which no count has', async () => {
+    const group = newGroup(server)
+    const [a, b] = [newContext(), newContext()]
+    await group.act('Created', 'Approved', `Instantiated ${a}`)
+    await group.apply(a, [{ name: 'one' }])
+    await group.act(`Updated ${b}`)
+    const states = async (filter: object, atRevision: string | null = null) => {
+      const document = `query ($filter: DeploymentFilter, $atRevision: Revision) {
+        revision deployments(filter: $filter, atRevision: $atRevision) { nodes { state } } }`
+      const { revision, deployments } = await server.query(document, { filter, atRevision })
+      return { revision, states: deployments.nodes.map(({ state }: Answer) => state) }
+    }
+    const before = await states({ instanceIds: [a] })
+    await group.apply(a, [{ name: 'one', status: 'Failed' }])
+    expect((await states({ instanceIds: [a] })).states).not.toEqual(before.states)
+    const then = { instanceIds: [a], states: before.states, where: { consistent: true } }
+    expect((await states(then, before.revision)).states).toEqual(before.states)
+    expect(before.states).toHaveLength(1)
+  })
+
   it('gets counts that equal its lists, for any reports and any filter', async () => {
     await fc.assert(
       fc.asyncProperty(fed, fc.array(wanted, { minLength: 1, maxLength: 3 }), async (facts, filters) => {
