@@ -117,6 +117,9 @@ describe.each(stores)('the labels of rollouts on $name', (store) => {
     const future = String(Number(read) + 1_000)
     expect(await setTo(rollout.id, [team], future)).toMatchObject({ __typename: 'Conflict', path: ['ifRevision'] })
     expect(await labelsOf('doors')).toEqual([prod])
+    const { rollout: bare } = await declareIn('bare', null)
+    expect(await setTo(bare.id, [dev], 'begin')).toMatchObject({ rollout: { labels: [dev] } })
+    expect(await setTo(bare.id, [prod], 'begin')).toMatchObject({ __typename: 'Conflict', path: ['ifRevision'] })
   })
 
   it('reach the subscribers of the rollout', async () => {
@@ -195,5 +198,10 @@ describe.each(stores)('the labels of rollouts on $name', (store) => {
     while ((await pruneHistory(api.road.database, Date.now() + 1_000, 1_000)) > 0);
     expect(await rows()).toEqual([{ labels: [prod] }])
     expect(await labelsOf('old')).toEqual([prod])
+    // What came after the removed history has its past.
+    const kept = await declareIn('kept', [dev])
+    await setTo(kept.rollout.id, [prod])
+    await pruneHistory(api.road.database, 0, 1_000)
+    expect(await labelsOf('kept', Number(kept.revision))).toEqual([dev])
   })
 })

@@ -32,10 +32,10 @@ addMutation('setRolloutLabels', {
   errors: ['NotFound', 'Conflict'],
   check: ({ labels }, check) => checkLabels(check, ['labels'], labels),
   act: async ({ rolloutId, labels, ifRevision = null }, context) => {
-    await refuseForeign(context, ifRevision)
+    const read = await knownRevision(context, ifRevision)
     // -1 is never a key.
     const key = keysOf('Rollout', [rolloutId])?.[0] ?? -1
-    const { revision } = await context.write(setRolloutLabels(key, labels, ifRevision))
+    const { revision } = await context.write(setRolloutLabels(key, labels, read))
     return { revision, rollout: required(await (await context.reader()).rollout(key, null), 'rollout') }
   },
   success: {
@@ -48,10 +48,10 @@ addMutation('setRolloutLabels', {
   },
 })
 
-/** A revision of another epoch says nothing about these labels, and one that has expired is not known to be of this epoch. */
-async function refuseForeign(context: Pick<Context, 'reader'>, revision: Revision | null): Promise<void> {
+/** Throws CONFLICT: a revision of another epoch says nothing about these labels, and one that has expired is not known to be of this epoch. */
+async function knownRevision(context: Pick<Context, 'reader'>, revision: Revision | null): Promise<Revision | null> {
   try {
-    await pastOf(context, { atRevision: revision })
+    return await pastOf(context, { atRevision: revision })
   } catch (error) {
     if (!(error instanceof DomainError) || error.code !== 'HISTORY_EXPIRED') throw error
     const message = `${error.message}: read the labels again`
