@@ -1,15 +1,17 @@
 /**
  * Receives the messages of one session.
  *
- *   PUBLISH → its device's lane → committed → answer → PUBACK         the last two in the order of arrival, as MQTT requires for PUBACK
+ *   PUBLISH → its device's lane → committed → PUBACK → answer         the last two in the order of arrival, as MQTT requires for PUBACK
  *
  * The client library acknowledges a message when `handleMessage` calls back, and handles no other message until then: one report a
  * transaction. If `handleMessage` calls back with an error, the library sends nothing and goes on. So each message ends that way, and the
  * acknowledgement is written here after COMMIT. What was not acknowledged when a connection or a process ended is delivered again.
  *
- * An answer is sent with its acknowledgement. If it came before, a device could send its next report while the broker still has to deliver
- * the first one again, behind the next one's state.
+ * An answer follows its acknowledgement. If it came before, a device could send its next report while the broker still has to deliver the first
+ * one again, behind the next one's state. And a broker that ends the connection because its rules refuse the answer would deliver the report
+ * again, for ever.
  */
+import { createHash } from 'node:crypto'
 import { generate, type IPublishPacket } from 'mqtt-packet'
 import { type Connection, receiveMaximum } from './connection.ts'
 import type { Lanes } from './lanes.ts'
@@ -23,7 +25,7 @@ export interface Message {
 export interface Intake {
   /** Messages that are not acknowledged. */
   size(): number
-  /** Takes no further message, and resolves when those that were taken are acknowledged. */
+  /** Takes no further message: the broker keeps them. Resolves when those that were taken are acknowledged. */
   finish(): Promise<void>
 }
 
@@ -41,7 +43,8 @@ export interface IntakeOptions {
 export type SendAnswer = () => Promise<void>
 
 interface Entry {
-  readonly message: Message
+  /** Of the topic and the payload, which are not kept. */
+  readonly digest: string
   /** Null: the message is in work. */
   answer: SendAnswer | null
 }
@@ -50,11 +53,17 @@ interface Entry {
 const mostUnacknowledged = 256
 
 const later = new Error('acknowledged after COMMIT')
+const nothing: SendAnswer = async () => {}
 
 export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 << 20 }: IntakeOptions): Intake {
   const { client } = connection
-  /** By packet ID. They outlive the connection: a message that is delivered again joins its work instead of being taken twice. */
+  /**
+   * By packet ID. They outlive the connection: a message that is delivered again joins its work instead of being taken twice. They also outlive
+   * their acknowledgement, which may be lost with the connection: an older report that is taken again would replace the one after it.
+   */
   const entries = new Map<number, Entry>()
+  /** Those that were acknowledged, oldest first. A broker has no more than `receiveMaximum` messages without an acknowledgement. */
+  const acknowledged = new Map<number, Entry>()
   let acknowledgements: { readonly id: number; readonly entry: Entry }[] = []
   const works = new Set<Promise<void>>()
   let acknowledging: Promise<void> | null = null
@@ -67,23 +76,23 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
 
   function begin({ topic, payload, properties = {}, qos, length }: IPublishPacket): Entry {
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload
-    const entry: Entry = { message: { topic, payload: body, properties }, answer: null }
+    const entry: Entry = { digest: digestOf(topic, body), answer: null }
     // Of the whole packet: its user properties can be larger than its payload.
     const size = length ?? body.length
     bytes += size
     const settled = lanes
       .run(topic, async () => {
-        const answer = await take(entry.message)
-        entry.answer = answer
-        if (qos === 0) await answer()
+        entry.answer = await take({ topic, payload: body, properties })
       })
-      .catch(() => undefined)
       .finally(() => {
-        works.delete(settled)
         bytes -= size
         readOn()
         void acknowledge()
       })
+      // It may wait for an acknowledgement of the broker, which arrives only while the connection is read.
+      .then(() => (qos === 0 ? entry.answer?.() : undefined))
+      .catch(() => undefined)
+      .finally(() => works.delete(settled))
     works.add(settled)
     return entry
   }
@@ -103,24 +112,37 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
 
   async function answerInOrder(): Promise<void> {
     for (let first = acknowledgements[0]; first?.entry.answer; first = acknowledgements[0]) {
-      await first.entry.answer().catch(() => undefined)
-      // The connection was lost meanwhile: the list is a new one.
-      if (acknowledgements[0] !== first) continue
+      const { id, entry } = first
+      const { answer } = first.entry
       acknowledgements.shift()
-      if (entries.get(first.id) === first.entry) entries.delete(first.id)
-      client.stream.write(generate({ cmd: 'puback', messageId: first.id, reasonCode: 0 }, { protocolVersion: 5 }))
+      client.stream.write(generate({ cmd: 'puback', messageId: id, reasonCode: 0 }, { protocolVersion: 5 }))
+      // The library sends the answer again after a new connection.
+      entry.answer = nothing
+      acknowledged.delete(id)
+      acknowledged.set(id, entry)
+      forgetOldest()
+      await answer().catch(() => undefined)
     }
   }
 
+  function forgetOldest(): void {
+    const [oldest] = acknowledged
+    if (!oldest || acknowledged.size <= receiveMaximum) return
+    const [id, entry] = oldest
+    acknowledged.delete(id)
+    if (entries.get(id) === entry) entries.delete(id)
+  }
+
   client.handleMessage = (packet, done) => {
-    if (isFinishing) return
+    // Read on: the answers that are under way wait for acknowledgements behind this message.
+    if (isFinishing) return done(later)
     const { messageId: id } = packet
     if (packet.qos === 0 || id === undefined) {
       if (works.size < 2 * mostUnacknowledged) begin(packet)
       else dropped()
     } else {
       const known = entries.get(id)
-      const entry = known && packet.dup && isSame(known.message, packet) ? known : begin(packet)
+      const entry = known && packet.dup && isSame(known, packet) ? known : begin(packet)
       entries.set(id, entry)
       acknowledgements.push({ id, entry })
       void acknowledge()
@@ -146,6 +168,10 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
   }
 }
 
-function isSame({ topic, payload }: Message, packet: IPublishPacket): boolean {
-  return topic === packet.topic && payload.equals(Buffer.from(packet.payload))
+function isSame({ digest }: Entry, { topic, payload }: IPublishPacket): boolean {
+  return digest === digestOf(topic, payload)
+}
+
+function digestOf(topic: string, payload: string | Buffer): string {
+  return createHash('sha256').update(`${topic}\0`).update(payload).digest('base64')
 }

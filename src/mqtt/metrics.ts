@@ -6,6 +6,7 @@ const outcomes = ['taken', 'refused', 'dropped'] as const
 export interface MqttMetrics {
   messageTaken(kind: 'report' | 'connection', outcome: (typeof outcomes)[number]): void
   answerDropped(): void
+  answerRefused(): void
   subscriptionRefused(): void
 }
 
@@ -29,6 +30,11 @@ export function createMqttMetrics(registry: Registry, state: MqttState): MqttMet
   const answers = new Counter({
     name: 'rollcall_mqtt_answers_dropped_total',
     help: 'Answers that were not sent, because their Response Topic does not belong to the device.',
+    registers,
+  })
+  const refusedAnswers = new Counter({
+    name: 'rollcall_mqtt_answers_refused_total',
+    help: 'Answers that the broker refused, because its topic rules do not allow them.',
     registers,
   })
   const refusals = new Counter({
@@ -56,6 +62,7 @@ export function createMqttMetrics(registry: Registry, state: MqttState): MqttMet
   return {
     messageTaken: (kind, outcome) => messages.inc({ kind, outcome }),
     answerDropped: () => answers.inc(),
+    answerRefused: () => refusedAnswers.inc(),
     subscriptionRefused: () => refusals.inc(),
   }
 }

@@ -16,7 +16,7 @@ import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Database } from '../store/database.ts'
 import { type MqttConfig, openConnection, readCertificates } from './connection.ts'
-import { createIntake, type Message } from './intake.ts'
+import { createIntake } from './intake.ts'
 import { createLanes } from './lanes.ts'
 import { createMqttMetrics, type SessionCounts } from './metrics.ts'
 import { createPublisher } from './publisher.ts'
@@ -24,6 +24,11 @@ import { createSessions, type Session } from './sessions.ts'
 import { keepSubscription, type SubscriptionState } from './subscription.ts'
 import { type Answer, takeMessage } from './take.ts'
 import { filtersOf, mayAnswer, type Subject, subjectOf } from './topics.ts'
+
+interface AnswerTo {
+  readonly responseTopic: string | undefined
+  readonly correlationData: Buffer | undefined
+}
 
 export interface Mqtt {
   /** Sessions of this server, by state. */
@@ -84,15 +89,30 @@ export function createMqtt(deps: MqttDeps): Mqtt {
   function open(index: number): Session {
     const connection = openConnection(config, `in-${index}`, log, { ...connecting, isLasting: true })
     const { client } = connection
+    let isRefusalLogged = false
+    client.on('connect', () => {
+      isRefusalLogged = false
+    })
 
-    async function answer(subject: Subject, { properties }: Message, { contentType, body }: Answer): Promise<void> {
-      const { responseTopic, correlationData } = properties
+    /** The device sends a report again if it gets no answer. A broker that refuses answers is in the log once for each connection. */
+    function noteUnanswered(error: unknown): void {
+      if (!isRefusal(error)) return
+      counted.answerRefused()
+      if (!isRefusalLogged)
+        log.error({ session: index, error }, 'the MQTT broker refuses answers: check its topic rules')
+      isRefusalLogged = true
+    }
+
+    async function answer(
+      subject: Subject,
+      { responseTopic, correlationData }: AnswerTo,
+      { contentType, body }: Answer,
+    ): Promise<void> {
       if (responseTopic === undefined) return
       if (!mayAnswer(prefix, subject, responseTopic)) return counted.answerDropped()
       const more = correlationData === undefined ? {} : { correlationData }
       const { acknowledged } = await connection.publish(responseTopic, body, { properties: { contentType, ...more } })
-      // The device sends a report again if it gets no answer.
-      acknowledged.catch(() => undefined)
+      acknowledged.catch(noteUnanswered)
     }
 
     const intake = createIntake({
@@ -103,7 +123,9 @@ export function createMqtt(deps: MqttDeps): Mqtt {
         if (subject === null) return async () => {}
         const taken = await takeMessage(taking, subject, message)
         counted.messageTaken(subject.kind, taken.status === 200 ? 'taken' : 'refused')
-        return () => answer(subject, message, taken)
+        // Not all of its properties, which can be large.
+        const { responseTopic, correlationData } = message.properties
+        return () => answer(subject, { responseTopic, correlationData }, taken)
       },
       dropped: () => counted.messageTaken('report', 'dropped'),
     })
@@ -148,6 +170,11 @@ export function createMqtt(deps: MqttDeps): Mqtt {
       await Promise.all([sessions.stop(), publishers?.stop()])
     },
   }
+}
+
+/** An acknowledgement (PUBACK) with the reason of a failure. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code >= 0x80
 }
 
 /** The broker checks certificates, so a certificate is proved by the topic that it may publish to. */

@@ -1,7 +1,7 @@
 /** Mosquitto, a broker of MQTT, on a port and in a folder of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +15,8 @@ export interface Mosquitto {
   start(): Promise<void>
   /** SIGTERM: it writes its sessions and retained messages, if it keeps them. SIGKILL: it does not. */
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** Replaces its topic rules while it runs. */
+  setRules(lines: readonly string[]): void
   /** Writes sessions and retained messages now. */
   save(): Promise<void>
   /** While it is stopped: removes what it has written. */
@@ -27,8 +29,15 @@ export interface MosquittoOptions {
   readonly isPersistent?: boolean
   /** Lines of its topic rules. Clients then need a user name, and any is accepted. */
   readonly rules?: readonly string[]
+  /** Refuses subscriptions, as its own plugin for rules does. Topic rules of a file never refuse one: they drop messages. */
+  readonly refusesSubscriptions?: boolean
   /** Paths of files. It also listens with TLS, where a client needs a certificate, whose name is its user, and for WebSockets, with and without TLS. */
   readonly tls?: { readonly authority: string; readonly cert: string; readonly key: string }
+}
+
+/** Its plugin for rules that clients can change; null where there is none. */
+function findPlugin(): string | null {
+  return globSync('/usr/lib/*/mosquitto_dynamic_security.so')[0] ?? null
 }
 
 /** The program; null where there is none. */
@@ -37,7 +46,8 @@ export function findMosquitto(): string | null {
   return folders.map((folder) => join(folder, 'mosquitto')).find((file) => existsSync(file)) ?? null
 }
 
-export async function startMosquitto({ isPersistent = false, rules, tls }: MosquittoOptions = {}): Promise<Mosquitto> {
+export async function startMosquitto(options: MosquittoOptions = {}): Promise<Mosquitto> {
+  const { isPersistent = false, rules, refusesSubscriptions = false, tls } = options
   const program = findMosquitto()
   if (!program) throw new Error('there is no mosquitto on this machine')
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-mosquitto-'))
@@ -45,7 +55,10 @@ export async function startMosquitto({ isPersistent = false, rules, tls }: Mosqu
   const [secure, web, secureWeb] = tls ? [await freePort(), await freePort(), await freePort()] : []
   const certificates = tls ? [`cafile ${tls.authority}`, `certfile ${tls.cert}`, `keyfile ${tls.key}`] : []
   const configuration = join(folder, 'mosquitto.conf')
-  if (rules) writeFileSync(join(folder, 'rules'), `${rules.join('\n')}\n`, { mode: 0o700 })
+  const writeRules = (lines: readonly string[]): void =>
+    writeFileSync(join(folder, 'rules'), `${lines.join('\n')}\n`, { mode: 0o700 })
+  if (rules) writeRules(rules)
+  if (refusesSubscriptions) writeFileSync(join(folder, 'security.json'), JSON.stringify(withoutSubscriptions))
   writeFileSync(
     configuration,
     [
@@ -57,6 +70,9 @@ export async function startMosquitto({ isPersistent = false, rules, tls }: Mosqu
       ...(process.getuid?.() === 0 ? ['user root'] : []),
       ...(isPersistent ? ['persistence true', `persistence_location ${folder}/`] : ['persistence false']),
       ...(rules ? [`acl_file ${join(folder, 'rules')}`] : []),
+      ...(refusesSubscriptions
+        ? [`plugin ${findPlugin()}`, `plugin_opt_config_file ${join(folder, 'security.json')}`]
+        : []),
       ...(tls
         ? [
             ...[`listener ${secure} 127.0.0.1`, ...certificates, 'require_certificate true'],
@@ -102,6 +118,10 @@ export async function startMosquitto({ isPersistent = false, rules, tls }: Mosqu
     start,
     stop,
     forget: () => rmSync(join(folder, 'mosquitto.db'), { force: true }),
+    setRules(lines) {
+      writeRules(lines)
+      child?.kill('SIGHUP')
+    },
     async save() {
       const file = join(folder, 'mosquitto.db')
       const before = existsSync(file) ? statSync(file).mtimeMs : 0
@@ -113,6 +133,19 @@ export async function startMosquitto({ isPersistent = false, rules, tls }: Mosqu
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Every client may change the rules. */
+const withoutSubscriptions = {
+  defaultACLAccess: { publishClientSend: true, publishClientReceive: true, subscribe: false, unsubscribe: true },
+  anonymousGroup: 'all',
+  groups: [{ groupname: 'all', roles: [{ rolename: 'operator' }] }],
+  roles: [
+    {
+      rolename: 'operator',
+      acls: [{ acltype: 'publishClientSend', topic: '$CONTROL/dynamic-security/#', allow: true }],
+    },
+  ],
 }
 
 function isOver({ exitCode, signalCode }: ChildProcess): boolean {
