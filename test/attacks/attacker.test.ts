@@ -13,15 +13,15 @@ const hasBroker = process.env.ROLLCALL_REQUIRE_MOSQUITTO === '1' || findMosquitt
 
 describe.each(stores)('on $name', (store) => {
   it.each([
-    ['open, with a broker', {}, true],
-    ['with keys, tokens and rates', closed, false],
-  ])('nothing that is sent brings down a server that is %s', async (_, env, hasMqtt) => {
+    ['open', {}],
+    ['with keys, tokens and rates', closed],
+  ])('nothing that is sent brings down a server that is %s', async (_, env) => {
     const empty = await store.create()
     const { url, dataDir } = empty.config
     const database: Record<string, string> = url === null ? { DATA_DIR: dataDir } : { DATABASE_URL: url }
     const all = { ...childEnvironment(), ...database, ...env }
     try {
-      const found = await attack({ seed: 20_260_101, inputs, time: Infinity, hasMqtt, env: all })
+      const found = await attack({ seed: 20_260_101, inputs, time: Infinity, hasMqtt: true, env: all })
       expect(found.failures).toEqual([])
       expect(found.rejections).toBe(0)
       expect(found.drift).toEqual([])
@@ -31,7 +31,8 @@ describe.each(stores)('on $name', (store) => {
       // A device that has offboarded itself is registered anew: otherwise nearly all of its requests would be 403.
       const { sent = 0, handled = 0 } = found.byKind['a report'] ?? {}
       expect(handled).toBeGreaterThan(sent / 2)
-      if (hasMqtt && hasBroker) expect(found.byKind.MQTT?.handled).toBeGreaterThan(10)
+      const messages = found.byKind.MQTT ?? { sent: 0, handled: 0 }
+      if (hasBroker) expect(messages.handled).toBeGreaterThan(messages.sent / 2)
     } finally {
       await empty.drop()
     }

@@ -10,6 +10,8 @@ export interface MqttInput {
   readonly way: 'publish' | 'rude' | 'will'
   /** Who sends it, whatever its topic is. */
   readonly device: string
+  /** Of the device in its topic, which may be another one: the server answers only below it. */
+  readonly level: string
   readonly topic: string
   readonly payload: Buffer
   readonly qos: 0 | 1
@@ -47,7 +49,8 @@ const answers = [
   ...[`${prefix}/edge-1/responses`, `${prefix}/m-7/deployments/d-1/status`, `${prefix}/present/revision`, 'x'],
   ...[`${prefix}/m-7/responses/../../present`, `${prefix}/m-7/responses/${'x'.repeat(2_000)}`],
 ]
-const types = ['application/json', 'application/yaml', 'text/plain', '', 'application/json; charset=utf-16', '\u00ff']
+const types = ['application/json', 'application/yaml', 'application/json; charset=utf-8', 'application/x+json']
+const wrongTypes = ['text/plain', '', 'application/json; charset=utf-16', '\u00ff']
 const names = [
   'content-type',
   'Authorization',
@@ -61,8 +64,8 @@ const objectNames = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '
 const values = ['', 'x', 'Bearer x', '2026-01-01T00:00:00Z', '9'.repeat(400), 'sig=("@method");created=1', '\ufffd']
 
 export function randomMessage(random: Random): MqttInput {
-  const way = random.choose(['publish', 'publish', 'publish', 'publish', 'publish', 'publish', 'rude', 'will'] as const)
-  const isOwn = random.chance(85)
+  const way = random.chance(3) ? 'rude' : random.chance(12) ? 'will' : 'publish'
+  const isOwn = random.chance(90)
   const device = random.choose(messageDevices)
   const level = isOwn ? device : random.choose(levels)
   const deployment = random.chance(90) ? `${device}-${random.below(50)}` : random.choose(levels)
@@ -70,17 +73,17 @@ export function randomMessage(random: Random): MqttInput {
   const topic =
     way === 'rude'
       ? random.choose(rudeTopics)
-      : random.chance(5)
+      : random.chance(3)
         ? `${prefix}/${random.choose(published)}`
         : `${prefix}/${level}/${isConnection ? 'connection' : `deployments/${deployment}/status`}`
   return {
-    ...{ kind: 'mqtt', caller: 'admin', way, device, topic },
+    ...{ kind: 'mqtt', caller: 'admin', way, device, level, topic },
     payload: isConnection ? connection(random) : report(random, deployment),
     qos: random.chance(90) ? 1 : 0,
     retain: random.chance(10),
-    contentType: random.chance(70) ? undefined : random.choose(types),
+    contentType: random.chance(70) ? undefined : random.choose(random.chance(80) ? types : wrongTypes),
     userProperties: properties(random),
-    responseTopic: random.chance(90) ? null : random.choose(answers),
+    responseTopic: random.chance(95) ? null : random.choose(answers),
   }
 }
 

@@ -17,7 +17,7 @@ const mostBytes = (2 << 20) - (64 << 10)
 const patience = 500
 const mostText = 4_000
 
-/** The topics of devices, with levels that are not empty: what the server subscribes to. */
+/** The topics of devices: what the server subscribes to. */
 const heard = /^rollcall\/[^/]*\/(deployments\/[^/]*\/status|connection)$/
 
 export async function createMqttSender(url: string): Promise<MqttSender> {
@@ -33,36 +33,36 @@ export async function createMqttSender(url: string): Promise<MqttSender> {
   await received(client)
 
   function optionsOf(
-    { qos, retain, contentType, userProperties, responseTopic, device }: MqttInput,
-    id: string,
+    { qos, retain, contentType, userProperties, responseTopic, level }: MqttInput,
     token: string | null,
   ) {
+    messages += 1
+    const id = `m${messages}`
     const own = { ...userProperties, ...(token !== null && { authorization: `Bearer ${token}` }) }
     const properties = {
-      ...{ responseTopic: responseTopic ?? `${prefix}/${device}/responses`, correlationData: Buffer.from(id) },
+      ...{ responseTopic: responseTopic ?? `${prefix}/${level}/responses`, correlationData: Buffer.from(id) },
       // The library cannot send none of them.
       ...(Object.keys(own).length > 0 && { userProperties: own }),
       ...(contentType !== undefined && { contentType }),
     }
-    return { qos, retain, properties } satisfies IClientPublishOptions
+    return { id, options: { qos, retain, properties } satisfies IClientPublishOptions }
   }
 
-  /** Every message that the server hears and may answer is answered. One without an answer counts as a failure. */
-  async function publish(input: MqttInput, token: string | null): Promise<Sent> {
-    messages += 1
-    const id = `m${messages}`
-    const isHeard = heard.test(input.topic) && input.topic.startsWith(`${prefix}/${input.device}/`)
+  /** Every message that the server hears and may answer is answered. One with QoS 1 and without an answer counts as a failure. */
+  async function answered(input: MqttInput, id: string, send: () => Promise<unknown>): Promise<Sent> {
     const size = input.payload.length + JSON.stringify(input.userProperties).length
-    const isAnswered = isHeard && input.qos === 1 && input.responseTopic === null && size < mostBytes
+    const isAnswered = heard.test(input.topic) && input.responseTopic === null && size < mostBytes
+    const isSure = input.qos === 1
+    const missing = isSure ? { ...lost, status: 504, text: 'no answer by MQTT' } : lost
     const answer = new Promise<Sent>((resolve) => {
-      const timer = setTimeout(resolve, silence, { ...lost, status: 504, text: 'no answer by MQTT' })
+      const timer = setTimeout(resolve, isSure ? silence : patience, missing)
       waiting.set(id, (one) => {
         clearTimeout(timer)
         resolve(one)
       })
     })
     try {
-      await client.publishAsync(input.topic, input.payload, optionsOf(input, id, token))
+      await send()
       return isAnswered ? await answer : lost
     } finally {
       waiting.get(id)?.(lost)
@@ -70,19 +70,24 @@ export async function createMqttSender(url: string): Promise<MqttSender> {
     }
   }
 
+  function publish(input: MqttInput, token: string | null): Promise<Sent> {
+    const { id, options } = optionsOf(input, token)
+    return answered(input, id, () => client.publishAsync(input.topic, input.payload, options))
+  }
+
   /** The broker publishes the will when the connection is gone. */
-  async function leaveWill(input: MqttInput, token: string | null): Promise<Sent> {
-    const { qos, retain, properties } = optionsOf(input, 'will', token)
-    const will = { topic: input.topic, payload: input.payload, qos, retain, properties }
-    const mortal = await open(url, { will })
-    mortal.stream.destroy()
-    mortal.end(true)
-    return lost
+  function leaveWill(input: MqttInput, token: string | null): Promise<Sent> {
+    const { id, options } = optionsOf(input, token)
+    return answered(input, id, async () => {
+      const mortal = await open(url, { will: { topic: input.topic, payload: input.payload, ...options } })
+      mortal.stream.destroy()
+      mortal.end(true)
+    })
   }
 
   async function beRude(input: MqttInput, token: string | null): Promise<Sent> {
     const rude = await open(url, {})
-    const options = optionsOf(input, 'rude', token)
+    const { options } = optionsOf(input, token)
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, patience)
       rude.once('close', resolve)
