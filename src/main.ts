@@ -6,7 +6,7 @@ import { misspelled } from './config-names.ts'
 import { DomainError } from './domain/errors.ts'
 import { firstSteps } from './first-steps.ts'
 import { createLog } from './log.ts'
-import { endAsSignalled } from './process-end.ts'
+import { endAsSignalled, endAtOnce } from './process-end.ts'
 import type { Database } from './store/database.ts'
 
 const usage = `Usage: ${commandOf('serve')} [options]
@@ -42,13 +42,14 @@ async function main(): Promise<void> {
     signals += 1
     if (signals > 1) {
       endAsSignalled()
+      endAtOnce(1)
       process.exit(1)
     }
     log.info({ signal }, 'shutting down')
     app.close().then(
       (isEnded) => {
         log.info('shut down')
-        if (!isEnded) endAsSignalled()
+        if (!isEnded) endAtOnce(0)
         process.exit(0)
       },
       (error: unknown) => {
