@@ -28,9 +28,9 @@ import {
 } from '../../store/read/deployments.ts'
 import { countDeviations, deviationsOf } from '../../store/read/deviations.ts'
 import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts'
-import type { GroupedBy } from '../../store/read/groups/grouping.ts'
+import type { GroupedBy, Grouping, GroupName } from '../../store/read/groups/grouping.ts'
 import { countGroups, type DeploymentGroup, type GroupOrder, pageGroups } from '../../store/read/groups/groups.ts'
-import { newestOfGroups } from '../../store/read/groups/members.ts'
+import { newestOfGroups, spansOfGroups } from '../../store/read/groups/members.ts'
 import { actionsOf, instancesByKey, instancesOf } from '../../store/read/instances.ts'
 import type { ResourceOrder } from '../../store/read/orders/resource-order.ts'
 import { requireRetained, resolvePast } from '../../store/read/past.ts'
@@ -130,6 +130,11 @@ function createReader(s: Snapshot) {
     ) => newestOfGroups(s, some, of, filter, size, asOf),
     (_, index) => index,
   )
+  const spanOfGroup = batched(
+    (names: readonly GroupName[], _by: Grouping, filter: DeploymentFilter, asOf: Revision | null) =>
+      spansOfGroups(s, names, filter, asOf),
+    (_, index) => index,
+  )
   const changes = batched(
     (parents: readonly ChangeParent[], _of: string, filter: ChangeFilter, page: PageRequest, until: Revision | null) =>
       pageChanges(s, changeScopeOf(parents), filter, page, until),
@@ -216,6 +221,9 @@ function createReader(s: Snapshot) {
     ) => groups(keyOf(parent), parent.of, by, filter, order, page, asOf),
     groupCount: (parent: Parent, by: GroupedBy, filter: DeploymentFilter, asOf: Revision | null) =>
       groupCount(keyOf(parent), parent.of, by, filter, asOf),
+    /** When the deployments of a group of the fleet last changed. */
+    spanOfGroup: (name: GroupName, filter: DeploymentFilter, asOf: Revision | null) =>
+      spanOfGroup(name, name.by, filter, asOf),
     /** The deployments of a group that changed last. */
     newestOfGroup: (
       { parent, name }: Pick<DeploymentGroup, 'parent' | 'name'>,

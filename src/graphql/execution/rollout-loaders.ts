@@ -2,8 +2,6 @@
 import type { RolloutName } from '../../domain/rollout.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
-import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
-import { spansOfRollouts } from '../../store/read/groups/members.ts'
 import { diagnosesOf } from '../../store/read/insight/observations.ts'
 import { type OutcomeGrouping, outcomesOf } from '../../store/read/insight/outcomes.ts'
 import { earlierRollouts, stepsOf } from '../../store/read/insight/progress.ts'
@@ -23,9 +21,6 @@ export function rolloutLoaders(s: Snapshot) {
     rollout: batched((keys: readonly number[], asOf: Revision | null) => rolloutsByKey(s, keys, asOf)),
     rolloutByName: remembered((name: Omit<RolloutName, 'kind'>, asOf: Revision | null) =>
       rolloutByKeyArgs(s, name, asOf),
-    ),
-    spanOfRollout: batched((keys: readonly number[], filter: DeploymentFilter, asOf: Revision | null) =>
-      spansOfRollouts(s, keys, filter, asOf),
     ),
     rolloutChangedBefore: batched((keys: readonly number[], asOf: Revision) => changedBefore(s, keys, asOf)),
     rollouts: remembered((filter: RolloutFilter, page: PageRequest, order: RolloutOrder, asOf: Revision | null) =>

@@ -104,7 +104,7 @@ export const DeploymentGroup = builder.objectRef<GroupNode>('DeploymentGroup').i
 /** Groups that come from counters have none, so it is read for those of which it is selected. */
 export async function spanOf(group: GroupNode, reader: Context['reader']): Promise<GroupSpan> {
   const { span, name, filter, asOf } = group
-  return span ?? required(await (await reader()).spanOfRollout(Number(name.value), filter, asOf), 'span')
+  return span ?? required(await (await reader()).spanOfGroup(name, filter, asOf), 'span')
 }
 
 function requireSize(first: number): number {

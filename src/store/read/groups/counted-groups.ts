@@ -1,6 +1,9 @@
 /**
- * Groups by rollout without a look at deployments: from the counters of the rollouts, and in the past from their checkpoints. When the deployments of a group
- * changed is not stored, so it is read only if it is selected (members.ts).
+ * Groups for which counters spare the read of all deployments. When the deployments of such a group changed is not stored, so it is read only if it is
+ * selected (members.ts).
+ *
+ *   by rollout   the counters of the rollouts, in the past from their checkpoints
+ *   by error     the deployments with an error, and those of the fleet's counters that remain
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { counters } from '../../../domain/counters.ts'
@@ -9,12 +12,21 @@ import type { Session } from '../../database.ts'
 import { isAnyOf } from '../../sql/parameters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import { spannedMoves } from '../counts/deployment-counts.ts'
-import { fromCheckpoint, isWantedPart, scopeOfCounters } from '../counts/stored-counts.ts'
-import type { DeploymentFilter } from '../deployment-filter.ts'
+import {
+  byConvergence,
+  byState,
+  type CountersScope,
+  fromCheckpoint,
+  fromCounters,
+  isWantedPart,
+  scopeOfCounters,
+} from '../counts/stored-counts.ts'
+import { type DeploymentFilter, presentFields } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { openPast } from '../past.ts'
+import { alikeRows } from './group-rows.ts'
 import { type GroupedBy, nameColumn } from './grouping.ts'
-import { selectSums } from './sums.ts'
+import { alikeParts, selectSums } from './sums.ts'
 
 /** More rollouts have too many entries after their checkpoints (write/derived/checkpoints.ts) to add them up. */
 const mostRollouts = 1_000
@@ -33,14 +45,41 @@ const columns = sql.join(
 export async function selectCountedGroups(
   session: Session,
   scope: Scope,
-  { by }: GroupedBy,
+  by: GroupedBy,
   filter: DeploymentFilter,
   asOf: Revision | null,
 ): Promise<SQL | null> {
   // Stored counters ignore access scopes.
-  const counted =
-    by !== 'ROLLOUT' || scope.of !== 'fleet' || session.accessScope ? null : scopeOfCounters(scope, filter)
+  const counted = scope.of !== 'fleet' || session.accessScope ? null : scopeOfCounters(scope, filter)
   if (counted === null) return null
+  if (by.by === 'ROLLOUT') return groupsOfRollouts(session, counted, by, filter, asOf)
+  return by.by === 'ERROR' && asOf === null && presentFields(filter).length === 0 ? groupsByError(session, by) : null
+}
+
+async function groupsByError(session: Session, by: GroupedBy): Promise<SQL> {
+  const fleet = { of: 'fleet' } as const
+  const found = alikeParts(await alikeRows(session, fleet, by, { hasError: true }, null))
+  const none = sql`null::text as value, null::text as detail`
+  const all = [
+    sql`select ${none}, had.value as state, null::text as component, null::convergence as convergence, had.n, ${noSpan} from (${fromCounters(byState, fleet)}) as had`,
+    sql`select ${none}, null, null, had.value, had.n, ${noSpan} from (${fromCounters(byConvergence, fleet)}) as had`,
+  ]
+  // Each row that was found is taken from those without an error.
+  return sql`select * from (${selectSums(
+    by,
+    sql`${sql.join(all, sql` union all `)} union all select place.* from (${found}) as part cross join lateral (values
+      (part.value, part.detail, part.state, part.component, part.convergence, part.n, part.since, part.changed_at, part.revision),
+      (null, null, part.state, null, part.convergence, -part.n, null, null, null)) as place`,
+  )}) as grouped where size > 0`
+}
+
+async function groupsOfRollouts(
+  session: Session,
+  counted: CountersScope,
+  by: GroupedBy,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+): Promise<SQL | null> {
   const isWanted = counted.of === 'rollout' ? isAnyOf(rollouts.key, counted.keys, 'bigint') : sql`true`
   if (asOf === null) {
     if (filter.states || filter.convergence) return null
@@ -55,13 +94,16 @@ export async function selectCountedGroups(
     ({ rolloutKey, state, convergence, n }) =>
       sql`union all select ${rolloutKey}::bigint, ${state}::deployment_state, ${convergence}::convergence, ${n}::int`,
   )
-  return selectSums(sql`
+  return selectSums(
+    by,
+    sql`
     select part.key::text as value, null::text as detail, part.state, part.convergence, null::text as component, sum(part.n)::int as n, ${noSpan}
     from (
       select parent.key, part.state, part.convergence, part.n from (${wanted}) as parent
         cross join lateral (${fromCheckpoint({ of: 'rollout', keys: [] }, null, asOf)}) as part
       ${sql.join(spanned, sql` `)}
-    ) as part where ${isWantedPart(filter)} group by part.key, part.state, part.convergence having sum(part.n) <> 0`)
+    ) as part where ${isWantedPart(filter)} group by part.key, part.state, part.convergence having sum(part.n) <> 0`,
+  )
 }
 
 async function areFew(session: Session, wanted: SQL): Promise<boolean> {

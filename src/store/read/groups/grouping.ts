@@ -62,14 +62,18 @@ const normalised = sql.raw(
   `regexp_replace(cause.error ->> 'message', '[A-Za-z0-9._:/@%+-]*[0-9][A-Za-z0-9._:/@%+-]*', '#', 'g')`,
 )
 
-/** The error of a failed component, else of any component, else of the deployment itself: a component's is the more specific. */
+/**
+ * The error of a failed component, else of any component, else of the deployment itself: a component's is the more specific. The components of a deployment
+ * without an error are not parsed: the condition does not depend on the rows within, so it is checked before them.
+ */
 const cause = sql`(
-    select component ->> 'name' as name, component -> 'error' as error,
-        case component ->> 'state' when 'FAILED' then 0 else 1 end as rank, place
-      from json_array_elements(${d.components}) with ordinality as parts (component, place)
-      where component -> 'error' ->> 'code' is not null
-    union all select null, ${d.error}, 2, 0 where ${d.error} ->> 'code' is not null
-    order by rank, place limit 1
+    select found.* from (
+      select part.name, part.error, case part.state when 'FAILED' then 0 else 1 end as rank, part.place
+        from rows from (json_to_recordset(${d.components}) as (name text, state text, error json)) with ordinality as part(name, state, error, place)
+        where part.error ->> 'code' is not null
+      union all select null, ${d.error}, 2, 0 where ${d.error} ->> 'code' is not null
+      order by rank, place limit 1
+    ) as found where deployment_has_error(${d.error}, ${d.components})
   ) as cause`
 
 /** Every entry of a deployment is in the manifest of the same device, and the change has the version at which its document last changed. */

@@ -1,5 +1,5 @@
-/** Deployments in groups: one statement reads each deployment that the filter selects once, however many groups there are. Groups by rollout have counters. */
-import { type SQL, sql } from 'drizzle-orm'
+/** Deployments in groups: one statement reads each deployment that the filter selects once, however many groups there are, unless there are counters. */
+import { sql } from 'drizzle-orm'
 import { type Convergence, convergences } from '../../../domain/desired.ts'
 import { type DeploymentState, deploymentStates, type Millis, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -7,13 +7,13 @@ import type { Order, Page, PageRequest, SortKey } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { asParents } from '../../sql/parameters.ts'
 import type { ConvergenceCounts, StateCounts } from '../counts/deployment-counts.ts'
-import { type DeploymentFilter, d } from '../deployment-filter.ts'
+import type { DeploymentFilter } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import { type SourceLimits, sourceLimits } from '../filters/deployment-source.ts'
 import { selectCountedGroups } from './counted-groups.ts'
 import { alikeRows } from './group-rows.ts'
 import { type GroupedBy, type GroupName, placeOf } from './grouping.ts'
-import { selectSums } from './sums.ts'
+import { alikeParts, selectSums } from './sums.ts'
 
 export const groupOrderFields = ['SIZE', 'FAILED', 'CHANGED', 'VALUE'] as const
 export type GroupOrderField = (typeof groupOrderFields)[number]
@@ -39,7 +39,7 @@ export interface DeploymentGroup {
   readonly convergence: ConvergenceCounts
   /** Names of up to ten components that have the error; empty for the other groupings. */
   readonly components: readonly string[]
-  /** Null: the group is from counters (counted-groups.ts), see spansOfRollouts. */
+  /** Null: the group is from counters (counted-groups.ts), see spansOfGroups. */
   readonly span: GroupSpan | null
 }
 
@@ -83,7 +83,7 @@ export async function pageGroups(
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentGroup>>> {
   const counted = orderBy.field === 'CHANGED' ? null : await selectCountedGroups(session, scope, by, filter, asOf)
-  const groups = counted ?? selectGroups(by, await alikeRows(session, scope, by, filter, asOf, limits))
+  const groups = counted ?? selectSums(by, alikeParts(await alikeRows(session, scope, by, filter, asOf, limits)))
   const order = orderOf(orderBy)
   const pages = await pageOf<Omit<DeploymentGroup, 'parent'>, GroupRecord>(session, {
     parents: parentsOf(scope),
@@ -118,17 +118,6 @@ export async function countGroups(
     sql`select parent.key as parent, (select count(*)::int from (${groups}) as groups) as n from ${asParents(parentsOf(scope))}`,
   )
   return new Map(counted.map(({ parent, n }) => [parent, n]))
-}
-
-/** `rows`: of alikeRows. */
-function selectGroups({ by }: GroupedBy, rows: SQL): SQL {
-  // Rows that are counted alike are counted first, by a hash. In one step, each row would pass a dozen aggregates, and the distinct components would
-  // need all rows sorted by text.
-  const alike = sql`select part.*, ${d.convergence}, sum(${d}.n)::int as n,
-      min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
-    ${rows} group by part.value, part.detail, part.state, part.component, ${d.convergence}`
-  const components = sql`to_json((array_agg(distinct part.component) filter (where part.component is not null))[1:10])`
-  return by === 'ERROR' ? selectSums(alike, components) : selectSums(alike)
 }
 
 function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<DeploymentGroup, 'parent'> {

@@ -8,7 +8,7 @@ import { type DeploymentFilter, d } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentRow } from '../deployments.ts'
 import { alikeRows, partedRows } from './group-rows.ts'
-import { nameColumn, placeOf } from './grouping.ts'
+import { type GroupName, nameColumn, placeOf } from './grouping.ts'
 import type { DeploymentGroup, GroupSpan } from './groups.ts'
 
 /** Of each group its deployments that changed last, at most `size`. */
@@ -60,31 +60,40 @@ export async function newestOfGroups(
 }
 
 interface SpanRecord {
-  readonly key: number
+  readonly name: string
   readonly since: Millis
   readonly changed_at: Millis
   readonly revision: Revision
 }
 
-/** The spans of groups by rollout that came from counters. Throws BAD_USER_INPUT if too many of their deployments have changed since then. */
-export async function spansOfRollouts(
+/** The spans of groups of the fleet that came from counters, by their places in `names`. Throws BAD_USER_INPUT if too many of their deployments have changed since then. */
+export async function spansOfGroups(
   session: Session,
-  keys: readonly number[],
+  names: readonly GroupName[],
   filter: DeploymentFilter,
   asOf: Revision | null,
 ): Promise<Map<number, GroupSpan>> {
+  const [by] = names
+  if (!by) return new Map()
+  const rolloutKeys = names.map(({ value }) => Number(value))
   const rows = await alikeRows(
     session,
     { of: 'fleet' },
-    { by: 'ROLLOUT', labelKey: null },
-    { ...filter, rolloutKeys: keys },
+    by,
+    by.by === 'ROLLOUT' ? { ...filter, rolloutKeys } : filter,
     asOf,
   )
   const records = await session.rows<SpanRecord>(
-    sql`select part.value::bigint as key, min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
-      ${rows} group by part.value`,
+    sql`select ${nameColumn} as name, min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
+      ${rows} group by part.value, part.detail`,
+  )
+  const spans = new Map(
+    records.map(({ name, since, changed_at: changedAt, revision }) => [name, { since, changedAt, revision }]),
   )
   return new Map(
-    records.map(({ key, since, changed_at: changedAt, revision }) => [key, { since, changedAt, revision }]),
+    names.flatMap((name, index) => {
+      const span = spans.get(placeOf(name))
+      return span ? [[index, span]] : []
+    }),
   )
 }
