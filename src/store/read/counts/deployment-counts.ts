@@ -181,7 +181,7 @@ export function rowsOf(
     return past ? fromThen(past, scope, filter, conditions) : fromPresent(scope, conditions)
   }
   const found = (isThen: readonly SQL[]): SQL =>
-    sql`from (${source.rows}) as ${d} where ${all([ownedBy(scope, d), matchesFound(then), ...listed, ...isThen])}`
+    sql`from (${source.rows}) as ${d} where ${all([ownedBy(scope, d), matchesFound(filterAt(source.unserved, past?.revision ?? null)), ...listed, ...isThen])}`
   if (!past) return found([])
   return sql`from (
     select ${d}.* ${found([sql`${d.revision} <= ${past.revision}::bigint`])}

@@ -16,36 +16,14 @@ import { DomainError } from '../../../domain/errors.ts'
 import { deploymentStates } from '../../../domain/values.ts'
 import { readHead } from '../../connection/log-head.ts'
 import type { Session } from '../../database.ts'
-import { all, isAnyOf } from '../../sql/parameters.ts'
+import { all } from '../../sql/parameters.ts'
 import { logHead, rollouts } from '../../tables/schema.ts'
 import { rangeOfTimes } from '../changes/time-range.ts'
-import {
-  type DeploymentCondition,
-  type DeploymentFilter,
-  type DeploymentSelector,
-  d,
-  hasError,
-  hasErrorCode,
-  instancesNamed,
-  onTarget,
-  presentFields,
-} from '../deployment-filter.ts'
+import { type DeploymentFilter, d, presentFields } from '../deployment-filter.ts'
 import type { DeploymentOrder } from '../deployment-order.ts'
 import type { Scope } from '../deployment-scope.ts'
-import { searchRanges } from './search-range.ts'
-import {
-  among,
-  beside,
-  byRevision,
-  countUpTo,
-  listed,
-  own,
-  type Range,
-  type Ranges,
-  rowsIn,
-  run,
-} from './source-range.ts'
-import { targetsByIndex } from './target-filter.ts'
+import { choicesOf, conjuncts, scopeRanges, unserved } from './choices.ts'
+import { byRevision, countUpTo, own, rowsIn } from './source-range.ts'
 
 export interface SourceLimits {
   /** Deployments of a fleet or a rollout that is not worth an estimate. */
@@ -63,8 +41,8 @@ export const sourceLimits: SourceLimits = { small: 5_000, candidates: 10_000, wa
 
 export type Source =
   | { readonly of: 'index' }
-  /** `rows`: a select of rows `d`. */
-  | { readonly of: 'candidates'; readonly rows: SQL }
+  /** `rows`: a select of rows `d`. `unserved`: the filter without what all of them match. */
+  | { readonly of: 'candidates'; readonly rows: SQL; readonly unserved: DeploymentFilter }
   /** `changed`: conditions on the revision that all rows match, because the filter has a time. */
   | { readonly of: 'walk'; readonly walked: number; readonly changed: readonly SQL[] }
 
@@ -175,7 +153,11 @@ async function estimate(
     .filter(({ n }) => n <= most)
     .sort((a, b) => a.n - b.n)
   const [best] = found
-  return { total: row?.n ?? 0, best: best ? { of: 'candidates', rows: rowsIn(best.ranges, most) } : null, changed }
+  return {
+    total: row?.n ?? 0,
+    best: best ? { of: 'candidates', rows: rowsIn(best.ranges, most), unserved: unserved(filter, best.ranges) } : null,
+    changed,
+  }
 }
 
 /** Fields with an index that also gives the order of the rows, or that name few rows. */
@@ -220,81 +202,4 @@ async function changedRevisions(session: Session, { where, ...flat }: Deployment
     ...(from === null ? [] : [sql`${d.revision} >= ${from}::bigint`]),
     ...(to === null ? [] : [sql`${d.revision} <= ${Math.max(to, tail)}::bigint`]),
   ]
-}
-
-/** The conditions that all rows match. */
-export function conjuncts(selector: DeploymentSelector): readonly DeploymentCondition[] {
-  return [selector, ...(selector.and ?? []).flatMap(conjuncts)]
-}
-
-/** Each element is enough: its ranges have all rows that match. `within`: the filter as a whole. */
-function choicesOf(
-  { where, ...selector }: DeploymentFilter & DeploymentSelector,
-  within: DeploymentFilter,
-): readonly Ranges[] {
-  return [
-    ...searchRanges([...conjuncts(selector), ...(where ? conjuncts(where) : [])]),
-    ...rangesOfSelector(selector, within),
-    ...(where ? rangesOfSelector(where, within) : []),
-  ]
-}
-
-/** The rows that a scope or an access scope leaves. */
-function scopeRanges({ accessScope }: Session, scope: Scope): readonly Ranges[] {
-  const labels = accessScope?.labels ? rangesOnTargets({ labels: accessScope.labels }) : []
-  const ofProject = isAnyOf(rollouts.project, accessScope?.projects ?? [], 'text')
-  return [
-    ...(scope.of === 'rollout' ? [[ofRollouts(listed(scope.keys, 'bigint'))]] : []),
-    ...labels,
-    ...(accessScope?.projects
-      ? [[ofRollouts(sql`select ${rollouts.key} as key from ${rollouts} where ${ofProject}`)]]
-      : []),
-  ]
-}
-
-function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly Ranges[] {
-  const { keys, deploymentIds, reporters, rolloutKeys, instanceIds, states, derivedStates, convergence } = leaf
-  const { readiness, errorCodes, consistent, hasError: isWrong, stalled } = leaf
-  const choices: (Ranges | null | false | undefined)[] = [
-    ...rangesOnTargets(leaf),
-    keys && [beside(listed(keys, 'bigint'), sql`${d.key} = place.key`)],
-    deploymentIds && [beside(listed(deploymentIds, 'text'), sql`${d.deploymentId} = place.key`)],
-    reporters && [
-      beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is null`),
-      beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is not null`),
-    ],
-    rolloutKeys && [ofRollouts(listed(rolloutKeys, 'bigint'))],
-    instanceIds && [
-      beside(sql`select key from (${instancesNamed(instanceIds)}) as instance(key)`, sql`${d.instanceKey} = place.key`),
-    ],
-    states?.map((state) => run(d.state, state)),
-    derivedStates?.flatMap((state) => [
-      among(run(d.state, state), sql`${d.derivedState} = ${d.state}`),
-      run(d.derivedState, state, sql`${d.derivedState} <> ${d.state}`),
-    ]),
-    convergence?.map((value) => run(d.convergence, value)),
-    readiness &&
-      !readiness.includes('UNKNOWN') &&
-      readiness.map((value) => run(d.readiness, value, sql`${d.readiness} <> 'UNKNOWN'`)),
-    errorCodes && [own(all([hasError, hasErrorCode(errorCodes)]))],
-    isWrong && [own(hasError, byRevision)],
-    consistent === false && [own(sql`not ${d.consistent}`, byRevision)],
-    stalled && !within.instanceIds && [own(sql`${d.stalled} and ${d.isCurrent}`, sql`order by ${d.rolloutKey}`)],
-  ]
-  return choices.filter((choice) => choice !== undefined && choice !== null && choice !== false)
-}
-
-function rangesOfSelector({ and, or, not, ...leaf }: DeploymentSelector, within: DeploymentFilter): readonly Ranges[] {
-  const ofParts = or?.map((part) => choicesOf(part, within))
-  // One choice of each part, the first: their union has all rows.
-  const union = ofParts?.every((choices) => choices.length > 0) ? [ofParts.flatMap(([first]) => first ?? [])] : []
-  return [...rangesOf(leaf, within), ...(and ?? []).flatMap((part) => rangesOfSelector(part, within)), ...union]
-}
-
-function rangesOnTargets(leaf: Parameters<typeof targetsByIndex>[1]): readonly Ranges[] {
-  return targetsByIndex(onTarget, leaf).map((found) => [beside(found, sql`${d.targetKey} = place.key`)])
-}
-
-function ofRollouts(keys: SQL): Range {
-  return beside(keys, sql`${d.rolloutKey} = place.key`, byRevision)
 }

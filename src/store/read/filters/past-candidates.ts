@@ -15,7 +15,8 @@ import { deployments, changeLog as l } from '../../tables/schema.ts'
 import { type DeploymentFilter, onTarget } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { openPast, type Past } from '../past.ts'
-import { conjuncts, type SourceLimits, tooMuchChanged } from './deployment-source.ts'
+import { conjuncts } from './choices.ts'
+import { type SourceLimits, tooMuchChanged } from './deployment-source.ts'
 import { countChangedSince } from './past-walk.ts'
 import { targetsByIndex } from './target-filter.ts'
 
@@ -74,14 +75,14 @@ function choicesOf(past: Past, scope: Scope, filter: DeploymentFilter): readonly
     ...(isCounted && leaf.convergence
       ? [wasCounted(past, rollouts, isAnyOf(l.fromConvergence, leaf.convergence, 'convergence'))]
       : []),
-    ...(rollouts ? [] : targetsByIndex(onTarget, leaf).map((targets) => wasOn(past, targets))),
+    ...(rollouts ? [] : targetsByIndex(onTarget, leaf).map(({ keys }) => wasOn(past, keys))),
   ])
 }
 
 /** Those on the targets that the reader sees. */
 function choicesOfReader({ accessScope }: Session, past: Past, scope: Scope): readonly Choice[] {
   if (scope.of !== 'fleet' || !accessScope?.labels) return []
-  return targetsByIndex(onTarget, { labels: accessScope.labels }).map((targets) => wasOn(past, targets))
+  return targetsByIndex(onTarget, { labels: accessScope.labels }).map(({ keys }) => wasOn(past, keys))
 }
 
 /** Index-only reads of the log find the entries, so that rows are read of few. */

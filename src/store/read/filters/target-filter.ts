@@ -93,28 +93,40 @@ function withCapability(name: 'vendor' | 'modelNumber', values: readonly string[
 const capability = (name: 'vendor' | 'modelNumber'): SQLWrapper =>
   sql`device_capability(${deviceProfiles.capabilities}, ${sql.raw(`'${name}'`)})`
 
+/** The targets of one condition. `isExact`: all of them match it. */
+interface IndexedTargets {
+  readonly field: Exclude<keyof TargetCondition, 'parents'>
+  readonly keys: SQL
+  readonly isExact: boolean
+}
+
 /**
  * Selects of the keys of targets that may match, each by a part of the condition. An index finds them, except those by the time of the last report:
  * an index of it would make each heartbeat dearer, and there are fewer targets than deployments. The labels that devices give themselves
  * have an index of their own.
  */
-export function targetsByIndex(t: TargetRow, condition: TargetCondition): readonly SQL[] {
+export function targetsByIndex(t: TargetRow, condition: TargetCondition): readonly IndexedTargets[] {
   const { deviceIds, clusters, labels, label, vendors, models, connectivity, lastHeardAfter, lastHeardBefore } =
     condition
   const from = (where: SQL): SQL => sql`select ${t.key} as key from ${targets} ${t} where ${where}`
   const conditions = targetConditions(t, [])
-  const choices = [
-    deviceIds && from(conditions.deviceIds(deviceIds)),
-    clusters && from(conditions.clusters(clusters)),
-    labels && labelled(t, (row) => hasAnyLabel(row, labels)),
-    label && withLabel(t, label),
-    vendors && withCapability('vendor', vendors),
-    models && withCapability('modelNumber', models),
-    connectivity && byConnectivity(t, conditions.connectivity(connectivity)),
-    lastHeardAfter !== undefined && from(conditions.lastHeardAfter(lastHeardAfter)),
-    lastHeardBefore !== undefined && from(conditions.lastHeardBefore(lastHeardBefore)),
-  ]
-  return choices.filter((choice) => choice !== undefined && choice !== false && choice !== null)
+  const choices: { readonly [Field in IndexedTargets['field']]: SQL | false | null | undefined } = {
+    deviceIds: deviceIds && from(conditions.deviceIds(deviceIds)),
+    clusters: clusters && from(conditions.clusters(clusters)),
+    labels: labels && labelled(t, (row) => hasAnyLabel(row, labels)),
+    label: label && withLabel(t, label),
+    vendors: vendors && withCapability('vendor', vendors),
+    models: models && withCapability('modelNumber', models),
+    connectivity: connectivity && byConnectivity(t, conditions.connectivity(connectivity)),
+    lastHeardAfter: lastHeardAfter !== undefined && from(conditions.lastHeardAfter(lastHeardAfter)),
+    lastHeardBefore: lastHeardBefore !== undefined && from(conditions.lastHeardBefore(lastHeardBefore)),
+  }
+  const fields = Object.keys(choices) as IndexedTargets['field'][]
+  return fields.flatMap((field) => {
+    const keys = choices[field]
+    // A label of the registration wins over one that the device gives itself.
+    return keys ? [{ field, keys, isExact: field !== 'label' && field !== 'labels' }] : []
+  })
 }
 
 function withLabel(t: TargetRow, { key, equals, in: some, notIn, exists, prefix }: LabelCondition): SQL | null {

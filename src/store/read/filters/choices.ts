@@ -1,0 +1,120 @@
+/** The ranges of deployments that indexes find for the conditions of a filter. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Session } from '../../database.ts'
+import { all, isAnyOf } from '../../sql/parameters.ts'
+import { rollouts } from '../../tables/schema.ts'
+import {
+  type DeploymentCondition,
+  type DeploymentFilter,
+  type DeploymentSelector,
+  d,
+  hasError,
+  hasErrorCode,
+  instancesNamed,
+  onTarget,
+} from '../deployment-filter.ts'
+import type { Scope } from '../deployment-scope.ts'
+import { searchRanges } from './search-range.ts'
+import { among, beside, byRevision, listed, own, type Range, type Ranges, run, type Served } from './source-range.ts'
+import { type TargetCondition, targetsByIndex } from './target-filter.ts'
+
+/** The conditions that all rows match. */
+export function conjuncts(selector: DeploymentSelector): readonly DeploymentCondition[] {
+  return [selector, ...(selector.and ?? []).flatMap(conjuncts)]
+}
+
+/** Each element is enough: its ranges have all rows that match. `within`: the filter as a whole. */
+export function choicesOf(
+  { where, ...selector }: DeploymentFilter & DeploymentSelector,
+  within: DeploymentFilter,
+): readonly Ranges[] {
+  return [
+    ...searchRanges([...conjuncts(selector), ...(where ? conjuncts(where) : [])]),
+    ...rangesOfSelector(selector, within),
+    ...(where ? rangesOfSelector(where, within) : []),
+  ]
+}
+
+/** The rows that a scope or an access scope leaves. */
+export function scopeRanges({ accessScope }: Session, scope: Scope): readonly Ranges[] {
+  const labels = accessScope?.labels ? rangesOnTargets({ labels: accessScope.labels }) : []
+  const ofProject = isAnyOf(rollouts.project, accessScope?.projects ?? [], 'text')
+  return [
+    ...(scope.of === 'rollout' ? [[ofRollouts(listed(scope.keys, 'bigint'))]] : []),
+    ...labels,
+    ...(accessScope?.projects
+      ? [[ofRollouts(sql`select ${rollouts.key} as key from ${rollouts} where ${ofProject}`)]]
+      : []),
+  ]
+}
+
+function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly Ranges[] {
+  const { keys, deploymentIds, reporters, rolloutKeys, instanceIds, states, derivedStates, convergence } = leaf
+  const { readiness, errorCodes, consistent, hasError: isWrong, stalled } = leaf
+  const choices: (Ranges | null | false | undefined)[] = [
+    ...rangesOnTargets(leaf),
+    keys && [beside(listed(keys, 'bigint'), sql`${d.key} = place.key`)],
+    deploymentIds && [beside(listed(deploymentIds, 'text'), sql`${d.deploymentId} = place.key`)],
+    reporters && [
+      beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is null`),
+      beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is not null`),
+    ],
+    rolloutKeys && [ofRollouts(listed(rolloutKeys, 'bigint'))],
+    instanceIds && [
+      beside(sql`select key from (${instancesNamed(instanceIds)}) as instance(key)`, sql`${d.instanceKey} = place.key`),
+    ],
+    states?.map((state) => run(d.state, state)),
+    derivedStates?.flatMap((state) => [
+      among(run(d.state, state), sql`${d.derivedState} = ${d.state}`),
+      run(d.derivedState, state, sql`${d.derivedState} <> ${d.state}`),
+    ]),
+    convergence?.map((value) => run(d.convergence, value)),
+    readiness &&
+      !readiness.includes('UNKNOWN') &&
+      readiness.map((value) => run(d.readiness, value, sql`${d.readiness} <> 'UNKNOWN'`)),
+    errorCodes && [
+      { ...own(all([hasError, hasErrorCode(errorCodes)])), served: { field: 'errorCodes', value: errorCodes } },
+    ],
+    isWrong && [{ ...own(hasError, byRevision), served: { field: 'hasError', value: isWrong } }],
+    consistent === false && [own(sql`not ${d.consistent}`, byRevision)],
+    stalled && !within.instanceIds && [own(sql`${d.stalled} and ${d.isCurrent}`, sql`order by ${d.rolloutKey}`)],
+  ]
+  return choices.filter((choice) => choice !== undefined && choice !== null && choice !== false)
+}
+
+function rangesOfSelector({ and, or, not, ...leaf }: DeploymentSelector, within: DeploymentFilter): readonly Ranges[] {
+  const ofParts = or?.map((part) => choicesOf(part, within))
+  // One choice of each part, the first: their union has all rows.
+  const union = ofParts?.every((choices) => choices.length > 0) ? [ofParts.flatMap(([first]) => first ?? [])] : []
+  return [...rangesOf(leaf, within), ...(and ?? []).flatMap((part) => rangesOfSelector(part, within)), ...union]
+}
+
+function rangesOnTargets(leaf: TargetCondition): readonly Ranges[] {
+  return targetsByIndex(onTarget, leaf).map(({ keys, field, isExact }) => {
+    const range = beside(keys, sql`${d.targetKey} = place.key`)
+    return [isExact ? { ...range, served: { field, value: leaf[field] } } : range]
+  })
+}
+
+function ofRollouts(keys: SQL): Range {
+  return beside(keys, sql`${d.rolloutKey} = place.key`, byRevision)
+}
+
+/** The filter without the condition that all rows of the ranges match: for a target it would cost a look-up of each row, for an error code a parse. */
+export function unserved(filter: DeploymentFilter, ranges: Ranges): DeploymentFilter {
+  const [only] = ranges
+  const served = ranges.length === 1 ? only?.served : undefined
+  if (!served) return filter
+  const { where } = filter
+  return { ...without(filter, served), ...(where && { where: withoutIn(where, served) }) }
+}
+
+/** Only where all rows must match: within `not`, the condition stays. */
+function withoutIn(selector: DeploymentSelector, served: Served): DeploymentSelector {
+  const { and } = selector
+  return { ...without(selector, served), ...(and && { and: and.map((part) => withoutIn(part, served)) }) }
+}
+
+function without<Leaf extends DeploymentCondition>(leaf: Leaf, { field, value }: Served): Leaf {
+  return leaf[field] === value ? { ...leaf, [field]: undefined } : leaf
+}
