@@ -31,11 +31,13 @@ describe.each(stores)('on $name `begin`', (store) => {
   it('pages from the oldest change, and shows the oldest state', async () => {
     const { api, oldest, all } = await start()
     const query = `{ changes(after: "begin") { nodes { revision } } deployments(atRevision: "begin") { totalCount }
+      none: changes(last: 1, before: "begin") { nodes { revision } pageInfo { hasNextPage hasPreviousPage } }
       before: deployments(atRevision: "${oldest}") { totalCount } }`
     expect(await api.ask(query)).toEqual({
       changes: { nodes: all },
       deployments: { totalCount: 0 },
       before: { totalCount: 0 },
+      none: { nodes: [], pageInfo: { hasNextPage: true, hasPreviousPage: false } },
     })
   })
 })

@@ -55,7 +55,8 @@ export function connect<T>(
   const request = {
     size: Math.max(size, 1),
     after: after === oldestRetained ? null : text(after),
-    before: text(before),
+    // Below every revision.
+    before: before === oldestRetained ? '0' : text(before),
     backward,
   }
   return {
