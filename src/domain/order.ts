@@ -82,6 +82,20 @@ export function orderConnection(connectedAt: Millis | null, to: 'ONLINE' | 'OFFL
   return 2 * connectedAt + (to === 'OFFLINE' ? 1 : 0)
 }
 
+/**
+ * Whether a birth or a last will is of an older connection than the newest known one. Not where the clock of the device must be behind: a birth is
+ * sent when its connection begins, so one from before a connection that began long ago would have been under way as long.
+ * `isInOrder`: the broker delivers the messages in their order, so that an outage of the servers is no other explanation.
+ */
+export function isOlderConnection(
+  known: number | null,
+  order: number | null,
+  { to, now, isInOrder }: { readonly to: 'ONLINE' | 'OFFLINE'; readonly now: Millis; readonly isInOrder: boolean },
+): boolean {
+  if (known === null || order === null || order >= known) return false
+  return !(isInOrder && to === 'ONLINE' && now - known / 2 > clockTolerance)
+}
+
 /** The ordering keys of the newest report. They decide whether the next report is STALE. */
 export interface OrderMarks {
   readonly adoptedManifestVersion: Digits | null

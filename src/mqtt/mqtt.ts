@@ -82,6 +82,7 @@ export function createMqtt(deps: MqttDeps): Mqtt {
     }),
     nextId: () => requestIds(undefined),
     isStopped: () => isStopped,
+    isInOrder: config.sessions === 1,
   }
   // Shared by all sessions: the messages of one device may arrive on several.
   const lanes = createLanes((topic) => subjectOf(prefix, topic)?.device ?? '')

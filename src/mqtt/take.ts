@@ -23,6 +23,8 @@ export interface TakeDeps extends RecordDeps {
   readonly log: Log
   readonly nextId: () => string
   readonly isStopped: () => boolean
+  /** Whether the broker delivers the messages of a device in their order. */
+  readonly isInOrder: boolean
   /** Milliseconds between attempts while the database is unavailable. */
   readonly pause?: number
 }
@@ -87,7 +89,8 @@ async function takeConnection(
   const { device, proof } = requireIdentity(caller)
   const connectedAt = readConnectedAt(request)
   deps.admission.admitDevice(device ?? deviceId)
-  const recorded = spending(recordConnection(deviceId, to, { caller: device ?? deviceId, connectedAt }), proof)
+  const message = { caller: device ?? deviceId, connectedAt, isInOrder: deps.isInOrder }
+  const recorded = spending(recordConnection(deviceId, to, message), proof)
   return deps.writer.submit(tracedBy({ request }, recorded))
 }
 

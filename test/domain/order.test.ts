@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { clockTolerance, noMarks, type OrderMarks, orderReport } from '../../src/domain/order.ts'
+import {
+  clockTolerance,
+  isOlderConnection,
+  noMarks,
+  type OrderMarks,
+  orderConnection,
+  orderReport,
+} from '../../src/domain/order.ts'
 import { compareDigits } from '../../src/domain/values.ts'
 
 const now = Date.UTC(2026, 0, 1)
@@ -112,5 +119,26 @@ describe('the order of reports', () => {
         expect(aFirst.staleBy !== null && bFirst.staleBy !== null).toBe(false)
       }),
     )
+  })
+})
+
+describe('the order of connections', () => {
+  const now = Date.UTC(2026, 0, 1)
+  const hour = 3_600_000
+  const isOlder = (known: number, own: number, to: 'ONLINE' | 'OFFLINE', isInOrder: boolean): boolean =>
+    isOlderConnection(orderConnection(now - known, 'OFFLINE', now), orderConnection(now - own, to, now), {
+      ...{ to, now, isInOrder },
+    })
+
+  it.each([
+    ['a birth from before a connection that began long ago', hour, 2 * hour, 'ONLINE', true, false],
+    ['the same, where messages may overtake each other', hour, 2 * hour, 'ONLINE', false, true],
+    ['a birth from before a connection that began now', 1_000, hour, 'ONLINE', true, true],
+    ['a will from before a connection that began long ago', hour, 2 * hour, 'OFFLINE', true, true],
+    ['a birth of a newer connection', hour, 1_000, 'ONLINE', true, false],
+    ['a will of a newer connection', hour, 1_000, 'OFFLINE', false, false],
+    ['a birth of a clock that is far ahead', hour, -hour, 'ONLINE', true, false],
+  ] as const)('decides whether %s is older', (_, known, own, to, isInOrder, expected) => {
+    expect(isOlder(known, own, to, isInOrder)).toBe(expected)
   })
 })

@@ -201,6 +201,25 @@ describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
     await device.close()
   })
 
+  it('make a device ONLINE whose clock was reset before it connected again', async () => {
+    const device = await connectDevice(broker.url, 'edge-11')
+    const say = async (word: string, observedAt: string): Promise<unknown> => {
+      const { body } = await device.send('rollcall/edge-11/connection', word, { userProperties: { observedAt } })
+      const { device: now } = await server.query('{ device(deviceId: "edge-11") { connectivity } }')
+      return [body.verdict, now.connectivity]
+    }
+    const right = new Date(Date.now() - 3_600_000).toISOString()
+    const reset = '1970-01-01T00:00:07.000Z'
+    expect(await say('online', right)).toEqual(['APPLIED', 'ONLINE'])
+    expect(await say('offline', right)).toEqual(['APPLIED', 'OFFLINE'])
+    expect(await say('online', reset)).toEqual(['APPLIED', 'ONLINE'])
+    expect(await say('offline', reset)).toEqual(['APPLIED', 'OFFLINE'])
+    expect(await say('online', right)).toEqual(['APPLIED', 'ONLINE'])
+    // A will may be late, because a broker notices the end of a connection late.
+    expect(await say('offline', reset)).toEqual(['STALE', 'ONLINE'])
+    await device.close()
+  })
+
   it('without an acknowledgement (QoS 0) are taken too, and a flood of them is bounded', async () => {
     const count = 3_000
     for (let n = 0; n < count; n += 1)

@@ -2,7 +2,7 @@
 import type { Deployment } from '../../domain/deployment.ts'
 import type { Deviation } from '../../domain/deviation.ts'
 import { DomainError } from '../../domain/errors.ts'
-import { orderConnection } from '../../domain/order.ts'
+import { isOlderConnection, orderConnection } from '../../domain/order.ts'
 import type { OrderKey, ReportOutcome, StatusReport } from '../../domain/report.ts'
 import { implicitRollout } from '../../domain/rollout.ts'
 import type { ConnectivitySource, Target } from '../../domain/target.ts'
@@ -153,11 +153,19 @@ function noteChild(work: UnitOfWork, targetKey: number, reporterKey: number, rep
   else if (target.connectivity === 'OFFLINE') setConnectivity(work, target, 'ONLINE', 'GATEWAY', report.observedAt)
 }
 
+export interface ConnectionMessage {
+  readonly caller: string
+  /** When the connection began, by the device's clock. */
+  readonly connectedAt: Millis | null
+  /** Whether the broker delivers the messages of a device in their order. */
+  readonly isInOrder: boolean
+}
+
 /** A birth or a last will of a device at its broker: the birth ends an absence, the will begins one. A will creates no device. */
 export function recordConnection(
   name: string,
   to: 'ONLINE' | 'OFFLINE',
-  { caller, connectedAt }: { readonly caller: string; readonly connectedAt: Millis | null },
+  { caller, connectedAt, isInOrder }: ConnectionMessage,
 ): Command<ReportOutcome> {
   return {
     needs: {
@@ -170,7 +178,7 @@ export function recordConnection(
       const before = work.revision()
       const device = to === 'ONLINE' ? work.ensureDevice(name) : work.device(name)
       const order = orderConnection(connectedAt, to, work.now)
-      if (device && order !== null && device.connectionOrder !== null && order < device.connectionOrder)
+      if (device && isOlderConnection(device.connectionOrder, order, { to, now: work.now, isInOrder }))
         return { verdict: 'STALE', revision: before, staleBy: 'observedAt' }
       if (device) {
         const heard = to === 'ONLINE' ? { lastHeardAt: work.now } : {}
