@@ -43,14 +43,14 @@ async function main(): Promise<void> {
     if (signals > 1) {
       endAsSignalled()
       endAtOnce(1)
-      process.exit(1)
     }
     log.info({ signal }, 'shutting down')
     app.close().then(
       (isEnded) => {
         log.info('shut down')
-        if (!isEnded) endAtOnce(0)
-        process.exit(0)
+        if (isEnded) process.exit(0)
+        // The log writes in a thread too.
+        setTimeout(endAtOnce, 100, 0)
       },
       (error: unknown) => {
         log.error({ error }, 'the shutdown failed')

@@ -4,8 +4,16 @@
  * failure, and does nothing in the first process of a container.
  */
 export function endAtOnce(status: number): void {
-  // Windows has no execve.
-  process.execve?.(process.execPath, [process.execPath, '-e', `process.exit(${status})`], {})
+  // As process.exit does: what is written late, such as the log, is written now.
+  process.emit('exit', status)
+  try {
+    // Windows has none.
+    process.execve?.(process.execPath, [process.execPath, '-e', `process.exit(${status})`], {})
+  } catch {
+    // The program of this process is not there any more.
+    endAsSignalled()
+  }
+  process.exit(status)
 }
 
 /** Ends the process, as SIGTERM ends one that does not handle it. In the first process of a container, this does nothing. */

@@ -53,10 +53,16 @@ describe('a server with ARCHIVE', () => {
     const child = startChild(`
       const { createDirectory } = await import('./src/export/archive/directory.ts')
       const { endAtOnce } = await import('./src/process-end.ts')
+      const { createLog } = await import('./src/log.ts')
+      const log = createLog({ level: 'info' })
       void createDirectory(${JSON.stringify(folder)}).get('changes/archived.json')
-      setTimeout(endAtOnce, 100, 0)
+      setTimeout(() => {
+        log.info('shut down')
+        setTimeout(endAtOnce, 100, 0)
+      }, 100)
     `)
-    expect([await child.ended, child.lines]).toEqual([0, []])
+    expect(await child.ended).toBe(0)
+    expect(child.lines.map((line) => JSON.parse(line).msg)).toEqual(['shut down'])
 
     const { server } = await start(folder, { closing: 300 })
     // Possible as soon as the server has opened the other end. It then reads until this end is closed.
