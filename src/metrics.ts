@@ -1,5 +1,5 @@
 /** Metrics of the server for Prometheus. Labels have fixed sets of values: no device or deployment becomes a time series. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, type RegistryContentType } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry, type RegistryContentType } from 'prom-client'
 import { deviceAuthMethods, refusalReasons } from './auth/devices/refusal.ts'
 import { margoDialects } from './dialects/margo/parse.ts'
 import { type DeviationKind, deviationKinds } from './domain/deviation.ts'
@@ -8,6 +8,7 @@ import { type Verdict, verdicts } from './domain/report.ts'
 import { type FleetMetricsDeps, registerFleetMetrics, shared } from './fleet-metrics.ts'
 import { type LimitName, limitNames } from './limits/limits.ts'
 import { printOpenMetrics } from './open-metrics.ts'
+import { registerProcessMetrics } from './process-metrics.ts'
 import { registerStaleRuns } from './stale-runs.ts'
 import { registerStandbyMetrics } from './standbys.ts'
 import type { Standbys } from './store/database.ts'
@@ -15,8 +16,6 @@ import { sinkKinds } from './store/tables/columns.ts'
 
 /** OpenMetrics allows 128 characters for all labels of an exemplar. */
 const longestExemplar = 100
-/** prom-client's sums of gauges: Prometheus reserves the suffix for counters. The gauges by type remain. */
-const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 /** What became of a custom resource that a cluster showed. */
 const pictureVerdicts = [...verdicts, 'REFUSED', 'DROPPED'] as const
 
@@ -107,8 +106,7 @@ export function createMetrics(): Metrics {
   const format = registry as Registry<RegistryContentType>
   format.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
-  for (const name of misnamed) registry.removeSingleMetric(name)
+  registerProcessMetrics(registry)
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> =>
     new Counter({ name, help, labelNames, registers })
   const reports = new Counter<'verdict' | 'dialect' | 'reporter'>({
