@@ -105,8 +105,9 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
       async send(channel, messages) {
         const connection = await writer.take()
         try {
-          const text = 'select count(pg_notify($1, message)) from unnest($2::text[]) as message'
-          await connection.run(text, [channel, `{${messages.map(quote).join()}}`])
+          // One parameter each: the quotes of JSON are neither escaped nor parsed, as they are in an array.
+          const calls = messages.map((_, index) => `pg_notify($1, $${index + 2})`)
+          await connection.run(`select ${calls.join(', ')}`, [channel, ...messages])
         } finally {
           writer.give(connection)
         }
@@ -120,10 +121,6 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
       await Promise.all([reader, writer, side, doorbell].map((part) => part.close()))
     },
   }
-}
-
-function quote(message: string): string {
-  return `"${message.replace(/["\\]/g, '\\$&')}"`
 }
 
 export function withoutPassword(url: string): string {
