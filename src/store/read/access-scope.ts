@@ -273,8 +273,8 @@ function isOnLabelled(rollout: SQLWrapper, labels: Labels, since: Revision | nul
   const there = labelledTargets(labels)
   const now = sql`${rollout} in (select ${hosted.rolloutKey} from ${deployments} ${hosted} where ${hosted.targetKey} in (${there}))`
   if (since === null) return now
-  // An entry that spans the revision has not moved its deployment yet.
-  const isLater = sql`${left.lastRevision} > ${since}::bigint`
+  // The change that moved the last deployment away shows where it was, so its own revision counts, too.
+  const isLater = sql`${left.lastRevision} >= ${since}::bigint`
   return either([
     now,
     sql`exists (select 1 from ${changeLog} ${left}
