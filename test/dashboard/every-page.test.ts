@@ -168,6 +168,27 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     for (const part of ['.version', '.when', '.where', '.state']) expect(await row.locator(part).isVisible()).toBe(true)
   })
 
+  it.each([1440, 375])('moves nothing of a row when its age gets longer, %i pixels wide', async (width) => {
+    const { page } = await visit('devices')
+    await page.setViewportSize({ width, height: 900 })
+    for (const list of ['devices', 'deployments', 'resources']) {
+      await page.goto(`${server().url}/${list}`)
+      await page.locator('.row .when time').first().waitFor()
+      const moved = await page.evaluate(() =>
+        [...document.querySelectorAll('.row:has(.when time)')].flatMap((row) => {
+          const places = ['now', '59 min ago'].map((age) => {
+            row.querySelector('.when time')?.replaceChildren(age)
+            return [...row.children].map(
+              (cell) => `${cell.getBoundingClientRect().x} ${cell.getBoundingClientRect().y}`,
+            )
+          })
+          return places[0]?.join() === places[1]?.join() ? [] : [places]
+        }),
+      )
+      expect({ list, moved }).toEqual({ list, moved: [] })
+    }
+  })
+
   /** Each page is open once, and all watch the same reports. */
   describe('shows only what the API answered at one revision', () => {
     const opened = new Map<string, OpenPage>()

@@ -48,19 +48,28 @@ export async function watchShifts(page: Page): Promise<void> {
     const shifts: string[] = []
     const isAtEnd = (node: Node | null): boolean =>
       node instanceof Text && node.parentElement !== null && getComputedStyle(node.parentElement).textAlign === 'end'
+    const placeOf = ({ x, y, width, height }: DOMRectReadOnly): string => [x, y, width, height].join(' ')
+    const markupOf = (node: Node | null | undefined): string =>
+      (node instanceof Element ? node.outerHTML : `“${node?.textContent}”`).slice(0, 300)
     Object.assign(globalThis, { shifts })
     const observer = new PerformanceObserver((list) => {
       for (const entry of list.getEntries() as unknown as readonly Shift[])
-        for (const { node } of entry.sources)
+        for (const { node, previousRect, currentRect } of entry.sources)
           if (!node?.parentElement?.closest('.bar, .changes, .axis') && !isAtEnd(node))
-            shifts.push(node?.parentElement?.outerHTML ?? 'something')
+            shifts.push(
+              `${placeOf(previousRect)} → ${placeOf(currentRect)}: ${markupOf(node)} in ${markupOf(node?.parentElement)}`,
+            )
     })
     observer.observe({ type: 'layout-shift' })
   })
 }
 
 interface Shift {
-  readonly sources: readonly { readonly node: Node | null }[]
+  readonly sources: readonly {
+    readonly node: Node | null
+    readonly previousRect: DOMRectReadOnly
+    readonly currentRect: DOMRectReadOnly
+  }[]
 }
 
 export const shifts = (page: Page): Promise<readonly string[]> =>
