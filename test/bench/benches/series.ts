@@ -51,8 +51,7 @@ async function compare(lab: Lab, name: string, waysOf: (asking: Asking) => Promi
     await sql.unsafe('vacuum analyze')
     const server = await startRollcall({ DATABASE_URL: address })
     try {
-      // Counts in the past need checkpoints. Groups are of the present.
-      const notes = name === 'series' ? await runDuties(server, lab) : []
+      const notes = await runDuties(server, lab)
       const ways = await waysOf({ sql, url: `${server.url}/graphql` })
       const expected = JSON.stringify(await ways.byHand())
       const measure = (ask: () => Promise<unknown>) => (isWarmUp: boolean) => {
