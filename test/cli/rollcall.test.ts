@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type Api, createApi, forTerminal } from '../../src/cli/api.ts'
 import { parseCommandLine } from '../../src/cli/command-line.ts'
 import { completionOf } from '../../src/cli/completion.ts'
 import { options } from '../../src/cli/usage.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
 import { standBetween } from '../support/between.ts'
-import { type Child, startNode } from '../support/child.ts'
+import { startNode } from '../support/child.ts'
 import { declare as declareDocuments, documentOf } from '../support/desired.ts'
 import { declare, report, rollcall, useServer } from './harness.ts'
 
@@ -295,30 +294,5 @@ describe('the command line of rollcall', () => {
       ROLLCALL_TOKEN: 'secret',
     })
     expect(connection).toEqual({ url: 'https://rollcall.example', token: 'secret', isJson: false })
-  })
-})
-
-describe('rollcall with API_AUTH', () => {
-  const key = 'an-admin-key-for-tests-only'
-  let guarded: RunningApp
-  beforeAll(async () => {
-    guarded = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
-  })
-  afterAll(() => guarded.stop())
-  const ask = (...args: string[]): Child => startNode(['src/cli/rollcall.ts', '--url', guarded.url, ...args])
-
-  it('sends its token over HTTP and WebSocket', async () => {
-    const body = { deploymentId: 'd', status: { state: 'installed' }, components: [] }
-    await guarded.post('/device/edge/deployment/d/status', body)
-    expect(await ask('counts', '--token', key).ended).toBe(0)
-    expect(await ask('wait', '--for=installed', '--deployment', 'd', '--token', key).ended).toBe(0)
-  })
-
-  it('exits with 77 when the token is missing or wrong', async () => {
-    for (const args of [['counts'], ['counts', '--token', 'wrong'], ['wait', '--for=installed', '--deployment', 'd']]) {
-      const child = ask(...args)
-      expect(await child.ended).toBe(77)
-      expect(child.lines[0]).toMatch(/credential|key|token/)
-    }
   })
 })

@@ -2,26 +2,24 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import type { Target } from '../../../src/domain/target.ts'
-import type { Database, Session } from '../../../src/store/database.ts'
+import type { Database } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
 import { orders } from '../../../src/store/read/deployment-order.ts'
 import {
   countDeployments,
   type DeploymentOrder,
   deploymentOrders,
-  pageDeployments,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
-import { targetsByKey } from '../../../src/store/read/targets.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
-import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
+import type { PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
-import { indexNames, named } from '../../../src/store/write/derived/deployment-names.ts'
 import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
-import { type Life, live } from './history.ts'
+import type { Life } from './history.ts'
 import { limits, ownerOf, parentsOf, type Question, searched, whole } from './questions.ts'
+import { pageOfParent, recordLife } from './recorded-life.ts'
 import { comparisons, countsOf, filters, matches, valuesOf } from './reference.ts'
 
 /** Nearly every filter needs more. */
@@ -38,30 +36,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
   beforeAll(async () => {
     empty = await store.create()
     database = await empty.open()
-    // The indexes beside the deployments have entries that are out of date, and none of what is new.
-    life = await live(database, 5, 90, async (step) => {
-      if (step % 25 !== 24) return
-      await indexChanged(database.session, await readCursor(database.session, indexed), 1_000)
-      await indexNames(database.session, await readCursor(database.session, named), 1_000)
-    })
-    present = life.moments.at(-1)?.deployments ?? []
-    const targetKeys = present.map(({ targetKey }) => targetKey)
-    targets = await targetsByKey(database.session, targetKeys)
-    const rolloutKeys = present.map(({ rolloutKey }) => rolloutKey)
-    const times = present.map(({ changedAt }) => changedAt)
-    const keys = present.map(({ key }) => key)
-    questions = fc.record({
-      scope: fc.constantFrom<Scope>(
-        { of: 'fleet' },
-        { of: 'rollout', keys: rolloutKeys },
-        { of: 'target', keys: targetKeys },
-        { of: 'instance', keys: [1] },
-      ),
-      filter: fc.oneof(fc.constant({}), filters(keys, rolloutKeys, times)),
-      order: fc.constantFrom(...deploymentOrders),
-      asOf: fc.oneof(fc.constant(null), fc.constantFrom(...life.moments.map(({ revision }) => revision))),
-      limits: fc.constantFrom(...limits),
-    })
+    ;({ life, present, targets, questions } = await recordLife(database))
   })
   afterAll(async () => {
     await database.close()
@@ -245,8 +220,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
   })
 
   it('refuse a cursor of another order, and what is no cursor', async () => {
-    const question = whole
-    const page = await ask(question, 0, { size: 2, after: null, before: null, backward: false })
+    const page = await ask(whole, 0, { size: 2, after: null, before: null, backward: false })
     const cursor = page.edges[0]?.cursor ?? ''
     const forged = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
     const refused: [DeploymentOrder, string][] = [
@@ -262,7 +236,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     ]
     for (const [order, text] of refused) {
       const bad = { code: 'BAD_USER_INPUT', problems: [{ field: 'before' }] }
-      const asked = ask({ ...question, order }, 0, { size: 2, after: null, before: text, backward: true })
+      const asked = ask({ ...whole, order }, 0, { size: 2, after: null, before: text, backward: true })
       await expect(asked).rejects.toMatchObject(bad)
     }
   })
@@ -321,16 +295,6 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     return target
   }
 
-  async function ask(
-    question: Question,
-    parent: number,
-    page: PageRequest,
-    reader: Session = database.session,
-  ): Promise<Page<ShownDeployment>> {
-    const { scope, filter, order, asOf, limits } = question
-    const pages = await pageDeployments(reader, scope, filter, order, page, asOf, limits)
-    const found = pages.get(parent)
-    if (!found) throw new Error(`there is no page of ${parent}`)
-    return found
-  }
+  const ask = (question: Question, parent: number, page: PageRequest, reader = database.session) =>
+    pageOfParent(reader, question, parent, page)
 })

@@ -1,0 +1,62 @@
+/** A life of a small fleet, stored and recorded, and random questions about it. */
+import fc from 'fast-check'
+import type { Deployment } from '../../../src/domain/deployment.ts'
+import type { Target } from '../../../src/domain/target.ts'
+import type { Database, Session } from '../../../src/store/database.ts'
+import { deploymentOrders, pageDeployments, type Scope } from '../../../src/store/read/deployments.ts'
+import { targetsByKey } from '../../../src/store/read/targets.ts'
+import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
+import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
+import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
+import { indexNames, named } from '../../../src/store/write/derived/deployment-names.ts'
+import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
+import { type Life, live } from './history.ts'
+import { limits, type Question } from './questions.ts'
+import { filters } from './reference.ts'
+
+interface RecordedLife {
+  readonly life: Life
+  readonly present: readonly Deployment[]
+  readonly targets: Map<number, Target>
+  readonly questions: fc.Arbitrary<Question>
+}
+
+export async function recordLife(database: Database): Promise<RecordedLife> {
+  // The indexes beside the deployments have entries that are out of date, and none of what is new.
+  const life = await live(database, 5, 90, async (step) => {
+    if (step % 25 !== 24) return
+    await indexChanged(database.session, await readCursor(database.session, indexed), 1_000)
+    await indexNames(database.session, await readCursor(database.session, named), 1_000)
+  })
+  const present = life.moments.at(-1)?.deployments ?? []
+  const targetKeys = present.map(({ targetKey }) => targetKey)
+  const targets = await targetsByKey(database.session, targetKeys)
+  const rolloutKeys = present.map(({ rolloutKey }) => rolloutKey)
+  const times = present.map(({ changedAt }) => changedAt)
+  const keys = present.map(({ key }) => key)
+  const questions: fc.Arbitrary<Question> = fc.record({
+    scope: fc.constantFrom<Scope>(
+      { of: 'fleet' },
+      { of: 'rollout', keys: rolloutKeys },
+      { of: 'target', keys: targetKeys },
+      { of: 'instance', keys: [1] },
+    ),
+    filter: fc.oneof(fc.constant({}), filters(keys, rolloutKeys, times)),
+    order: fc.constantFrom(...deploymentOrders),
+    asOf: fc.oneof(fc.constant(null), fc.constantFrom(...life.moments.map(({ revision }) => revision))),
+    limits: fc.constantFrom(...limits),
+  })
+  return { life, present, targets, questions }
+}
+
+export async function pageOfParent(
+  reader: Session,
+  { scope, filter, order, asOf, limits }: Question,
+  parent: number,
+  page: PageRequest,
+): Promise<Page<ShownDeployment>> {
+  const pages = await pageDeployments(reader, scope, filter, order, page, asOf, limits)
+  const found = pages.get(parent)
+  if (!found) throw new Error(`there is no page of ${parent}`)
+  return found
+}
