@@ -88,6 +88,10 @@ const mostPrepared = 1_000
 const prepared = new Map<string, string>()
 let named = 0
 
+/** Merged once: to merge them takes as long as a short statement. */
+let merged: PGlite['parsers'] | undefined
+const parsersOf = (pglite: PGlite): PGlite['parsers'] => (merged ??= { ...pglite.parsers, ...parsers })
+
 /** Answers in one part, or in several parts for very many bytes. */
 async function run(pglite: PGlite, text: string, parameters: readonly unknown[]): Promise<object[][]> {
   const known = prepared.get(text)
@@ -102,7 +106,7 @@ async function run(pglite: PGlite, text: string, parameters: readonly unknown[])
   ]
   const { messages: answers, data } = await pglite.execProtocol(Buffer.concat(messages))
   if (known === undefined) await keep(pglite, text, name)
-  const [result] = parse.parseResults(answers, { ...pglite.parsers, ...parsers })
+  const [result] = parse.parseResults(answers, parsersOf(pglite))
   const rows = (result?.rows ?? []) as object[]
   return data.length <= partSize ? [rows] : inParts(rows, answers)
 }
