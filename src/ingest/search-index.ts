@@ -5,7 +5,12 @@ import { indexNames, named } from '../store/write/derived/deployment-names.ts'
 import { indexChanged, indexed } from '../store/write/derived/search-entries.ts'
 import type { Duty } from './duties.ts'
 
-/** Deployments of one statement. The embedded database answers nothing else meanwhile. */
+/**
+ * Deployments of the first statement of a round. Each further statement doubles them. If a busy machine cancels a long statement, the next round begins
+ * with a short one. With a constant number, the index could stop for as long as the machine is busy.
+ */
+const fewest = 50
+/** Deployments of one statement at most. The embedded database answers nothing else meanwhile. */
 const mostSearched = { postgres: 2_000, pglite: 200 }
 const mostNamed = { postgres: 5_000, pglite: 1_000 }
 
@@ -17,14 +22,14 @@ export function createNameIndex(database: Database): Duty {
   return createFollower(database, named, indexNames, mostNamed[database.kind])
 }
 
-function createFollower({ session }: Database, name: string, index: typeof indexChanged, limit: number): Duty {
+function createFollower({ session }: Database, name: string, index: typeof indexChanged, most: number): Duty {
   return {
     name,
     interval: 0,
     budget: 4_000,
     async run({ isOver }) {
       let cursor = await readCursor(session, name)
-      for (;;) {
+      for (let limit = fewest; ; limit = Math.min(2 * limit, most)) {
         const read = await index(session, cursor, limit)
         if (read === null || read.deployments < limit) return true
         if (isOver()) return false

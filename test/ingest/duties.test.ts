@@ -67,6 +67,21 @@ function meddling(database: Database, meddle: Meddle): Database {
 }
 
 describe.each(stores)('a background duty on $name', (store) => {
+  it('that follows deployments goes on with short statements where long ones are cancelled', async () => {
+    const mostTimely = 80
+    const { road, keeper, duties } = await open(store, async (text, [, limit] = []) => {
+      if (/where name = '(search|names)'/.test(text) && Number(limit) > mostTimely) throw new Error('cancelled')
+    })
+    await Promise.all(
+      Array.from({ length: 3 * mostTimely }, (_, index) =>
+        road.writer.submit(recordReport(report({ reporter: `edge-${index}`, deploymentId: 'd' }))),
+      ),
+    )
+    const { revision } = await readHead(road.database.session)
+    for (let round = 0; round < 6; round += 1) await keeper.tick()
+    expect(await duties()).toMatchObject({ search: { cursor: revision }, names: { cursor: revision } })
+  })
+
   it('that fails keeps no other from being done, and its failures are counted', async () => {
     let isBroken = true
     const { keeper, failed, pass, tail, connectivity, duties } = await open(store, async (text) => {
