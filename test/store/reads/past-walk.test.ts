@@ -176,7 +176,10 @@ describe.each(stores)('lists in the past on $name', (store) => {
 })
 
 const bySize = { field: 'SIZE', descending: true } as const
-const byRollout = { by: 'ROLLOUT', labelKey: null } as const
+const groupedBy = [
+  ['ROLLOUT', ({ rolloutKey }: DeploymentImage) => String(rolloutKey)],
+  ['CONVERGENCE', ({ convergence }: DeploymentImage) => convergence],
+] as const
 const filtersOfGroups = (
   key: number,
 ): readonly (readonly [DeploymentFilter, (image: DeploymentImage) => boolean])[] => [
@@ -221,32 +224,31 @@ it.each(stores)(
         shown(images.toSorted(([a], [b]) => a - b)),
       )
       const counted = images.filter(([, image]) => isCounted(image))
-      for (const [filter, matches] of filtersOfGroups(rollouts[0] ?? 0)) {
-        const pages = await pageGroups(
-          database.session,
-          { of: 'fleet' },
-          byRollout,
-          filter,
-          bySize,
-          { ...first, size: 100 },
-          revision,
-          limits,
-        )
-        const groups = pages
-          .get(0)
-          ?.edges.map(({ node }) => [Number(node.name.value), node.size, node.counts.failed, node.convergence.unknown])
-        const grouped = Map.groupBy(counted.map(([, image]) => image).filter(matches), ({ rolloutKey }) => rolloutKey)
-        const expected = [...grouped].map(([key, some]) => [
-          key,
-          some.length,
-          some.filter(({ state }) => state === 'FAILED').length,
-          some.filter(({ convergence }) => convergence === 'UNKNOWN').length,
-        ])
-        expect(new Set(groups)).toEqual(new Set(expected))
-        expect(await countGroups(database.session, { of: 'fleet' }, byRollout, filter, revision)).toEqual(
-          new Map([[0, expected.length]]),
-        )
-      }
+      // The last change is the present, too.
+      const ats = revision === changes.at(-1)?.revision ? [revision, null] : [revision]
+      for (const [filter, matches] of filtersOfGroups(rollouts[0] ?? 0))
+        for (const [by, keyOf] of groupedBy)
+          for (const at of ats) {
+            const [read, page] = [
+              { by, labelKey: null },
+              { ...first, size: 100 },
+            ]
+            const pages = await pageGroups(database.session, { of: 'fleet' }, read, filter, bySize, page, at, limits)
+            const groups = pages
+              .get(0)
+              ?.edges.map(({ node }) => [node.name.value, node.size, node.counts.failed, node.convergence.unknown])
+            const grouped = Map.groupBy(counted.map(([, image]) => image).filter(matches), keyOf)
+            const expected = [...grouped].map(([value, some]) => [
+              value,
+              some.length,
+              some.filter(({ state }) => state === 'FAILED').length,
+              some.filter(({ convergence }) => convergence === 'UNKNOWN').length,
+            ])
+            expect(new Set(groups)).toEqual(new Set(expected))
+            expect(await countGroups(database.session, { of: 'fleet' }, read, filter, at)).toEqual(
+              new Map([[0, expected.length]]),
+            )
+          }
       for (const key of rollouts)
         expect(await list({ of: 'rollout', keys: [key] }, 'CHANGED_ASC')).toEqual(
           shown(newest.filter(([, image]) => image.rolloutKey === key).toReversed()),

@@ -2,14 +2,15 @@
  * Groups for which counters spare the read of all deployments. When the deployments of such a group changed is not stored, so it is read only if it is
  * selected (members.ts).
  *
- *   by rollout   the counters of the rollouts, in the past from their checkpoints
- *   by error     the deployments with an error, and those of the fleet's counters that remain
+ *   by rollout       the counters of the rollouts, in the past from their checkpoints
+ *   by convergence   the checkpoints of the fleet or of the rollouts, which count by state and convergence together
+ *   by error         the deployments with an error, and those of the fleet's counters that remain
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { counters } from '../../../domain/counters.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { isAnyOf } from '../../sql/parameters.ts'
+import { asParents, isAnyOf } from '../../sql/parameters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import { spannedMoves } from '../counts/deployment-counts.ts'
 import {
@@ -22,8 +23,8 @@ import {
   scopeOfCounters,
 } from '../counts/stored-counts.ts'
 import { type DeploymentFilter, presentFields } from '../deployment-filter.ts'
-import type { Scope } from '../deployment-scope.ts'
-import { openPast } from '../past.ts'
+import { parentsOf, type Scope } from '../deployment-scope.ts'
+import { openPast, type Past } from '../past.ts'
 import { alikeRows } from './group-rows.ts'
 import { type GroupedBy, nameColumn } from './grouping.ts'
 import { alikeParts, selectSums } from './sums.ts'
@@ -53,6 +54,7 @@ export async function selectCountedGroups(
   const counted = scope.of !== 'fleet' || session.accessScope ? null : scopeOfCounters(scope, filter)
   if (counted === null) return null
   if (by.by === 'ROLLOUT') return groupsOfRollouts(session, counted, by, filter, asOf)
+  if (by.by === 'CONVERGENCE') return groupsByConvergence(session, counted, by, filter, asOf)
   return by.by === 'ERROR' && asOf === null && presentFields(filter).length === 0 ? groupsByError(session, by) : null
 }
 
@@ -90,19 +92,54 @@ async function groupsOfRollouts(
   const past = await openPast(session, asOf)
   const wanted = sql`select ${rollouts.key} from ${rollouts} where ${isWanted}`
   if (!past.isCounted || !(await areFew(session, wanted))) return null
-  const spanned = spannedMoves(counted, filter, past).map(
+  const tallies = { parents: sql`(${wanted}) as parent`, of: { of: 'rollout', keys: [] }, past } as const
+  return sumTallies(by, sql`part.key::text`, counted, filter, tallies)
+}
+
+async function groupsByConvergence(
+  session: Session,
+  counted: CountersScope,
+  by: GroupedBy,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+): Promise<SQL | null> {
+  const past = asOf === null ? null : await openPast(session, asOf)
+  if (past && !past.isCounted) return null
+  if (counted.of === 'rollout' && counted.keys.length > mostRollouts) return null
+  const tallies = { parents: asParents(parentsOf(counted)), of: counted, past }
+  return sumTallies(by, sql`part.convergence::text`, counted, filter, tallies)
+}
+
+interface Tallies {
+  /** Rows `parent` whose tallies are read. */
+  readonly parents: SQL
+  readonly of: CountersScope
+  /** Null: the present. */
+  readonly past: Past | null
+}
+
+/** `value`: of a row `part` with the key of its parent, its state and its convergence. */
+function sumTallies(
+  by: GroupedBy,
+  value: SQL,
+  counted: CountersScope,
+  filter: DeploymentFilter,
+  { parents, of, past }: Tallies,
+): SQL {
+  const spanned = past ? spannedMoves(counted, filter, past) : []
+  const moves = spanned.map(
     ({ rolloutKey, state, convergence, n }) =>
       sql`union all select ${rolloutKey}::bigint, ${state}::deployment_state, ${convergence}::convergence, ${n}::int`,
   )
   return selectSums(
     by,
     sql`
-    select part.key::text as value, null::text as detail, part.state, part.convergence, null::text as component, sum(part.n)::int as n, ${noSpan}
+    select ${value} as value, null::text as detail, part.state, part.convergence, null::text as component, sum(part.n)::int as n, ${noSpan}
     from (
-      select parent.key, part.state, part.convergence, part.n from (${wanted}) as parent
-        cross join lateral (${fromCheckpoint({ of: 'rollout', keys: [] }, null, asOf)}) as part
-      ${sql.join(spanned, sql` `)}
-    ) as part where ${isWantedPart(filter)} group by part.key, part.state, part.convergence having sum(part.n) <> 0`,
+      select parent.key, part.state, part.convergence, part.n from ${parents}
+        cross join lateral (${fromCheckpoint(of, null, past?.revision ?? null)}) as part
+      ${sql.join(moves, sql` `)}
+    ) as part where ${isWantedPart(filter)} group by 1, part.state, part.convergence having sum(part.n) <> 0`,
   )
 }
 
