@@ -59,4 +59,17 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     await row.getByText(/^via gateway-1, (now|\d+ s ago)$/).waitFor()
     await row.getByText('Not monitored').waitFor()
   })
+
+  it('of labels may contain what separates a key from its value', async () => {
+    await server().query(`mutation {
+      registerDevices(input: { devices: [
+        { deviceId: "labelled-1", labels: [{ key: "50%3D=wing", value: "b=c%" }] }
+        { deviceId: "labelled-2", labels: [{ key: "50", value: "D=wing=b=c%" }] }
+      ] }) { __typename }
+    }`)
+    const { page } = await visit('devices')
+    await page.getByRole('link', { name: '50%3D=wing: b=c%', exact: true }).click()
+    await page.getByRole('row', { name: /labelled-1/ }).waitFor()
+    await expect.poll(() => page.getByRole('row', { name: /labelled-2/ }).count()).toBe(0)
+  })
 })

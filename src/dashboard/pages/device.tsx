@@ -9,6 +9,7 @@ import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { Deviations } from '../widgets/deviations.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
+import { writeLabel } from '../widgets/filters.tsx'
 import { DeviceTable, deviceFragment, LastHeard } from '../widgets/lists/device-table.tsx'
 import { Manifests } from '../widgets/manifests.tsx'
 import { ConnectivityMark } from '../widgets/state-mark.tsx'
@@ -169,7 +170,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
             <div key={key}>
               <dt>{key}</dt>
               <dd>
-                <a href={href(['devices'], { label: `${key}=${value}` })}>{value}</a>
+                <a href={href(['devices'], { label: writeLabel({ key, value }) })}>{value}</a>
               </dd>
             </div>
           ))}

@@ -103,8 +103,14 @@ export function SearchField({ label, name = 'text' }: { readonly label: string; 
   return <input ref={field} type="search" aria-label={label} placeholder={label} defaultValue={value} onInput={later} />
 }
 
-/** `site=munich` */
+/** `site=munich`, the text of a filter by label. A key that contains `=` or `%` has `%3D` or `%25` there, because the first `=` ends the key. */
+export function writeLabel({ key, value }: { readonly key: string; readonly value: string }): string {
+  return `${key.replaceAll('%', '%25').replaceAll('=', '%3D')}=${value}`
+}
+
+/** Null: not the text of a filter by label. */
 export function parseLabel(text: string | null): { readonly key: string; readonly value: string } | null {
   const at = text?.indexOf('=') ?? -1
-  return text === null || at < 0 ? null : { key: text.slice(0, at), value: text.slice(at + 1) }
+  if (text === null || at < 0) return null
+  return { key: text.slice(0, at).replaceAll('%3D', '=').replaceAll('%25', '%'), value: text.slice(at + 1) }
 }

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { setRolloutLabels } from '../data/actions.ts'
 import { isOperator } from '../data/viewer.ts'
 import { at, href } from '../route.ts'
+import { writeLabel } from './filters.tsx'
 import { Form, type Label, labelsOf, parseLabels, TextArea, writeLabels } from './setup/form.tsx'
 
 export function LabelLinks({ labels }: { readonly labels: readonly Label[] }) {
@@ -10,7 +11,7 @@ export function LabelLinks({ labels }: { readonly labels: readonly Label[] }) {
   return (
     <span class="labels">
       {labels.map(({ key, value }) => (
-        <a key={key} class="label" href={href(['rollouts'], { label: `${key}=${value}` })}>
+        <a key={key} class="label" href={href(['rollouts'], { label: writeLabel({ key, value }) })}>
           {key}: {value}
         </a>
       ))}

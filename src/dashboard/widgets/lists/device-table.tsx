@@ -4,6 +4,7 @@ import { expectedOf, formatNumber } from '../../data/labels.ts'
 import { formatAge, formatFull, now } from '../../data/time.ts'
 import { at, href } from '../../route.ts'
 import { CountsBar } from '../counts-bar.tsx'
+import { writeLabel } from '../filters.tsx'
 import { Name } from '../name.tsx'
 import { countsFragment } from '../standing.tsx'
 import { ConnectivityMark } from '../state-mark.tsx'
@@ -95,7 +96,12 @@ function DeviceCells({ device, selection }: CellsProps) {
       </Cell>
       <Cell class="labels">
         {device.labels.slice(0, 3).map(({ key, value }) => (
-          <a key={key} class="label" title={`${key}: ${value}`} href={href(['devices'], { label: `${key}=${value}` })}>
+          <a
+            key={key}
+            class="label"
+            title={`${key}: ${value}`}
+            href={href(['devices'], { label: writeLabel({ key, value }) })}
+          >
             {key}: {value}
           </a>
         ))}
