@@ -10,7 +10,7 @@ import { createBacklog } from './backlog.ts'
 import { type ChangeStream, type ChangeStreamOptions, createChangeStream } from './change-stream.ts'
 import type { LogRange } from './cursor.ts'
 import { createHub, type Hub } from './hub.ts'
-import { createRefresher } from './refresh.ts'
+import { createRefresher, type RefreshOptions } from './refresh.ts'
 import { createWatchStream, type WatchOptions, type WatchStream } from './watch-stream.ts'
 
 export interface Feed {
@@ -41,6 +41,8 @@ export interface FeedOptions {
   readonly pollInterval?: number
   /** Milliseconds between the bookmarks of an idle stream with a filter. */
   readonly bookmarkInterval?: number
+  /** How state streams share snapshots. */
+  readonly refresh?: RefreshOptions
 }
 
 export async function createFeed(options: FeedOptions): Promise<Feed> {
@@ -52,7 +54,7 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   }
   const hub = createHub(log, await log.head())
   const backlog = createBacklog(log, hub)
-  const refresher = createRefresher(database, hub)
+  const refresher = createRefresher(database, hub, options.refresh)
   const changeStreams = createOpenStreams<ChangeStream>()
   const watchStreams = createOpenStreams<WatchStream>()
 

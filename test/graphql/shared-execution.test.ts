@@ -14,7 +14,8 @@ const group = 40
 describe.each(stores)('subscribers of the same operation on $name', (store) => {
   let api: Api
   beforeAll(async () => {
-    api = await startApi({ store })
+    // A clock that stands still: on a busy machine, portions would take so long that each next one is smaller.
+    api = await startApi({ store, road: { feed: { refresh: { clock: () => 0 } } } })
   })
   afterAll(() => api.close())
 
@@ -60,7 +61,7 @@ describe.each(stores)('subscribers of the same operation on $name', (store) => {
       expect(await stream.data()).toEqual({
         deployment: { deployment: { deploymentId: ids[index], state: 'INSTALLED', device: { deviceId: 'edge-1' } } },
       })
-    // Each portion that one turn reads costs a statement or more. A busy machine reads smaller portions.
+    // Each portion costs a statement or more.
     expect(api.statements()).toBeLessThan(group)
   })
 
