@@ -13,7 +13,7 @@ import type { Convergence } from '../../../domain/desired.ts'
 import type { DeploymentState, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all, asParents } from '../../sql/parameters.ts'
-import { type DeploymentFilter, d, filterAt, matchesDeployment, matchesFound } from '../deployment-filter.ts'
+import { type DeploymentFilter, d, filterAt, matchesDeployment } from '../deployment-filter.ts'
 import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from '../deployment-scope.ts'
 import { type Source, type SourceLimits, sourceLimits, sourceOfCount } from '../filters/deployment-source.ts'
 import { narrowWhole } from '../filters/past-candidates.ts'
@@ -181,7 +181,7 @@ export function rowsOf(
     return past ? fromThen(past, scope, filter, conditions) : fromPresent(scope, conditions)
   }
   const found = (isThen: readonly SQL[]): SQL =>
-    sql`from (${source.rows}) as ${d} where ${all([ownedBy(scope, d), matchesFound(filterAt(source.unserved, past?.revision ?? null)), ...listed, ...isThen])}`
+    sql`from (${source.rows}) as ${d} where ${all([ownedBy(scope, d), source.matches, ...listed, ...isThen])}`
   if (!past) return found([])
   return sql`from (
     select ${d}.* ${found([sql`${d.revision} <= ${past.revision}::bigint`])}

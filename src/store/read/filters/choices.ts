@@ -1,7 +1,7 @@
 /** The ranges of deployments that indexes find for the conditions of a filter. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
-import { all, isAnyOf } from '../../sql/parameters.ts'
+import { all, either, isAnyOf } from '../../sql/parameters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import {
   type DeploymentCondition,
@@ -11,6 +11,7 @@ import {
   hasError,
   hasErrorCode,
   instancesNamed,
+  matchesFound,
   onTarget,
 } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
@@ -73,9 +74,9 @@ function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly
       !readiness.includes('UNKNOWN') &&
       readiness.map((value) => run(d.readiness, value, sql`${d.readiness} <> 'UNKNOWN'`)),
     errorCodes && [
-      { ...own(all([hasError, hasErrorCode(errorCodes)])), served: { field: 'errorCodes', value: errorCodes } },
+      { ...own(all([hasError, hasErrorCode(errorCodes)])), served: [{ field: 'errorCodes', value: errorCodes }] },
     ],
-    isWrong && [{ ...own(hasError, byRevision), served: { field: 'hasError', value: isWrong } }],
+    isWrong && [{ ...own(hasError, byRevision), served: [{ field: 'hasError', value: isWrong }] }],
     consistent === false && [own(sql`not ${d.consistent}`, byRevision)],
     stalled && !within.instanceIds && [own(sql`${d.stalled} and ${d.isCurrent}`, sql`order by ${d.rolloutKey}`)],
   ]
@@ -92,7 +93,7 @@ function rangesOfSelector({ and, or, not, ...leaf }: DeploymentSelector, within:
 function rangesOnTargets(leaf: TargetCondition): readonly Ranges[] {
   return targetsByIndex(onTarget, leaf).map(({ keys, field, isExact }) => {
     const range = beside(keys, sql`${d.targetKey} = place.key`)
-    return [isExact ? { ...range, served: { field, value: leaf[field] } } : range]
+    return [isExact ? { ...range, served: [{ field, value: leaf[field] }] } : range]
   })
 }
 
@@ -100,21 +101,33 @@ function ofRollouts(keys: SQL): Range {
   return beside(keys, sql`${d.rolloutKey} = place.key`, byRevision)
 }
 
-/** The filter without the condition that all rows of the ranges match: for a target it would cost a look-up of each row, for an error code a parse. */
-export function unserved(filter: DeploymentFilter, ranges: Ranges): DeploymentFilter {
-  const [only] = ranges
-  const served = ranges.length === 1 ? only?.served : undefined
-  if (!served) return filter
+/**
+ * The conditions of the filter for the rows of the ranges, without those that all these rows match: for a target they would cost a look-up of each row,
+ * for an error code or a component a parse.
+ */
+export function matchesRest(filter: DeploymentFilter, ranges: Ranges): SQL {
+  const [first, ...others] = ranges
+  const served = (first?.served ?? []).filter((one) => others.every((other) => other.served?.some(isSame(one))))
   const { where } = filter
-  return { ...without(filter, served), ...(where && { where: withoutIn(where, served) }) }
+  const rest = { ...without(filter, served), ...(where && { where: withoutIn(where, served) }) }
+  const rechecks = served.flatMap(({ field, value, exceptWhere }) =>
+    exceptWhere ? [either([sql`not (${exceptWhere})`, matchesFound({ [field]: value } as DeploymentFilter)])] : [],
+  )
+  return all([matchesFound(rest), ...rechecks])
 }
 
 /** Only where all rows must match: within `not`, the condition stays. */
-function withoutIn(selector: DeploymentSelector, served: Served): DeploymentSelector {
+function withoutIn(selector: DeploymentSelector, served: readonly Served[]): DeploymentSelector {
   const { and } = selector
   return { ...without(selector, served), ...(and && { and: and.map((part) => withoutIn(part, served)) }) }
 }
 
-function without<Leaf extends DeploymentCondition>(leaf: Leaf, { field, value }: Served): Leaf {
-  return leaf[field] === value ? { ...leaf, [field]: undefined } : leaf
+function without<Leaf extends DeploymentCondition>(leaf: Leaf, served: readonly Served[]): Leaf {
+  const fields = served.filter(({ field, value }) => leaf[field] === value).map(({ field }) => [field, undefined])
+  return { ...leaf, ...Object.fromEntries(fields) }
 }
+
+const isSame =
+  (one: Served) =>
+  (other: Served): boolean =>
+    one.field === other.field && one.value === other.value

@@ -22,7 +22,7 @@ import { rangeOfTimes } from '../changes/time-range.ts'
 import { type DeploymentFilter, d, presentFields } from '../deployment-filter.ts'
 import type { DeploymentOrder } from '../deployment-order.ts'
 import type { Scope } from '../deployment-scope.ts'
-import { choicesOf, conjuncts, scopeRanges, unserved } from './choices.ts'
+import { choicesOf, conjuncts, matchesRest, scopeRanges } from './choices.ts'
 import { byRevision, countUpTo, own, rowsIn } from './source-range.ts'
 
 export interface SourceLimits {
@@ -41,8 +41,8 @@ export const sourceLimits: SourceLimits = { small: 5_000, candidates: 10_000, wa
 
 export type Source =
   | { readonly of: 'index' }
-  /** `rows`: a select of rows `d`. `unserved`: the filter without what all of them match. */
-  | { readonly of: 'candidates'; readonly rows: SQL; readonly unserved: DeploymentFilter }
+  /** `rows`: a select of rows `d`. `matches`: the conditions of the filter that not all of them match. */
+  | { readonly of: 'candidates'; readonly rows: SQL; readonly matches: SQL }
   /** `changed`: conditions on the revision that all rows match, because the filter has a time. */
   | { readonly of: 'walk'; readonly walked: number; readonly changed: readonly SQL[] }
 
@@ -155,7 +155,9 @@ async function estimate(
   const [best] = found
   return {
     total: row?.n ?? 0,
-    best: best ? { of: 'candidates', rows: rowsIn(best.ranges, most), unserved: unserved(filter, best.ranges) } : null,
+    best: best
+      ? { of: 'candidates', rows: rowsIn(best.ranges, most), matches: matchesRest(filter, best.ranges) }
+      : null,
     changed,
   }
 }

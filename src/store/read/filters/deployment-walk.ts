@@ -46,7 +46,7 @@ export function walkPresent(
   const rollout = isRunOrder(order) || filter.retired || isThen.length > 0 ? null : rolloutOf(scope, filter)
   switch (source.of) {
     case 'candidates': {
-      const matches = all([ownedBy(scope, d), matchesFound(source.unserved), ...listed, ...isThen])
+      const matches = all([ownedBy(scope, d), source.matches, ...listed, ...isThen])
       return whole(
         (stretch) =>
           sql`${allColumns} from (${source.rows}) as ${d}

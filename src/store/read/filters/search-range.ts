@@ -1,13 +1,14 @@
 /**
  * The deployments that the index beside them finds (store/write/derived/search-entries.ts), for conditions on applications, components and text. It is
- * behind the writer, so the deployments that have changed since belong to each range. Every row is compared with the filter anyway.
+ * behind the writer, so the deployments that have changed since belong to each range, and are compared with the filter. The others have the terms that
+ * their entries have: to parse the components of each would take twice the time. A text is compared with every row.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { isStorable } from '../../../domain/text.ts'
 import { all, listParameter } from '../../sql/parameters.ts'
 import { deploymentSearch, duties, targets } from '../../tables/schema.ts'
 import { type DeploymentCondition, d } from '../deployment-filter.ts'
-import { beside, byRevision, keyed, own, type Range, type Ranges } from './source-range.ts'
+import { beside, byRevision, keyed, own, type Range, type Ranges, type Served } from './source-range.ts'
 
 type Searched = Pick<DeploymentCondition, 'applications' | 'applicationVersions' | 'components' | 'text'>
 
@@ -24,13 +25,22 @@ export function searchRanges(conditions: readonly Searched[]): readonly Ranges[]
   const texts = conditions
     .flatMap(({ text }) => text ?? [])
     .filter((text) => isStorable(text) && [...text].length >= part)
-  if (texts.length === 0) return terms.length === 0 ? [] : [[entries(terms), changedSince]]
+  if (texts.length === 0) {
+    const served = conditions.flatMap(servedBy)
+    return terms.length === 0 ? [] : [[entries(terms), changedSince].map((range) => ({ ...range, served }))]
+  }
   return texts.map((text) => [
     entries([...terms, hasParts(sql`${deploymentSearch.text}`, text)]),
     entries([...terms, sql`${deploymentSearch.text} is null`]),
     onTargetsCalled(text),
     changedSince,
   ])
+}
+
+function servedBy(condition: Searched): Served[] {
+  return (['applications', 'applicationVersions', 'components'] as const)
+    .filter((field) => condition[field] !== undefined)
+    .map((field) => ({ field, value: condition[field], exceptWhere: hasChanged }))
 }
 
 function entries(conditions: readonly SQL[]): Range {
@@ -55,4 +65,5 @@ function onTargetsCalled(text: string): Range {
 }
 
 const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'search')`
-const changedSince = own(sql`${d.revision} > ${cursor}`, byRevision)
+const hasChanged = sql`${d.revision} > ${cursor}`
+const changedSince = own(hasChanged, byRevision)

@@ -10,13 +10,15 @@ export interface Range {
   rows(most: number): SQL
   /** `from … where …` of rows `place` with the keys of deployments, some of which may not be listed. Absent: the range has its rows only. */
   keys?(most: number): SQL
-  /** A condition that all its rows match. Absent: the condition that it is of is only nearly as narrow, or costs nothing. */
-  readonly served?: Served
+  /** Conditions that all its rows match. Absent: the condition that it is of is only nearly as narrow, or costs nothing. */
+  readonly served?: readonly Served[]
 }
 
 export interface Served {
   readonly field: keyof DeploymentCondition
   readonly value: unknown
+  /** The rows that may not match it all the same. Absent: none. */
+  readonly exceptWhere?: SQL
 }
 
 /** Their union. */
