@@ -19,6 +19,7 @@ import { type MqttConfig, openConnection, readCertificates } from './connection.
 import { createIntake } from './intake.ts'
 import { createLanes } from './lanes.ts'
 import { createMqttMetrics, type SessionCounts } from './metrics.ts'
+import { encodePacketLengths } from './packet-lengths.ts'
 import { createPublisher } from './publisher.ts'
 import { createSessions, type Session } from './sessions.ts'
 import { keepSubscription, type SubscriptionState } from './subscription.ts'
@@ -55,6 +56,7 @@ export interface MqttDeps {
 export function createMqtt(deps: MqttDeps): Mqtt {
   const { config, database, writer, metrics, log, clock, interval = 2_500 } = deps
   const { prefix, group } = config
+  encodePacketLengths()
   const requestIds = createRequestIds()
   const connecting = { certificates: readCertificates(config.files), troubled: new Set<string>() }
   let isStopped = false
