@@ -1,6 +1,12 @@
-/** Summarises the log, so that `changes` with a filter reads the entries that may match (store/write/derived/change-summaries.ts). */
+/** Summarises the log, so that reads of it skip entries that do not match (store/write/derived/change-summaries.ts). */
 import type { Database } from '../store/database.ts'
-import { readSummarized, summarized, summarizeNext, summarySize } from '../store/write/derived/change-summaries.ts'
+import {
+  completeSummary,
+  readSummarized,
+  summarized,
+  summarizeNext,
+  summarySize,
+} from '../store/write/derived/change-summaries.ts'
 import type { Duty } from './duties.ts'
 
 export function createSummaries({ session }: Database): Duty {
@@ -16,6 +22,7 @@ export function createSummaries({ session }: Database): Duty {
         if (isOver()) return false
         cursor = await summarizeNext(session, cursor)
       }
+      while (await completeSummary(session)) if (isOver()) return false
       return true
     },
   }

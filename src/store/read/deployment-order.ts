@@ -1,7 +1,7 @@
 /** The orders of lists of deployments. Revisions are unique, so they are a total order. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Deployment } from '../../domain/deployment.ts'
-import { type DeploymentState, deploymentStates } from '../../domain/values.ts'
+import { type DeploymentState, deploymentStates, type Revision } from '../../domain/values.ts'
 import type { Order, SortKey } from '../sql/order.ts'
 import { type Select, type Stretch, sorted, within } from '../sql/page.ts'
 import { all, fixed, listParameter, nothing } from '../sql/parameters.ts'
@@ -39,7 +39,7 @@ export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
   NAME_DESC: { name: 'NAME_DESC', keys: name.map((key) => ({ ...key, descending: true })) },
 }
 
-export type LastRow = Pick<Placed, 'revision'>
+export type LastRow = Pick<Placed, 'state' | 'revision'>
 
 /** A list that reads at most some rows in its order, and shows those of them that match. */
 export interface Walk {
@@ -50,8 +50,8 @@ export interface Walk {
 
 /**
  * The fleet's present rows of some states: one range of the index (state, revision) per state, of which a page reads the first rows. The
- * row comparisons force the planner to use this index: it cannot know that few deployments are FAILED. `within` are the conditions of the
- * range. With `walked`, the ranges read that many rows together to find those that match the others.
+ * row comparisons force the planner to use this index: it cannot know that few deployments are FAILED. `newest`: the rows up to this revision.
+ * `within` are the conditions of the range. With `walked`, the ranges read that many rows together to find those that match the others.
  *
  * In the orders of states, the ranges follow each other, and the next is read only if the page is not full: PostgreSQL reads a lateral join lazily, in the
  * order of its outer side.
@@ -59,6 +59,7 @@ export interface Walk {
 export function walkByState(
   order: RunOrder,
   states: readonly DeploymentState[],
+  newest: Revision | null,
   within: readonly SQL[],
   matches: readonly SQL[],
   walked: number | null,
@@ -69,9 +70,11 @@ export function walkByState(
     const place = sql`(${d.state}, ${d.revision})`
     const limits = stretch.bounds.map((bound) => limitInRun(order, bound))
     // One lower and one upper bound: an index scan uses only the first of each.
+    const bound = limits.find(({ isLower }) => !isLower)?.revision ?? anyRevision
+    const upper = newest === null ? bound : sql`least(${bound}, ${newest + 1}::bigint)`
     const inRun = [
       sql`${place} > (run.state, ${limits.find(({ isLower }) => isLower)?.revision ?? noRevision})`,
-      sql`${place} < (run.state, ${limits.find(({ isLower }) => !isLower)?.revision ?? anyRevision})`,
+      sql`${place} < (run.state, ${upper})`,
     ]
     const newestFirst = (order === 'CHANGED_ASC') === stretch.reversed
     const direction = newestFirst ? sql`desc` : sql`asc`
@@ -104,10 +107,8 @@ export function walkByState(
       return sql`select ${d}.* from (select ${d}.* from (${rows}) as ${d} ${matching} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
     },
     isShort: (stretch, last) => {
-      if (inTurn)
-        return last
-          ? nothing
-          : sql`exists (select 1 ${inSequence(stretch, sql`${(walked ?? 0) + 1}`)} offset ${walked ?? 0})`
+      if (walked === null || (inTurn && last)) return nothing
+      if (inTurn) return sql`exists (select 1 ${inSequence(stretch, sql`${walked + 1}`)} offset ${walked})`
       const isShort = (inRun: SQL, inOrder: SQL): SQL => {
         // Rows of later states may fill a page that lacks rows of an earlier one.
         const isRunFull = sql`(select count(*) from (${found(inRun, inOrder, stretch.limit)}) as found) >= ${stretch.limit}`

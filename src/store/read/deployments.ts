@@ -183,7 +183,7 @@ export async function pageDeployments(
   asOf: Revision | null,
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentRow>>> {
-  const past = asOf === null ? null : await narrowPast(session, await openPast(session, asOf), scope, filter)
+  const past = asOf === null ? null : await narrowPast(session, await openPast(session, asOf), scope, filter, limits)
   const source = await sourceOfPage(session, scope, filter, order, limits)
   const attempts = past
     ? await inPast(session, scope, filterAt(filter, asOf), order, past, source, limits)

@@ -3,6 +3,8 @@ import { sql } from 'drizzle-orm'
 import { bigint, index, integer, json, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import type { ChangeBody } from '../../domain/change.ts'
 import type { Tally } from '../../domain/counters.ts'
+import type { Convergence } from '../../domain/desired.ts'
+import type { DeploymentState, Revision } from '../../domain/values.ts'
 import { convergence, deploymentCounters, deploymentState, instant, key, revision } from './columns.ts'
 
 /** One row. Its lock orders all writes. Its counters are those of the whole fleet. */
@@ -102,13 +104,25 @@ export const deploymentCheckpoints = pgTable(
 )
 
 /**
- * What 1,000 consecutive entries are about, so that `changes` with a filter need not read the others (store/read/changes/summaries.ts). An index of
+ * What 1,000 consecutive entries are about, so that reads with a filter need not read the others (store/read/changes/summaries.ts and stays.ts). An index of
  * entries was rejected: each report would pay for an insertion for each kind, state and component.
  */
-export const changeSummaries = pgTable('change_summaries', {
-  firstRevision: revision('first_revision').primaryKey(),
-  lastRevision: revision('last_revision').notNull(),
-  entries: integer('entries').notNull(),
-  /** `k:` and a kind, `s:` and a state that was changed to, `c:` and the name of a component, `e:` and an error code. Only the letter: too many to list. */
-  terms: text('terms').array().notNull(),
-})
+export const changeSummaries = pgTable(
+  'change_summaries',
+  {
+    firstRevision: revision('first_revision').primaryKey(),
+    lastRevision: revision('last_revision').notNull(),
+    entries: integer('entries').notNull(),
+    /** `k:` and a kind, `s:` and a state that was changed to, `c:` and the name of a component, `e:` and an error code. Only the letter: too many to list. */
+    terms: text('terms').array().notNull(),
+    /** How old the states were that these entries ended (store/read/changes/stays.ts). Null: a server of a version without this column wrote the row. */
+    oldestBefore: json('oldest_before').$type<OldestBefore>(),
+  },
+  (t) => [index('change_summaries_incomplete').on(t.firstRevision).where(sql`oldest_before is null`)],
+)
+
+/** By what the deployments of some entries counted as before them: the lowest revision that one of their rows had then. */
+export interface OldestBefore {
+  readonly state: { readonly [Value in DeploymentState]?: Revision }
+  readonly convergence: { readonly [Value in Convergence]?: Revision }
+}

@@ -1,6 +1,7 @@
 /** Counts in the past touch a bounded part of the log, however long it is: buffers, not times, and without statistics. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../src/domain/values.ts'
+import { createSummaries } from '../../../src/ingest/change-summaries.ts'
 import { createCheckpoints } from '../../../src/ingest/checkpoints.ts'
 import { createNameIndex } from '../../../src/ingest/search-index.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
@@ -226,5 +227,57 @@ describe.each(stores)('counts in the past on $name', (store) => {
       expect(answer.get(spring)?.edges.map(({ node }) => node.key)).toEqual([20_000])
       expect([order, buffers < 2_500, buffers]).toEqual([order, true, buffers])
     }
+  })
+
+  it('and lists by state read the blocks of the log that ended what was so then', { timeout: 120_000 }, async () => {
+    const [at, head, cycles] = [base + size + 100, base + 2 * size, 10_000]
+    const run = database.session.run
+    // 40 are INSTALLING then, and become INSTALLED soon after. Others are INSTALLING later, one after the other.
+    await run(
+      `update change_log set from_state = 'INSTALLING', before = json_build_object('state', 'INSTALLING', 'revision', deployment_key + ${base})
+       where first_revision between ${at + 1} and ${at + 40}`,
+    )
+    for (const [offset, state, next] of [
+      [0, 'INSTALLED', 'INSTALLING'],
+      [1, 'INSTALLING', 'INSTALLED'],
+    ] as const)
+      await run(
+        `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, from_state, from_convergence, to_state, to_convergence, changes)
+         select r.revision, r.revision, now(), i, i, d.rollout_key, json_build_object('state', '${state}', 'revision', case when ${offset} = 0 then ${base + size} + i else r.revision - 1 end),
+           '${state}', 'UNKNOWN', '${next}', 'UNKNOWN', '[]'
+         from generate_series(1, ${cycles}) i join deployments d on d.key = i cross join lateral (select ${head - 1 + offset} + 2 * i as revision) r`,
+      )
+    await run(`update deployments set revision = ${head} + 2 * key where key <= ${cycles}`)
+    await run(`update log_head set revision = ${head + 2 * cycles}`)
+    while (!(await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })));
+    const installing = Array.from({ length: 40 }, (_, n) => 140 - n)
+    const page = { size: 30, after: null, before: null, backward: false }
+    const none = { small: 0, candidates: 2_000, walked: 0, counted: 0 }
+    for (const [order, keys] of [
+      ['CHANGED_DESC', installing.slice(0, 30)],
+      ['CHANGED_ASC', installing.toReversed().slice(0, 30)],
+      ['STATE', installing.slice(0, 30)],
+      ['NAME', installing.toSorted((a, b) => a - b).slice(0, 30)],
+    ] as const) {
+      const { answer, buffers } = await buffersOf(database, (s) =>
+        pageDeployments(s, { of: 'fleet' }, { states: ['INSTALLING'] }, order, page, at, none),
+      )
+      expect([order, answer.get(0)?.edges.map(({ node }) => node.key)]).toEqual([order, keys])
+      // The log has 10,040 entries since that ended INSTALLING.
+      expect([order, buffers < 8_000, buffers]).toEqual([order, true, buffers])
+    }
+    const { answer, buffers } = await buffersOf(database, (s) =>
+      countDeployments(s, { of: 'fleet' }, { states: ['INSTALLING'], consistent: true }, at, {
+        ...none,
+        counted: size,
+      }),
+    )
+    expect(answer.get(0)).toEqual({ ...counters, installing: 40 })
+    expect([buffers < 8_000, buffers]).toEqual([true, buffers])
+    // Summaries of servers of an earlier version are completed.
+    const [before] = await run('select sum(length(oldest_before::text))::int as n from change_summaries')
+    await run('update change_summaries set oldest_before = null')
+    while (!(await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })));
+    expect(await run('select sum(length(oldest_before::text))::int as n from change_summaries')).toEqual([before])
   })
 })

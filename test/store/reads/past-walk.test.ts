@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { isCounted } from '../../../src/domain/counters.ts'
 import type { DeploymentImage } from '../../../src/domain/deployment.ts'
-import type { Revision } from '../../../src/domain/values.ts'
+import { deploymentStates, type Revision } from '../../../src/domain/values.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
@@ -19,6 +19,7 @@ import { sourceLimits } from '../../../src/store/read/filters/deployment-source.
 import { countGroups, pageGroups } from '../../../src/store/read/groups/groups.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
+import { readSummarized, summarizeNext } from '../../../src/store/write/derived/change-summaries.ts'
 import { openFresh } from '../../support/databases.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { foldAll, live } from './history.ts'
@@ -77,9 +78,14 @@ describe.each(stores)('lists in the past on $name', (store) => {
         { ...first, after: placed(base + size + 2) },
         keysFrom(size, -2),
       ],
-      // Nothing matches, and there is no order of the past by state.
+      [fleet, {}, 'STATE', first, keysFrom(size, -1)],
+      [fleet, {}, 'STATE_DESC', first, keysFrom(100, -1)],
+      [fleet, {}, 'STATE', { ...first, backward: true }, keysFrom(20, -1)],
+      [rollout, { states: ['PENDING', 'INSTALLED'] }, 'STATE', first, keysFrom(size, -2)],
+      [rollout, {}, 'STATE_DESC', first, keysFrom(100, -2)],
+      // Nothing matches, and there is no order of the past of a rollout by name.
       [fleet, { consistent: false }, 'CHANGED_DESC', first, null],
-      [fleet, {}, 'STATE', first, null],
+      [fleet, { consistent: false }, 'STATE', first, null],
       [rollout, {}, 'NAME', first, null],
     ]
     for (const [scope, filter, order, page, expected] of cases) {
@@ -144,7 +150,7 @@ describe.each(stores)('lists in the past on $name', (store) => {
     const at = base + size + 100
     const scope: Scope = { of: 'rollout', keys: [former] }
     const reads: readonly ((session: Session) => Promise<unknown>)[] = [
-      (s) => pageDeployments(s, scope, {}, 'STATE', first, at, limits),
+      (s) => pageDeployments(s, scope, {}, 'NAME', first, at, limits),
       (s) => countDeployments(s, scope, { consistent: true }, at, limits),
     ]
     for (const read of reads) {
@@ -198,23 +204,20 @@ it.each(stores)(
     onTestFinished(() => database.close())
     const start = (await readHead(database.session)).revision
     const { moments } = await live(database, 11, 25)
+    for (let next: number | null = (await readSummarized(database.session)).cursor; next !== null; )
+      next = await summarizeNext(database.session, next, 7)
     const changes = await readLog(database.session, start, 10_000)
     const rollouts = [...new Set(moments.at(-1)?.deployments.map(({ rolloutKey }) => rolloutKey))]
     // Nothing is unwound that the list does not pass.
     const limits = { ...sourceLimits, candidates: 0, counted: 0 }
     const shown = (images: readonly (readonly [number, DeploymentImage])[]) =>
       images.map(([key, { state }]) => [key, state] as const)
-    for (const { revision } of changes) {
-      const list = async (scope: Scope, order: DeploymentOrder) => {
-        const pages = await pageDeployments(
-          database.session,
-          scope,
-          {},
-          order,
-          { ...first, size: 100 },
-          revision,
-          limits,
-        )
+    for (const [index, { revision }] of changes.entries()) {
+      const list = async (scope: Scope, order: DeploymentOrder, filter: DeploymentFilter = {}, candidates = 0) => {
+        const pages = await pageDeployments(database.session, scope, filter, order, { ...first, size: 100 }, revision, {
+          ...limits,
+          candidates,
+        })
         return [...pages.values()][0]?.edges.map(({ node }) => [node.key, node.state] as const)
       }
       const images = [...foldAll(changes, revision)].filter(([, image]) => image.forgottenAt === null)
@@ -223,6 +226,17 @@ it.each(stores)(
       expect((await list({ of: 'fleet' }, 'NAME'))?.toSorted(([a], [b]) => a - b)).toEqual(
         shown(images.toSorted(([a], [b]) => a - b)),
       )
+      if (index % 6 === 0) {
+        const rank = deploymentStates.indexOf.bind(deploymentStates)
+        const byState = newest.toSorted(([, a], [, b]) => rank(a.state) - rank(b.state))
+        // With more candidates than deployments, each state is found by the first entries since.
+        for (const candidates of [0, 3, 100])
+          expect(await list({ of: 'fleet' }, 'STATE', {}, candidates)).toEqual(shown(byState))
+        const states = ['FAILED', 'INSTALLED', 'REMOVED'] as const
+        const some = newest.filter(([, { state }]) => states.some((one) => one === state))
+        for (const candidates of [0, 100])
+          expect(await list({ of: 'fleet' }, 'CHANGED_ASC', { states }, candidates)).toEqual(shown(some.toReversed()))
+      }
       const counted = images.filter(([, image]) => isCounted(image))
       // The last change is the present, too.
       const ats = revision === changes.at(-1)?.revision ? [revision, null] : [revision]

@@ -7,6 +7,7 @@ import { deploymentOrders, pageDeployments, type Scope } from '../../../src/stor
 import { targetsByKey } from '../../../src/store/read/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
+import { readSummarized, summarizeNext } from '../../../src/store/write/derived/change-summaries.ts'
 import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
 import { indexNames, named } from '../../../src/store/write/derived/deployment-names.ts'
 import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
@@ -22,11 +23,13 @@ interface RecordedLife {
 }
 
 export async function recordLife(database: Database): Promise<RecordedLife> {
-  // The indexes beside the deployments have entries that are out of date, and none of what is new.
+  // What duties derive is out of date in part, and lacks what is new.
   const life = await live(database, 5, 90, async (step) => {
     if (step % 25 !== 24) return
     await indexChanged(database.session, await readCursor(database.session, indexed), 1_000)
     await indexNames(database.session, await readCursor(database.session, named), 1_000)
+    for (let next: number | null = (await readSummarized(database.session)).cursor; next !== null; )
+      next = await summarizeNext(database.session, next, 5)
   })
   const present = life.moments.at(-1)?.deployments ?? []
   const targetKeys = present.map(({ targetKey }) => targetKey)

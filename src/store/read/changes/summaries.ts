@@ -23,7 +23,7 @@ export interface Parts {
 /** Blocks of one scan: more than it reads. */
 const mostBlocks = 200
 
-const summarizedTo = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'summaries')`
+export const summarizedTo = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'summaries')`
 
 /** The conditions on a block that a filter's changes require. */
 function termsOf(filter: ChangeFilter): SQL[] {

@@ -1,6 +1,6 @@
 /** The rows of a present list of deployments, by the source that was chosen for them. */
 import { type SQL, sql } from 'drizzle-orm'
-import { deploymentStates } from '../../../domain/values.ts'
+import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
@@ -27,23 +27,24 @@ import { inOrderOfRollout, walkByName } from './rollout-names.ts'
 
 const allColumns = fixed(sql`select ${d}.*`)
 
-/** `isThen`: conditions that nearly all rows match. */
+/** `asOf`: only rows that have not changed since. Null: all. */
 export function walkPresent(
   reader: Session,
   scope: Scope,
   filter: DeploymentFilter,
   order: DeploymentOrder,
-  isThen: readonly SQL[],
+  asOf: Revision | null,
   source: Source,
 ): Walk {
   const { states, ...others } = filter
+  const isThen = asOf === null ? [] : [sql`${d.revision} <= ${asOf}::bigint`]
   const listed = isListed(reader, scope, filter)
   const runOrder =
     scope.of === 'fleet' && isRunOrder(order) && (states !== undefined || isByState(order)) ? order : null
   const wanted = states ?? deploymentStates
   const whole = (select: Walk['select']): Walk => ({ select, isShort: () => nothing })
   // In the past, the entries of all that has changed since would be read in vain.
-  const rollout = isRunOrder(order) || filter.retired || isThen.length > 0 ? null : rolloutOf(scope, filter)
+  const rollout = isRunOrder(order) || filter.retired || asOf !== null ? null : rolloutOf(scope, filter)
   switch (source.of) {
     case 'candidates': {
       const matches = all([ownedBy(scope, d), source.matches, ...listed, ...isThen])
@@ -55,7 +56,8 @@ export function walkPresent(
     }
     case 'walk': {
       const inRange = [stands(filter), ...isThen]
-      if (runOrder) return walkByState(runOrder, wanted, inRange, [matchesFound(others), ...listed], source.walked)
+      if (runOrder)
+        return walkByState(runOrder, wanted, asOf, inRange, [matchesFound(others), ...listed], source.walked)
       if (rollout && !isRunOrder(order))
         return walkByName(order, rollout, [...inRange, matchesFound(filter), ...listed], source.walked)
       // In the orders of names, an index would pass rows with other revisions without counting them.
@@ -64,7 +66,7 @@ export function walkPresent(
       return walkInOrder(order, from, [matchesFound(filter), ...listed], source.walked)
     }
     case 'index': {
-      if (runOrder) return walkByState(runOrder, wanted, [], [matchesDeployment(others), ...listed, ...isThen], null)
+      if (runOrder) return walkByState(runOrder, wanted, asOf, [], [matchesDeployment(others), ...listed], null)
       // Other conditions have an index that finds few rows.
       const isWhole = presentFields(filter).every((field) => field === 'rolloutKeys')
       if (rollout && isWhole && !isRunOrder(order))

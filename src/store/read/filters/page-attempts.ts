@@ -5,12 +5,13 @@ import type { Session } from '../../database.ts'
 import { type Select, sorted, within } from '../../sql/page.ts'
 import { all, either, nothing } from '../../sql/parameters.ts'
 import { type DeploymentFilter, d, matchesDeployment, matchesFound } from '../deployment-filter.ts'
-import { type DeploymentOrder, isRunOrder, orders, type Walk } from '../deployment-order.ts'
+import { type DeploymentOrder, isByState, isRunOrder, orders, type Walk } from '../deployment-order.ts'
 import { fromUnwound, isListed, type Scope } from '../deployment-scope.ts'
 import type { Past } from '../past.ts'
 import { type Source, type SourceLimits, tooMuchChanged, tooRare } from './deployment-source.ts'
 import { walkPresent } from './deployment-walk.ts'
-import { countChangedSince, walkPast } from './past-walk.ts'
+import { countedAs, runsOf } from './past-candidates.ts'
+import { countChangedSince, isWalkable, walkPast } from './past-walk.ts'
 
 /** A way to read a page. `error`: what to throw if it is short and there is no other way. Null: it is never short. */
 export interface Attempt {
@@ -29,7 +30,7 @@ export function inPresent(
   order: DeploymentOrder,
   source: Source,
 ): Attempt {
-  return { walk: walkPresent(reader, scope, filter, order, [], source), error: errorOf(source) }
+  return { walk: walkPresent(reader, scope, filter, order, null, source), error: errorOf(source) }
 }
 
 /** None: too many have changed since. A walk that is short is repeated by unwinding, if those are not too many. */
@@ -43,7 +44,7 @@ export async function inPast(
   limits: SourceLimits,
 ): Promise<Attempt[]> {
   // Both halves are limited to a page, so that unchanged rows still come from an index.
-  const unchanged = walkPresent(reader, scope, filter, order, [sql`${d.revision} <= ${past.revision}::bigint`], source)
+  const unchanged = walkPresent(reader, scope, filter, order, past.revision, source)
   const listed = isListed(reader, scope, filter)
   const matches = all([matchesDeployment(filter), ...listed])
   const unwound: Select = (stretch) =>
@@ -53,11 +54,21 @@ export async function inPast(
     error: errorOf(source),
   }
   if (past.candidates !== null) return [unwinding]
-  const changed = await countChangedSince(reader, past, scope, filter, limits.counted + 1)
+  const changed = await countChangedSince(reader, past, scope, filter, Math.max(limits.counted, limits.candidates) + 1)
   if (changed <= limits.candidates) return [unwinding]
   const rest = changed <= limits.counted ? [unwinding] : []
-  const walk = walkPast(past, scope, filter, order, [matchesFound(filter), ...listed], Math.ceil(limits.walked / 4))
-  if (walk === null) return rest
+  if (!isWalkable(scope, filter, order)) return rest
+  const walk = walkPast({
+    past,
+    scope,
+    filter,
+    order,
+    matches: [matchesFound(filter), ...listed],
+    counted: countedAs(scope, filter),
+    runs: isByState(order) ? await runsOf(reader, past, scope, filter, limits) : [],
+    unchanged: unchanged.select,
+    walked: Math.ceil(limits.walked / 4),
+  })
   const error = tooMuchToList(limits)
   return [{ walk: isRunOrder(order) ? both(order, unchanged, walk) : walk, error }, ...rest]
 }
@@ -79,5 +90,5 @@ function both(order: DeploymentOrder, unchanged: Walk, changed: Walk): Walk {
 }
 
 export function tooMuchToList({ counted }: SourceLimits): DomainError {
-  return tooMuchChanged(counted, 'order the list by CHANGED or NAME, ')
+  return tooMuchChanged(counted)
 }

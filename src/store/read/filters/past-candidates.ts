@@ -1,27 +1,26 @@
 /**
  * Which deployments a filtered list or count in the past unwinds: those that an index says may have matched then, if they are few.
  *
- *   states and convergence   the log has what a deployment counted as before each entry, in indexes
+ *   states and convergence   the log has what a deployment counted as before each entry (changes/stays.ts)
  *   targets                  the deployments on them, and those that have left them since
  *
  * A condition without such an index, or with too many deployments, unwinds all that have changed since. The estimates are counts up to a limit,
  * as in deployment-source.ts.
  */
-import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import type { Revision } from '../../../domain/values.ts'
+import { type SQL, sql } from 'drizzle-orm'
+import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { all, isAnyOf } from '../../sql/parameters.ts'
+import { listParameter } from '../../sql/parameters.ts'
 import { deployments, changeLog as l } from '../../tables/schema.ts'
-import { type DeploymentFilter, onTarget } from '../deployment-filter.ts'
+import { type CountedAs, keysThatCounted } from '../changes/stays.ts'
+import { type DeploymentCondition, type DeploymentFilter, onTarget } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { openPast, type Past } from '../past.ts'
 import { conjuncts } from './choices.ts'
 import { type SourceLimits, tooMuchChanged } from './deployment-source.ts'
+import type { Run } from './past-entries.ts'
 import { countChangedSince } from './past-walk.ts'
 import { targetsByIndex } from './target-filter.ts'
-
-/** Deployments that are unwound one by one. With more, to read all in one pass costs less. */
-const most = 10_000
 
 /** `from …` of rows `entry`, and a select of the keys of their deployments. */
 interface Choice {
@@ -29,10 +28,43 @@ interface Choice {
   readonly keys: SQL
 }
 
-/** The same past, with `candidates` if few deployments may have matched. */
-export async function narrowPast(session: Session, past: Past, scope: Scope, filter: DeploymentFilter): Promise<Past> {
-  const choices = [...choicesOf(past, scope, filter), ...choicesOfReader(session, past, scope)]
-  if (choices.length === 0) return past
+/** The same past, with `candidates` if few deployments may have matched. With more, to read all in one pass costs less. */
+export async function narrowPast(
+  session: Session,
+  past: Past,
+  scope: Scope,
+  filter: DeploymentFilter,
+  { candidates: most }: SourceLimits,
+): Promise<Past> {
+  const leaves = leavesOf(scope, filter)
+  const rollouts = rolloutsOf(scope, filter)
+  const choices = [
+    ...(rollouts ? [] : leaves.flatMap((leaf) => targetsByIndex(onTarget, leaf).map(({ keys }) => wasOn(past, keys)))),
+    ...choicesOfReader(session, past, scope),
+  ]
+  const best = await fewest(session, choices, most)
+  if (best) return { ...past, candidates: best }
+  for (const counted of areCounted(past, filter) ? countedAs(scope, filter) : []) {
+    const candidates = await thatCounted(session, past, rollouts, counted, most)
+    if (candidates) return { ...past, candidates }
+  }
+  return past
+}
+
+/** A select of the keys of those that counted as one of some values then, and have changed since. Null: they are too many. */
+async function thatCounted(
+  session: Session,
+  { revision }: Past,
+  rollouts: readonly number[] | undefined,
+  counted: CountedAs,
+  most: number,
+): Promise<SQL | null> {
+  const keys = await keysThatCounted(session, revision, counted, rollouts, most)
+  return keys && sql`select unnest(${listParameter(keys, 'bigint')})`
+}
+
+async function fewest(session: Session, choices: readonly Choice[], most: number): Promise<SQL | null> {
+  if (choices.length === 0) return null
   const counts = choices.map(
     ({ entries }, index) =>
       sql`(select count(*)::int from (select 1 ${entries} limit ${most + 1}) as found) as ${sql.raw(`n${index}`)}`,
@@ -42,7 +74,7 @@ export async function narrowPast(session: Session, past: Past, scope: Scope, fil
     .map(({ keys }, index) => ({ keys, n: row?.[`n${index}`] ?? most + 1 }))
     .filter(({ n }) => n <= most)
     .sort((a, b) => a.n - b.n)
-  return best ? { ...past, candidates: best.keys } : past
+  return best?.keys ?? null
 }
 
 /** The same for what reads every row: a count, or groups. Throws BAD_USER_INPUT if that is too many to unwind. */
@@ -51,52 +83,65 @@ export async function narrowWhole(
   revision: Revision,
   scope: Scope,
   filter: DeploymentFilter,
-  { counted }: SourceLimits,
+  limits: SourceLimits,
 ): Promise<Past> {
-  const past = await narrowPast(session, await openPast(session, revision), scope, filter)
+  const { counted } = limits
+  const past = await narrowPast(session, await openPast(session, revision), scope, filter, limits)
   if (past.candidates === null && (await countChangedSince(session, past, scope, filter, counted + 1)) > counted)
     throw tooMuchChanged(counted)
   return past
 }
 
-/** Other fields than these name their deployments, or are narrowed by deployment-scope.ts. */
-function choicesOf(past: Past, scope: Scope, filter: DeploymentFilter): readonly Choice[] {
-  const { keys, deploymentIds, reporters, deviceIds, instanceIds, retired, where } = filter
+/** The conditions that all rows match. None: other fields than these name the deployments, or deployment-scope.ts narrows them. */
+function leavesOf(scope: Scope, filter: DeploymentFilter): readonly DeploymentCondition[] {
+  const { keys, deploymentIds, reporters, deviceIds, where } = filter
   if (scope.of === 'target' || scope.of === 'instance') return []
   if (keys || deploymentIds || reporters || deviceIds) return []
-  const leaves = [filter, ...(where ? conjuncts(where) : [])]
-  const rollouts = scope.of === 'rollout' ? scope.keys : filter.rolloutKeys
-  // Deployments of replaced instances and closed ones do not count.
-  const isCounted = past.isCounted && !instanceIds && !retired
-  return leaves.flatMap((leaf) => [
-    ...(isCounted && leaf.states
-      ? [wasCounted(past, rollouts, isAnyOf(l.fromState, leaf.states, 'deployment_state'))]
-      : []),
-    ...(isCounted && leaf.convergence
-      ? [wasCounted(past, rollouts, isAnyOf(l.fromConvergence, leaf.convergence, 'convergence'))]
-      : []),
-    ...(rollouts ? [] : targetsByIndex(onTarget, leaf).map(({ keys }) => wasOn(past, keys))),
+  return [filter, ...(where ? conjuncts(where) : [])]
+}
+
+/** Whether entries say which deployments matched: those of replaced instances and closed ones do not count. */
+function areCounted({ isCounted }: Past, { instanceIds, retired }: DeploymentFilter): boolean {
+  return isCounted && !instanceIds && !retired
+}
+
+/** What all rows counted as. */
+export function countedAs(scope: Scope, filter: DeploymentFilter): readonly CountedAs[] {
+  return leavesOf(scope, filter).flatMap(({ states, convergence }): CountedAs[] => [
+    ...(states ? [{ by: 'state', values: states } as const] : []),
+    ...(convergence ? [{ by: 'convergence', values: convergence } as const] : []),
   ])
+}
+
+/** The states that the rows of a list may have, in which few deployments may have been or not. */
+export async function runsOf(
+  session: Session,
+  past: Past,
+  scope: Scope,
+  filter: DeploymentFilter,
+  { candidates }: SourceLimits,
+): Promise<Run[]> {
+  const counted = countedAs(scope, filter)
+  const runs: Run[] = []
+  for (const state of deploymentStates) {
+    if (counted.some((one) => one.by === 'state' && !one.values.includes(state))) continue
+    const ofState: CountedAs = { by: 'state', values: [state] }
+    const keys = areCounted(past, filter)
+      ? await thatCounted(session, past, rolloutsOf(scope, filter), ofState, candidates)
+      : null
+    runs.push({ state, keys })
+  }
+  return runs
+}
+
+function rolloutsOf(scope: Scope, { rolloutKeys }: DeploymentFilter): readonly number[] | undefined {
+  return scope.of === 'rollout' ? scope.keys : rolloutKeys
 }
 
 /** Those on the targets that the reader sees. */
 function choicesOfReader({ accessScope }: Session, past: Past, scope: Scope): readonly Choice[] {
   if (scope.of !== 'fleet' || !accessScope?.labels) return []
   return targetsByIndex(onTarget, { labels: accessScope.labels }).map(({ keys }) => wasOn(past, keys))
-}
-
-/** Index-only reads of the log find the entries, so that rows are read of few. */
-function wasCounted({ revision }: Past, rollouts: readonly number[] | undefined, condition: SQL): Choice {
-  const of = (which: SQL): SQL =>
-    sql`select ${l.firstRevision} from ${l} where ${all([which, sql`${l.firstRevision} > ${revision}::bigint`, condition])}`
-  const isOne = (column: SQLWrapper): SQL => isAnyOf(column, rollouts ?? [], 'bigint')
-  const found = rollouts ? sql`${of(isOne(l.rolloutKey))} union all ${of(isOne(l.fromRolloutKey))}` : of(sql`true`)
-  const entries = sql`from (${found} offset 0) as entry`
-  return {
-    entries,
-    keys: sql`select subject.key ${entries} cross join lateral (
-      select ${l.deploymentKey} as key from ${l} where ${l.firstRevision} = entry.first_revision offset 0) as subject`,
-  }
 }
 
 function wasOn({ revision }: Past, targets: SQL): Choice {

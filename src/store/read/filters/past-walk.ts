@@ -3,19 +3,23 @@
  * that the page passes are unwound:
  *
  *   by change   the log back from the revision: an entry is the newest of its deployment up to then, or it is passed over
+ *   by state    the same for each state that many deployments had then. If few had it, they are unwound
  *   by name     the names of all deployments, which have no past
  *
- * There is no order of the past by state. A page that is still not full after `walked` entries is short (deployment-order.ts, Walk).
+ * A page that is still not full after `walked` entries is short (deployment-order.ts, Walk).
  */
 import { type SQL, sql } from 'drizzle-orm'
+import { type DeploymentState, deploymentStates } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
-import { all, isAnyOf, nothing } from '../../sql/parameters.ts'
-import { deployments, changeLog as entry, epochs, logHead } from '../../tables/schema.ts'
+import { type Stretch, sorted, within } from '../../sql/page.ts'
+import { all, either, isAnyOf, nothing } from '../../sql/parameters.ts'
+import { deployments, changeLog as entry } from '../../tables/schema.ts'
+import type { CountedAs } from '../changes/stays.ts'
 import { type DeploymentFilter, d } from '../deployment-filter.ts'
 import { type DeploymentOrder, isByState, isRunOrder, orders, type Walk } from '../deployment-order.ts'
-import { ownedBy, parentsOf, type Scope } from '../deployment-scope.ts'
+import { fromUnwound, parentsOf, type Scope } from '../deployment-scope.ts'
 import { fromPast, type Past, present } from '../past.ts'
+import { type PastList, walkByChange } from './past-entries.ts'
 
 /** How many deployments a page at that time would have to unwind, counted up to a limit. 0: the filter or the scope names them. */
 export async function countChangedSince(
@@ -43,80 +47,62 @@ export async function countChangedSince(
   return row?.n ?? 0
 }
 
-/** `matches`: the conditions of the list on a row at that time. Null: the list cannot be walked. */
-export function walkPast(
-  past: Past,
-  scope: Scope,
-  filter: DeploymentFilter,
-  order: DeploymentOrder,
-  matches: readonly SQL[],
-  walked: number,
-): Walk | null {
-  if (scope.of === 'target' || scope.of === 'instance' || parentsOf(scope).length > 1 || filter.retired) return null
-  if (!isRunOrder(order)) return scope.of === 'fleet' ? walkByName(past, order, matches, walked) : null
-  if (isByState(order)) return null
-  const rollouts = scope.of === 'rollout' ? scope.keys : filter.rolloutKeys
-  return walkByChange(past, order, rollouts ?? null, [ownedBy(scope, d), ...matches], walked)
+/** The list can be read in its order. Otherwise, all that has changed since must be unwound. */
+export function isWalkable(scope: Scope, { retired }: DeploymentFilter, order: DeploymentOrder): boolean {
+  if (scope.of === 'target' || scope.of === 'instance' || parentsOf(scope).length > 1 || retired) return false
+  return scope.of === 'fleet' || isRunOrder(order)
 }
 
-/** Only deployments that have changed since: the others have an index. */
-function walkByChange(
-  past: Past,
-  order: 'CHANGED_ASC' | 'CHANGED_DESC',
-  rollouts: readonly number[] | null,
-  matches: readonly SQL[],
-  walked: number,
+/** Only deployments that have changed since, except by name: the others have an index. */
+export function walkPast(list: PastList): Walk {
+  const { order, runs, matches } = list
+  if (!isRunOrder(order)) return walkByName(list.past, order, matches, list.walked)
+  if (!isByState(order)) return walkByChange(list, order, null)
+  return inSequence(
+    order,
+    runs.map(({ state, keys }) => {
+      const unchanged = runs.length === 1 ? list.unchanged : null
+      const ofState = { ...list, unchanged, matches: [sql`${d.state} = ${state}::deployment_state`, ...matches] }
+      if (keys) return { state, walk: unwindFew(ofState, keys) }
+      const counted: CountedAs = { by: 'state', values: [state] }
+      return { state, walk: walkByChange({ ...ofState, counted: [...list.counted, counted] }, order, state) }
+    }),
+  )
+}
+
+/** The rows of states that follow each other. */
+function inSequence(
+  order: 'STATE' | 'STATE_DESC',
+  runs: readonly { readonly state: DeploymentState; readonly walk: Walk }[],
 ): Walk {
-  const revision = sql`${past.revision}::bigint`
-  const isOldestFirst = (stretch: Stretch): boolean => (order === 'CHANGED_ASC') !== stretch.reversed
-  const entries = (stretch: Stretch, limit: SQL): SQL => sql`
-    select ${entry.deploymentKey} as key, ${entry.firstRevision} as revision from ${entry}
-    where ${all([
-      sql`${entry.firstRevision} <= ${revision} and ${entry.deploymentKey} is not null and ${entry.resourceKey} is null`,
-      ...(rollouts ? [isAnyOf(entry.rolloutKey, rollouts, 'bigint')] : []),
-      ...(past.spanned ? [sql`${entry.deploymentKey} <> ${past.spanned.key}::bigint`] : []),
-      ...stretch.bounds.map((bound) => limitOf(order, bound)),
-    ])} order by ${entry.firstRevision} ${isOldestFirst(stretch) ? sql`asc` : sql`desc`} limit ${limit}`
-  const bounded = (stretch: Stretch): SQL =>
-    sql`${all([...matches, ...within(orders[order], stretch)])} limit ${stretch.limit}`
-  const then = (which: SQL): SQL =>
-    sql`select ${d}.* ${fromPast(past, which)} and ${present.revision} > ${revision} offset 0`
-  // Lateral joins keep the order of the entries and read them lazily.
-  const walkedRows: Select = (stretch) => sql`select ${d}.* from (${entries(stretch, sql`${walked}`)}) as place
-    cross join lateral (select where not exists (
-      select 1 from ${entry} where ${entry.deploymentKey} = place.key and ${entry.resourceKey} is null
-        and ${entry.firstRevision} > place.revision and ${entry.firstRevision} <= ${revision} offset 0) offset 0) as newest
-    cross join lateral (${then(sql`${present.key} = place.key`)}) as ${d}
-    where ${bounded(stretch)}`
-  // The entry that spans the revision may have moved its deployment to another rollout after it.
-  const key = past.spanned?.key ?? null
-  const spannedRow: Select = (stretch) =>
-    sql`select ${d}.* from (${then(sql`${present.key} = ${key}::bigint`)}) as ${d} where ${bounded(stretch)}`
-  const select: Select = (stretch) =>
-    key === null ? walkedRows(stretch) : sql`(${walkedRows(stretch)}) union all (${spannedRow(stretch)})`
+  const place = (state: DeploymentState): number => deploymentStates.indexOf(state)
   return {
-    select,
+    select: (stretch) => {
+      const rows = runs.map(({ walk }) => sql`(${walk.select(stretch)})`)
+      if (rows.length === 0) return sql`select ${d}.* from ${deployments} ${d} where ${nothing}`
+      return sql`select ${d}.* from (${sql.join(rows, sql` union all `)}) as ${d} ${sorted(orders[order], stretch)}`
+    },
     isShort: (stretch, last) => {
-      const isOldest = isOldestFirst(stretch)
-      const shown = sql`${last?.revision ?? null}::bigint`
-      // Rows of entries beyond the walked ones precede the last row that is shown.
-      const precedes =
-        last === null ? sql`true` : isOldest ? sql`beyond.revision < ${shown}` : sql`beyond.revision > ${shown}`
-      const isCut = sql`exists (select 1 from (${entries(stretch, sql`1 offset ${walked}`)}) as beyond where ${precedes})`
-      // Retention has removed entries of deployments that have changed since. Theirs would be the oldest rows.
-      const mayPrecede = isOldest || last === null ? sql`true` : sql`${logHead.tail} >= ${shown}`
-      const isTrimmed = sql`exists (select 1 from ${logHead} where ${logHead.tail} > (select min(${epochs.base}) from ${epochs}) and ${mayPrecede})`
-      return sql`(${isCut} or ${isTrimmed})`
+      const isFirst = (state: DeploymentState, other: DeploymentState): boolean =>
+        place(state) < place(other) === ((order === 'STATE') !== stretch.reversed)
+      // All rows that were found of a state before the last row's are shown, and no row of a state behind it is.
+      const parts = runs.flatMap(({ state, walk }) => {
+        if (last === null || state === last.state) return [walk.isShort(stretch, last)]
+        return isFirst(state, last.state) ? [walk.isShort(stretch, null)] : []
+      })
+      return either(parts)
     },
   }
 }
 
-/** The entries whose rows may be within a bound of the order. The row of an entry has its last revision. */
-function limitOf(order: 'CHANGED_ASC' | 'CHANGED_DESC', { side, place }: Stretch['bounds'][number]): SQL {
-  const isTowardsEnd = side === 'after' || side === 'from'
-  const bound = sql`${place[0]}::bigint`
-  if (isTowardsEnd === (order === 'CHANGED_DESC')) return sql`${entry.firstRevision} <= ${bound}`
-  return sql`${entry.firstRevision} >= coalesce((select max(${entry.firstRevision}) from ${entry} where ${entry.firstRevision} <= ${bound}), 0)`
+function unwindFew({ past, scope, filter, order, matches }: PastList, keys: SQL): Walk {
+  return {
+    select: (stretch) => {
+      const conditions = [...matches, ...within(orders[order], stretch)]
+      return sql`select ${d}.* ${fromUnwound({ ...past, candidates: keys }, scope, filter, conditions)} ${sorted(orders[order], stretch)}`
+    },
+    isShort: () => nothing,
+  }
 }
 
 /** All deployments, changed since or not. */

@@ -13,13 +13,25 @@ export const summarySize = 1_000
 /** Terms of one sort. Beyond it, only the letter is kept, and readers read the block whatever the value. */
 const mostTerms = 200
 
+/** `oldest_before` of the rows `entries` {from_state, from_convergence, was}: one pass, because each has both. */
+const oldestBefore = `
+  select json_build_object(
+    'state', coalesce(json_object_agg(from_state, was) filter (where from_state is not null), '{}'),
+    'convergence', coalesce(json_object_agg(from_convergence, was) filter (where from_convergence is not null), '{}')) as oldest
+  from (
+    select from_state, from_convergence, min(was) as was from entries
+    where from_state is not null and was is not null group by grouping sets (from_state, from_convergence)) ended`
+
+/** The revision of the row that an entry changed. */
+const was = `case when from_state is not null then (before ->> 'revision')::bigint end as was`
+
 /** Summarises the next $2 entries after the cursor $1. Nothing happens if there are fewer, or if another replica has moved the cursor. */
 const summarize = `
   with turn as (
     select from duties where name = '${summarized}' and coalesce(cursor, 0) = $1::bigint for update
   ), entries as materialized (
     select l.* from turn cross join lateral (
-      select first_revision, last_revision, changes from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
+      select first_revision, last_revision, changes, from_state, from_convergence, ${was} from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
   ), terms as (
     select distinct left(term, 1) as sort, term collate "C" as term from entries cross join json_array_elements(changes) change
     cross join lateral (values ('k:' || (change->>'kind')), ('c:' || (change->>'component')), ('e:' || (change->'error'->>'code')),
@@ -28,9 +40,10 @@ const summarize = `
   ), sorts as (
     select case when count(*) > ${mostTerms} then array[sort || ':'] else array_agg(term order by term) end as terms from terms group by sort
   ), written as (
-    insert into change_summaries (first_revision, last_revision, entries, terms)
-    select min(first_revision), max(last_revision), count(*), array(select unnest(terms) from sorts) from entries having count(*) = $2::int
-    on conflict (first_revision) do update set last_revision = excluded.last_revision, entries = excluded.entries, terms = excluded.terms
+    insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before)
+    select min(first_revision), max(last_revision), count(*), array(select unnest(terms) from sorts), (${oldestBefore}) from entries having count(*) = $2::int
+    on conflict (first_revision) do update set last_revision = excluded.last_revision, entries = excluded.entries, terms = excluded.terms,
+      oldest_before = excluded.oldest_before
     returning last_revision
   )
   update duties set cursor = (select last_revision from written) where name = '${summarized}' and exists (select from written)
@@ -55,4 +68,17 @@ export async function summarizeNext(
 ): Promise<Revision | null> {
   const [row] = await session.run<{ cursor: Revision }>(summarize, [cursor, entries])
   return row?.cursor ?? null
+}
+
+/** Completes the newest summary that a server of an earlier version wrote. False: there is none. */
+export async function completeSummary(session: Session): Promise<boolean> {
+  const completed = await session.run(
+    `with block as (
+        select first_revision, last_revision from change_summaries where oldest_before is null order by first_revision desc limit 1
+      ), entries as materialized (
+        select from_state, from_convergence, ${was} from block cross join lateral (
+          select l.* from change_log l where l.first_revision >= block.first_revision and l.first_revision <= block.last_revision) l)
+      update change_summaries set oldest_before = (${oldestBefore}) from block where change_summaries.first_revision = block.first_revision returning 1`,
+  )
+  return completed.length > 0
 }
