@@ -45,11 +45,20 @@ interface Place {
   readonly rolloutKey: SQLWrapper
 }
 
+/** How the planner may check that a key is among others: beginning with those, or only by a lookup of each row. */
+type Reach = (key: SQLWrapper, keys: SQL) => SQL
+
+const isAmong: Reach = (key, keys) => sql`${key} in (${keys})`
+
+/** Rows that a walk reads in order keep it. A join with the others could begin with those. */
+export const isFound: Reach = (key, keys) =>
+  sql`exists (select 1 from (${keys}) as visible(key) where visible.key = ${key} offset 0)`
+
 /** For deployments, and rows that belong to them. */
-export function visiblePlace({ accessScope }: Reader, { targetKey, rolloutKey }: Place): SQL[] {
+export function visiblePlace({ accessScope }: Reader, { targetKey, rolloutKey }: Place, reach: Reach = isAmong): SQL[] {
   return [
-    ...(accessScope?.labels ? [sql`${targetKey} in (${labelledTargets(accessScope.labels)})`] : []),
-    ...(accessScope?.projects ? [sql`${rolloutKey} in (${rolloutsOf(accessScope.projects)})`] : []),
+    ...(accessScope?.labels ? [reach(targetKey, labelledTargets(accessScope.labels))] : []),
+    ...(accessScope?.projects ? [reach(rolloutKey, rolloutsOf(accessScope.projects))] : []),
   ]
 }
 

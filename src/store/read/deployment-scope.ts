@@ -3,7 +3,7 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Session } from '../database.ts'
 import { all, fixed, isAnyOf } from '../sql/parameters.ts'
 import { changeLog, deployments, targets } from '../tables/schema.ts'
-import { visiblePlace } from './access-scope.ts'
+import { isFound, visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, stands } from './deployment-filter.ts'
 import { fromPast, type Past, present } from './past.ts'
 
@@ -51,8 +51,16 @@ export function fromPresent(scope: Scope, conditions: readonly SQL[]): SQL {
  * parent names instances, it belongs to one of those instead.
  */
 export function isListed(reader: Pick<Session, 'accessScope'>, scope: Scope, filter: DeploymentFilter): SQL[] {
-  const isMeant = scope.of === 'instance' || filter.instanceIds ? [] : [isCurrent]
-  return [stands(filter), ...isMeant, ...visiblePlace(reader, d)]
+  return [...isMeant(scope, filter), ...visiblePlace(reader, d)]
+}
+
+/** The same for the rows of a walk, in whatever order they are. */
+export function isListedInOrder(reader: Pick<Session, 'accessScope'>, scope: Scope, filter: DeploymentFilter): SQL[] {
+  return [...isMeant(scope, filter), ...visiblePlace(reader, d, isFound)]
+}
+
+function isMeant(scope: Scope, filter: DeploymentFilter): SQL[] {
+  return scope.of === 'instance' || filter.instanceIds ? [stands(filter)] : [stands(filter), isCurrent]
 }
 
 /** The same in the past: unchanged rows come from the indexes of the present, and only changed rows are unwound. `conditions` include the filter's. */

@@ -21,7 +21,7 @@ import {
   walkByState,
   walkInOrder,
 } from '../deployment-order.ts'
-import { fromPresent, isListed, ownedBy, type Scope } from '../deployment-scope.ts'
+import { fromPresent, isListed, isListedInOrder, ownedBy, type Scope } from '../deployment-scope.ts'
 import type { Source } from './deployment-source.ts'
 import { inOrderOfRollout, walkByName } from './rollout-names.ts'
 
@@ -39,6 +39,7 @@ export function walkPresent(
   const { states, ...others } = filter
   const isThen = asOf === null ? [] : [sql`${d.revision} <= ${asOf}::bigint`]
   const listed = isListed(reader, scope, filter)
+  const listedInOrder = isListedInOrder(reader, scope, filter)
   const runOrder =
     scope.of === 'fleet' && isRunOrder(order) && (states !== undefined || isByState(order)) ? order : null
   const wanted = states ?? deploymentStates
@@ -57,20 +58,20 @@ export function walkPresent(
     case 'walk': {
       const inRange = [stands(filter), ...isThen]
       if (runOrder)
-        return walkByState(runOrder, wanted, asOf, inRange, [matchesFound(others), ...listed], source.walked)
+        return walkByState(runOrder, wanted, asOf, inRange, [matchesFound(others), ...listedInOrder], source.walked)
       if (rollout && !isRunOrder(order))
-        return walkByName(order, rollout, [...inRange, matchesFound(filter), ...listed], source.walked)
+        return walkByName(order, rollout, [...inRange, matchesFound(filter), ...listedInOrder], source.walked)
       // In the orders of names, an index would pass rows with other revisions without counting them.
       const changed = !isRunOrder(order) || isByState(order) ? [] : source.changed
       const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...changed, ...bounds])
-      return walkInOrder(order, from, [matchesFound(filter), ...listed], source.walked)
+      return walkInOrder(order, from, [matchesFound(filter), ...listedInOrder], source.walked)
     }
     case 'index': {
-      if (runOrder) return walkByState(runOrder, wanted, asOf, [], [matchesDeployment(others), ...listed], null)
+      if (runOrder) return walkByState(runOrder, wanted, asOf, [], [matchesFound(others), ...listedInOrder], null)
       // Other conditions have an index that finds few rows.
       const isWhole = presentFields(filter).every((field) => field === 'rolloutKeys')
       if (rollout && isWhole && !isRunOrder(order))
-        return walkByName(order, rollout, [stands(filter), matchesFound(filter), ...listed], null)
+        return walkByName(order, rollout, [stands(filter), matchesFound(filter), ...listedInOrder], null)
       const matches = all([matchesDeployment(filter), ...listed, ...isThen])
       const isOfRollout = !isRunOrder(order) && rolloutOf(scope, filter) !== null
       return whole((stretch) => {

@@ -6,7 +6,7 @@ import { type Select, sorted, within } from '../../sql/page.ts'
 import { all, either, nothing } from '../../sql/parameters.ts'
 import { type DeploymentFilter, d, matchesDeployment, matchesFound } from '../deployment-filter.ts'
 import { type DeploymentOrder, isByState, isRunOrder, orders, type Walk } from '../deployment-order.ts'
-import { fromUnwound, isListed, type Scope } from '../deployment-scope.ts'
+import { fromUnwound, isListed, isListedInOrder, type Scope } from '../deployment-scope.ts'
 import type { Past } from '../past.ts'
 import { type Source, type SourceLimits, tooMuchChanged, tooRare } from './deployment-source.ts'
 import { walkPresent } from './deployment-walk.ts'
@@ -63,7 +63,7 @@ export async function inPast(
     scope,
     filter,
     order,
-    matches: [matchesFound(filter), ...listed],
+    matches: [matchesFound(filter), ...isListedInOrder(reader, scope, filter)],
     counted: countedAs(scope, filter),
     runs: isByState(order) ? await runsOf(reader, past, scope, filter, limits) : [],
     unchanged: unchanged.select,
