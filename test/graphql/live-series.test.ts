@@ -8,6 +8,13 @@ import { type Api, startApi } from './harness.ts'
 const point =
   'at counts { total pending installing installed failed convergence { unknown } } changes { installed failed }'
 
+interface Point {
+  readonly at: string
+}
+
+const inOrder = (points: ReadonlyMap<string, Point>): Point[] =>
+  [...points.values()].toSorted((a, b) => a.at.localeCompare(b.at))
+
 describe.each(stores)('a live series on $name', (store) => {
   let api: Api
   let clock = Date.now() + 3_600_000
@@ -22,6 +29,15 @@ describe.each(stores)('a live series on $name', (store) => {
     await api.close()
   })
 
+  /** The points up to the first one that is not before a time. */
+  async function seriesTo(args: string, begin: number, time: number): Promise<readonly Point[]> {
+    const to = new Date(begin + Math.ceil((time - begin) / 7_000) * 7_000).toISOString()
+    const { deploymentCountsOverTime } = await api.ask(
+      `{ deploymentCountsOverTime(${args}, to: "${to}") { ${point} } }`,
+    )
+    return deploymentCountsOverTime
+  }
+
   it('has, once a moment is over, what the series has there', async () => {
     const from = new Date(clock).toISOString()
     const begin = clock
@@ -31,11 +47,12 @@ describe.each(stores)('a live series on $name', (store) => {
       const query = `subscription { deploymentCountsOverTime(${args}) { cursor points { ${point} } } }`
       const stream = (transports[index % transports.length] ?? expect.unreachable()).watch(api.url, query)
       open.push(stream)
-      const points = new Map<string, { readonly at: string }>()
+      const points = new Map<string, Point>()
       const following = (async () => {
         for (;;) for (const one of (await stream.data()).deploymentCountsOverTime.points) points.set(one.at, one)
       })()
-      return { args, stream, points, ended: following.catch((error: unknown) => error) }
+      const isOfDevice = filter.includes('deviceIds')
+      return { args, isOfDevice, stream, points, ended: following.catch((error: unknown) => error) }
     })
     for (const { points } of lists) await expect.poll(() => points.size).toBe(1)
     const pick = pickerOf(11)
@@ -48,13 +65,20 @@ describe.each(stores)('a live series on $name', (store) => {
         state: pick.one(deploymentStates),
       })
     }
-    const last = begin + Math.ceil((clock - begin) / 7_000) * 7_000
-    for (const { args, stream, points, ended } of lists) {
-      const { deploymentCountsOverTime: expected } = await api.ask(
-        `{ deploymentCountsOverTime(${args}, to: "${new Date(last).toISOString()}") { ${point} } }`,
-      )
+    // The last change is one of the device: each stream has all points.
+    await api.report({ deploymentId: 'd-0', reporter: 'edge-1', state: 'INSTALLED' })
+    for (const { args, points } of lists) {
+      const expected = await seriesTo(args, begin, clock)
       expect(expected.length).toBeGreaterThan(10)
-      await expect.poll(() => [...points.values()].toSorted((a, b) => a.at.localeCompare(b.at))).toEqual(expected)
+      await expect.poll(() => inOrder(points)).toEqual(expected)
+    }
+    // A stream of one device is not told of the others, so it lacks the points after its last change. They have the same counts.
+    clock += 25_000
+    await api.report({ deploymentId: 'd-0', reporter: 'edge-0', state: 'INSTALLED' })
+    for (const { args, isOfDevice, stream, points, ended } of lists) {
+      const expected = await seriesTo(args, begin, clock)
+      if (!isOfDevice) await expect.poll(() => inOrder(points)).toEqual(expected)
+      else expect(expected).toEqual(expected.map(({ at }) => points.get(at) ?? { ...inOrder(points).at(-1), at }))
       await stream.close()
       expect(await ended).toMatchObject({ message: 'the stream is complete' })
     }

@@ -46,7 +46,7 @@ builder.subscriptionField('deploymentCountsOverTime', (t) =>
     access: 'viewer',
     type: DeploymentCountsOverTimeUpdate,
     description:
-      'A live `deploymentCountsOverTime`: all points first, then the newest whenever a count changes. While nothing changes, nothing is sent, and the next points equal the last one. It sends the newest points if more were due.',
+      'A live `deploymentCountsOverTime`: all points first, then the newest whenever a count changes. While nothing changes in the deployments of the filter, nothing is sent: the next points have the counts of the last one. It sends the newest points if more were due.',
     args: {
       from: t.arg({
         type: 'DateTime',
