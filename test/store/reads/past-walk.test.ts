@@ -118,6 +118,33 @@ describe.each(stores)('lists in the past on $name', (store) => {
     expect([...found.values()][0]?.edges.map(({ node }) => node.key)).toEqual(keysFrom(size, -2))
   })
 
+  it('keep their order for a restricted reader, whichever join the planner prefers', async () => {
+    await database.session.run(
+      `update targets set labels = '[{"key": "ring", "value": "wide"}]' where key <= ${size / 2}`,
+    )
+    const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }
+    const at = base + size + 100
+    const seen = Array.from({ length: size / 2 }, (_, n) => n + 1)
+    const byName = seen.toSorted((a, b) => (`d${a}` < `d${b}` ? -1 : 1))
+    const snapshot = await database.snapshot()
+    try {
+      // A merge join sorts the rows by their targets.
+      for (const join of ['nestloop', 'hashjoin']) await snapshot.run(`set local enable_${join} = off`)
+      const reader = withScope(snapshot, { labels: [{ key: 'ring', value: 'wide' }], projects: null })
+      for (const [order, expected] of [
+        ['NAME', byName],
+        ['NAME_DESC', byName.toReversed()],
+        ['CHANGED_DESC', seen.slice(0, 100).toReversed()],
+        ['CHANGED_ASC', seen.slice(100)],
+      ] as const) {
+        const pages = await pageDeployments(reader, { of: 'fleet' }, {}, order, first, at, limits)
+        expect([order, pages.get(0)?.edges.map(({ node }) => node.key)]).toEqual([order, expected.slice(0, 20)])
+      }
+    } finally {
+      await snapshot.close()
+    }
+  })
+
   it('are refused at once as counts and groups, unless the reader sees few', async () => {
     await database.session.run(`update targets set labels = '[{"key": "site", "value": "north"}]' where key > 19990`)
     const limits = { ...sourceLimits, counted: 8_000 }
