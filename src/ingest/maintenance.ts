@@ -18,6 +18,7 @@ import { markSilent } from './commands/silence.ts'
 import { markStalled } from './commands/stall.ts'
 import { createDuties, type Duty } from './duties.ts'
 import { type Archive, createArchiving, createPartitioning, createRetention } from './history.ts'
+import { inTurn } from './in-turn.ts'
 import { createNameIndex, createSearchIndex } from './search-index.ts'
 import type { Writer } from './writer.ts'
 
@@ -111,6 +112,7 @@ export function createMaintenance(options: MaintenanceOptions): Maintenance {
 function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Duty[] {
   const { database, writer, offlineAfter, forgetRemovedDays, historyDays, archive = null } = options
   const { session } = database
+  const background = { ...database, session: inTurn(session, () => writer.newest) }
   const duties: Duty[] = [
     {
       name: 'signatures',
@@ -145,12 +147,12 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
         }
       },
     },
-    createStandstill(options),
+    createStandstill({ ...options, database: background }),
     createAlertEvaluation(database, writer),
-    createCheckpoints(database),
-    createSearchIndex(database),
-    createNameIndex(database),
-    createSummaries(database),
+    createCheckpoints(background),
+    createSearchIndex(background),
+    createNameIndex(background),
+    createSummaries(background),
   ]
   if (database.kind === 'pglite')
     duties.push({

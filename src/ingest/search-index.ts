@@ -10,9 +10,9 @@ import type { Duty } from './duties.ts'
  * with a short one. With a constant number, the index could stop for as long as the machine is busy.
  */
 const fewest = 50
-/** Deployments of one statement at most. The embedded database answers nothing else meanwhile. */
-const mostSearched = { postgres: 2_000, pglite: 200 }
-const mostNamed = { postgres: 5_000, pglite: 1_000 }
+/** Deployments of one statement at most: reports wait for it, in the embedded database and on few processors. */
+const mostSearched = { postgres: 1_000, pglite: 200 }
+const mostNamed = { postgres: 2_000, pglite: 1_000 }
 
 export function createSearchIndex(database: Database): Duty {
   return createFollower(database, indexed, indexChanged, mostSearched[database.kind])
