@@ -10,6 +10,7 @@ import type { Snapshot } from '../../store/database.ts'
 import { visibleChanges, withScope } from '../../store/read/access-scope.ts'
 import { audit } from '../../store/read/audit.ts'
 import { countChanges, pageChanges } from '../../store/read/changes/changes.ts'
+import { countSearched } from '../../store/read/counts/searched-total.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import {
   arrivalsOverTime,
@@ -174,6 +175,7 @@ function createReader(s: Snapshot) {
   const namedInPast = remembered((deploymentId: string, deviceId: string | null, asOf: Revision) =>
     findDeployments(s, deploymentId, deviceId, asOf),
   )
+  const searched = remembered((of: Scope['of'], filter: DeploymentFilter) => countSearched(s, of, filter))
   const keyOf = (parent: Parent): number => (parent.of === 'fleet' ? 0 : parent.key)
 
   return {
@@ -202,6 +204,9 @@ function createReader(s: Snapshot) {
     ) => deployments(keyOf(parent), parent.of, filter, order, page, asOf),
     deploymentCounts: (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
       counts(keyOf(parent), parent.of, filter, asOf),
+    /** Their sum, if an index has it. */
+    searchedTotal: async (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
+      asOf === null ? searched(parent.of, filter) : null,
     convergenceCounts: (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
       convergence(keyOf(parent), parent.of, filter, asOf),
     /** At moments that ascend. */

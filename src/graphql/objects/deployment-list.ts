@@ -35,7 +35,12 @@ export function deploymentsOf(
   return connect(
     args,
     async (page) => (await context.reader()).deployments(parent, filter, order, page, asOf),
-    async () => total(await (await context.reader()).deploymentCounts(parent, filter, asOf)),
+    async () => {
+      const reader = await context.reader()
+      return (
+        (await reader.searchedTotal(parent, filter, asOf)) ?? total(await reader.deploymentCounts(parent, filter, asOf))
+      )
+    },
   )
 }
 

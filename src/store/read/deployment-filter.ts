@@ -76,7 +76,8 @@ const ownConditions: Conditions<Omit<DeploymentFilter, keyof OnTarget | 'text'>>
   derivedStates: (states) => isAnyOf(d.derivedState, states, 'deployment_state'),
   convergence: (values) => isAnyOf(d.convergence, values, 'convergence'),
   readiness: (readiness) => isAnyOf(d.readiness, readiness, 'readiness'),
-  components: (names) => all([mentions(names), hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text'))]),
+  components: (names) =>
+    all([mentions(names), either([nameParts(names), hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text'))])]),
   errorCodes: (codes) => all([hasError, hasErrorCode(codes)]),
   consistent: (wanted) => sql`${d.consistent} = ${wanted}::boolean`,
   stalled: (wanted) => sql`${d.stalled} = ${wanted}::boolean`,
@@ -207,9 +208,21 @@ function hasComponent(condition: SQL): SQL {
 
 /** A cheap condition that nearly all rows without these components fail: most rows need not be parsed then. */
 function mentions(names: readonly string[]): SQL {
-  // Other characters may be written as escapes.
-  if (!names.every((name) => /^[\w .:/-]*$/.test(name))) return sql`true`
-  return either(names.map((name) => sql`strpos(${d.components}::text, ${`"${name}"`}) > 0`))
+  return areVerbatim(names) ? hasPart(names.map((name) => `"${name}"`)) : sql`true`
+}
+
+/** A cheap condition that nearly all rows with one of these components meet. Within a string, the quotes would be escaped. */
+function nameParts(names: readonly string[]): SQL {
+  return areVerbatim(names) ? hasPart(names.flatMap((name) => [`"name":"${name}"`, `"name" : "${name}"`])) : nothing
+}
+
+function hasPart(parts: readonly string[]): SQL {
+  return either(parts.map((part) => sql`strpos(${d.components}::text, ${part}) > 0`))
+}
+
+/** Other characters may be written as escapes. */
+function areVerbatim(names: readonly string[]): boolean {
+  return names.every((name) => /^[\w .:/-]*$/.test(name))
 }
 
 function hasErrorWhere(condition: (error: SQLWrapper) => SQL): SQL {

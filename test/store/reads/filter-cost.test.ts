@@ -8,6 +8,7 @@ import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { countChanges, pageChanges } from '../../../src/store/read/changes/changes.ts'
 import { scanLimits } from '../../../src/store/read/changes/scan.ts'
+import { countSearched } from '../../../src/store/read/counts/searched-total.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { orders } from '../../../src/store/read/deployment-order.ts'
 import { countDeployments, deploymentOrders, pageDeployments } from '../../../src/store/read/deployments.ts'
@@ -140,6 +141,14 @@ describe.each(stores)('filtered reads on $name', (store) => {
       expect(await total({ where: { and: [leaf, { not: leaf }] } })).toBe(0)
       expect(await total({ where: { and: [leaf, { or: [{ not: leaf }, { applications: ['nothing'] }] }] } })).toBe(0)
     }
+  })
+
+  it('count what the search index has without a look at any deployment', async () => {
+    const filter: DeploymentFilter = { components: ['api'], where: { applicationVersions: ['1'] } }
+    const plans = readPlans(database.session)
+    expect(await countSearched(plans.session, 'fleet', filter)).toBe(size)
+    expect(plans.rows()).toBeLessThan(size + 100)
+    await expect(countDeployments(database.session, fleet, filter, null, limits)).rejects.toThrow('too many to count')
   })
 
   it('answer whatever the filter in a fleet that they may count', async () => {

@@ -74,6 +74,8 @@ interface CountRecord<Value> {
   readonly parent: number
   readonly value: Value
   readonly n: number
+  /** Rows that were read for it. */
+  readonly read: number
 }
 
 async function countBy<Value extends CountedValue>(
@@ -89,29 +91,48 @@ async function countBy<Value extends CountedValue>(
   const counted = session.accessScope ? null : scopeOfCounters(scope, filter)
   const joint = isJoint(by, filter)
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts(by)]))
-  const add = ({ parent, value, n }: CountRecord<Value>): void => {
+  const add = ({ parent, value, n }: Omit<CountRecord<Value>, 'read'>): void => {
     const counts = totals.get(scope.of === 'fleet' ? 0 : parent)
     if (counts) counts[nameOf(value)] += n
   }
   const wanted: readonly string[] | undefined = filter[by.field]
   const isWanted = (value: string): boolean => wanted?.includes(value) ?? true
-  const rows = await countEach<Value>(session, counted ?? scope, await selectCounted())
+  const rows = (await countRows(past === null)) ?? (await countRows(false)) ?? []
   for (const row of rows) if (isWanted(row.value)) add(row)
   if (counted && past?.isCounted)
     for (const { n, ...place } of spannedMoves(counted, filter, past))
       add({ parent: place.rolloutKey, value: place[by.column] as Value, n })
   return totals
 
-  async function selectCounted(): Promise<SQL> {
+  /** Null: the source that was probable has more rows. */
+  async function countRows(isProbable: boolean): Promise<CountRecord<Value>[] | null> {
+    const { select, most = Number.POSITIVE_INFINITY } = await selectCounted(isProbable)
+    const rows = await countEach<Value>(session, counted ?? scope, select)
+    return rows.reduce((sum, { read }) => sum + read, 0) > most ? null : rows
+  }
+
+  async function selectCounted(isProbable: boolean): Promise<{ readonly select: SQL; readonly most?: number }> {
+    const stored = selectStored()
+    if (stored) return { select: stored }
+    const source = await sourceOfCount(session, counted ?? scope, filter, limits, isProbable)
+    if (source.of === 'candidates' && source.most !== undefined) {
+      const matches = all([ownedBy(scope, d), source.matches, ...isListed(session, scope, filter)])
+      const select = sql`select ${d[by.column]} as value, coalesce(${matches}, false)::int as n from (${source.rows}) as ${d}`
+      return { select, most: source.most }
+    }
+    const then = past && (await narrowWhole(session, past.revision, scope, filter, limits))
+    return {
+      select: sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, counted ?? scope, filter, then, source)}`,
+    }
+  }
+
+  function selectStored(): SQL | null {
     if (counted && !past && !joint) return fromCounters(by, counted)
     if (counted && (past?.isCounted ?? true)) {
       const parts = fromCheckpoint(counted, joint ? null : by, past?.revision ?? null)
       return sql`select part.${sql.raw(by.column)} as value, part.n from (${parts}) as part where ${isWantedPart({ ...filter, [by.field]: undefined })}`
     }
-    if (counted && past && !joint) return fromCountersThen(by, counted, past)
-    const source = await sourceOfCount(session, counted ?? scope, filter, limits)
-    const then = past && (await narrowWhole(session, past.revision, scope, filter, limits))
-    return sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, counted ?? scope, filter, then, source)}`
+    return counted && past && !joint ? fromCountersThen(by, counted, past) : null
   }
 }
 
@@ -160,7 +181,7 @@ function isCountedIn(scope: CountersScope, filter: DeploymentFilter, place: Coun
 
 function countEach<Value>(session: Session, scope: Scope, counted: SQL): Promise<CountRecord<Value>[]> {
   return session.rows<CountRecord<Value>>(
-    sql`select parent.key as parent, counted.value, sum(counted.n)::int as n
+    sql`select parent.key as parent, counted.value, sum(counted.n)::int as n, count(*)::int as read
       from ${asParents(parentsOf(scope))}
       cross join lateral (${counted}) as counted group by parent.key, counted.value`,
   )

@@ -16,12 +16,28 @@ import {
 } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { searchRanges } from './search-range.ts'
-import { among, beside, byRevision, listed, own, type Range, type Ranges, run, type Served } from './source-range.ts'
+import {
+  among,
+  beside,
+  byRevision,
+  listed,
+  onTargets,
+  own,
+  type Range,
+  type Ranges,
+  run,
+  type Served,
+} from './source-range.ts'
 import { type TargetCondition, targetsByIndex } from './target-filter.ts'
 
 /** The conditions that all rows match. */
 export function conjuncts(selector: DeploymentSelector): readonly DeploymentCondition[] {
   return [selector, ...(selector.and ?? []).flatMap(conjuncts)]
+}
+
+/** The same of a filter. */
+export function leavesOf({ where, ...flat }: DeploymentFilter): readonly DeploymentCondition[] {
+  return [flat, ...(where ? conjuncts(where) : [])]
 }
 
 /** Each element is enough: its ranges have all rows that match. `within`: the filter as a whole. */
@@ -92,7 +108,7 @@ function rangesOfSelector({ and, or, not, ...leaf }: DeploymentSelector, within:
 
 function rangesOnTargets(leaf: TargetCondition): readonly Ranges[] {
   return targetsByIndex(onTarget, leaf).map(({ keys, field, isExact }) => {
-    const range = beside(keys, sql`${d.targetKey} = place.key`)
+    const range = onTargets(keys)
     return [isExact ? { ...range, served: [{ field, value: leaf[field] }] } : range]
   })
 }
@@ -101,19 +117,27 @@ function ofRollouts(keys: SQL): Range {
   return beside(keys, sql`${d.rolloutKey} = place.key`, byRevision)
 }
 
+/** A condition on a row `d` that says as much as some parts of the filter, and costs less. */
+export interface Known {
+  readonly served: readonly Served[]
+  readonly condition: SQL
+}
+
 /**
  * The conditions of the filter for the rows of the ranges, without those that all these rows match: for a target they would cost a look-up of each row,
  * for an error code or a component a parse.
  */
-export function matchesRest(filter: DeploymentFilter, ranges: Ranges): SQL {
+export function matchesRest(filter: DeploymentFilter, ranges: Ranges, known: readonly Known[] = []): SQL {
   const [first, ...others] = ranges
   const served = (first?.served ?? []).filter((one) => others.every((other) => other.served?.some(isSame(one))))
+  const useful = known.filter((one) => !one.served.some((part) => served.some(isSame(part))))
+  const told = [...served, ...useful.flatMap((one) => one.served)]
   const { where } = filter
-  const rest = { ...without(filter, served), ...(where && { where: withoutIn(where, served) }) }
+  const rest = { ...without(filter, told), ...(where && { where: withoutIn(where, told) }) }
   const rechecks = served.flatMap(({ field, value, exceptWhere }) =>
     exceptWhere ? [either([sql`not (${exceptWhere})`, matchesFound({ [field]: value } as DeploymentFilter)])] : [],
   )
-  return all([matchesFound(rest), ...rechecks])
+  return all([matchesFound(rest), ...rechecks, ...useful.map(({ condition }) => condition)])
 }
 
 /** Only where all rows must match: within `not`, the condition stays. */

@@ -23,28 +23,11 @@ import { type DeploymentFilter, d, presentFields } from '../deployment-filter.ts
 import type { DeploymentOrder } from '../deployment-order.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { choicesOf, conjuncts, matchesRest, scopeRanges } from './choices.ts'
-import { byRevision, countUpTo, own, rowsIn } from './source-range.ts'
+import { surveyedSource, surveyForCount } from './count-survey.ts'
+import type { Source, SourceLimits } from './source.ts'
+import { byRevision, countUpTo, own, type Ranges, rowsIn } from './source-range.ts'
 
-export interface SourceLimits {
-  /** Deployments of a fleet or a rollout that is not worth an estimate. */
-  readonly small: number
-  /** Rows that are read for a page. */
-  readonly candidates: number
-  /** Rows that a page reads in its order, in a larger fleet or rollout than the next limit. */
-  readonly walked: number
-  /** Rows that are read for a count. A fleet or a rollout of at most as many deployments is answered whatever the filter. */
-  readonly counted: number
-}
-
-/** Each takes about 0.1 s of a processor. */
-export const sourceLimits: SourceLimits = { small: 5_000, candidates: 10_000, walked: 20_000, counted: 60_000 }
-
-export type Source =
-  | { readonly of: 'index' }
-  /** `rows`: a select of rows `d`. `matches`: the conditions of the filter that not all of them match. */
-  | { readonly of: 'candidates'; readonly rows: SQL; readonly matches: SQL }
-  /** `changed`: conditions on the revision that all rows match, because the filter has a time. */
-  | { readonly of: 'walk'; readonly walked: number; readonly changed: readonly SQL[] }
+export { type Source, type SourceLimits, sourceLimits } from './source.ts'
 
 export async function sourceOfPage(
   session: Session,
@@ -63,20 +46,26 @@ export async function sourceOfPage(
   return { of: 'walk', walked: total <= limits.counted ? whole : limits.walked, changed }
 }
 
-/** Throws BAD_USER_INPUT if more rows may match than a count reads. */
+/** Throws BAD_USER_INPUT if more rows may match than a count reads. `isProbable`: the source may turn out to have too many rows. */
 export async function sourceOfCount(
   session: Session,
   scope: Scope,
   filter: DeploymentFilter,
   limits: SourceLimits,
+  isProbable: boolean,
 ): Promise<Source> {
   if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
-  const few = await estimate(session, scope, filter, limits.candidates, limits)
-  if (few.total <= limits.small) return { of: 'index' }
-  if (few.best) return few.best
-  if (few.total <= limits.counted) return { of: 'index' }
-  const { best } = await estimate(session, scope, filter, limits.counted, limits)
-  if (best) return best
+  const choices = await allChoices(session, scope, filter)
+  const survey = await surveyForCount(session, totalOf(scope), choices.ranges, limits)
+  const { total } = survey
+  if (total <= limits.small) return { of: 'index' }
+  // To read all of a small fleet costs no more than to look most of it up.
+  const most = total <= limits.counted ? limits.candidates : limits.counted
+  const best = survey.choices.find(({ n }) => n <= most)
+  if (best && (isProbable || best.isExact)) return surveyedSource(filter, best, survey, limits)
+  if (total <= limits.counted) return { of: 'index' }
+  const exactly = await estimate(session, scope, filter, limits.counted, limits)
+  if (exactly.best) return exactly.best
   throw new DomainError(
     'BAD_USER_INPUT',
     `this filter may match more than ${limits.counted} deployments, too many to count: add conditions on devices, labels, rollouts, states or errors`,
@@ -134,12 +123,7 @@ async function estimate(
   most: number,
   { small }: SourceLimits,
 ): Promise<Estimate> {
-  const changed = await changedRevisions(session, filter)
-  const choices = [
-    ...choicesOf(filter, filter),
-    ...scopeRanges(session, scope),
-    ...(changed.length > 0 ? [[own(all(changed), byRevision)]] : []),
-  ]
+  const { ranges: choices, changed } = await allChoices(session, scope, filter)
   const total = sql`coalesce(${totalOf(scope)}, 0)`
   const counts = choices.map(
     (ranges, index) =>
@@ -160,6 +144,12 @@ async function estimate(
       : null,
     changed,
   }
+}
+
+async function allChoices(session: Session, scope: Scope, filter: DeploymentFilter) {
+  const changed = await changedRevisions(session, filter)
+  const ofTime: readonly Ranges[] = changed.length > 0 ? [[own(all(changed), byRevision)]] : []
+  return { ranges: [...choicesOf(filter, filter), ...scopeRanges(session, scope), ...ofTime], changed }
 }
 
 /** Fields with an index that also gives the order of the rows, or that name few rows. */

@@ -17,11 +17,7 @@ const part = 3
 
 /** Each element is enough: its ranges have all deployments that match all of these conditions. */
 export function searchRanges(conditions: readonly Searched[]): readonly Ranges[] {
-  const terms = conditions.flatMap(({ applications, applicationVersions, components }) => [
-    ...(applications ? [hasTerm('a', applications)] : []),
-    ...(applicationVersions ? [hasTerm('v', applicationVersions)] : []),
-    ...(components ? [hasTerm('c', components)] : []),
-  ])
+  const terms = termsOf(conditions)
   const texts = conditions
     .flatMap(({ text }) => text ?? [])
     .filter((text) => isStorable(text) && [...text].length >= part)
@@ -34,6 +30,15 @@ export function searchRanges(conditions: readonly Searched[]): readonly Ranges[]
     entries([...terms, sql`${deploymentSearch.text} is null`]),
     onTargetsCalled(text),
     changedSince,
+  ])
+}
+
+/** Conditions on an entry of the index. */
+export function termsOf(conditions: readonly Searched[]): SQL[] {
+  return conditions.flatMap(({ applications, applicationVersions, components }) => [
+    ...(applications ? [hasTerm('a', applications)] : []),
+    ...(applicationVersions ? [hasTerm('v', applicationVersions)] : []),
+    ...(components ? [hasTerm('c', components)] : []),
   ])
 }
 
@@ -64,6 +69,7 @@ function onTargetsCalled(text: string): Range {
   return beside(called, sql`${d.targetKey} = place.key`)
 }
 
-const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'search')`
+/** The deployments that have changed since have a higher revision. */
+export const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'search')`
 const hasChanged = sql`${d.revision} > ${cursor}`
 const changedSince = own(hasChanged, byRevision)

@@ -10,6 +10,8 @@ export interface Range {
   rows(most: number): SQL
   /** `from … where …` of rows `place` with the keys of deployments, some of which may not be listed. Absent: the range has its rows only. */
   keys?(most: number): SQL
+  /** A select of the keys of the targets whose deployments they are. */
+  readonly targets?: SQL
   /** Conditions that all its rows match. Absent: the condition that it is of is only nearly as narrow, or costs nothing. */
   readonly served?: readonly Served[]
 }
@@ -70,6 +72,15 @@ export function beside(keys: SQL, condition: SQL, inOrder: SQL = sql``): Range {
     rows: (most) => sql`from (${keys} offset 0) as place cross join lateral (
       select ${d}.* from ${deployments} ${d} where ${isListed} and ${condition} ${inOrder} limit ${most}) as ${d}`,
   }
+}
+
+export function onTargets(targets: SQL): Range {
+  return { ...beside(targets, sql`${d.targetKey} = place.key`), targets }
+}
+
+/** The condition that `d` is on one of at most `most` targets. The planner makes a hash of them, because of the limit. */
+export function isOnAnyOf(targets: SQL, most: number): SQL {
+  return sql`(${d.targetKey} in (select place.key from (${targets} limit ${most}) as place)) is true`
 }
 
 /**
