@@ -120,6 +120,10 @@ describe.each(stores)('reads on $name', (store) => {
         pageDeployments(s, fleet, { rolloutKeys: [spring] }, 'NAME_DESC', last, null),
       'one device by filter': (s) =>
         pageDeployments(s, fleet, { deviceIds: ['device-77'] }, 'CHANGED_DESC', first, null),
+      'the deployments of a device by state': (s) =>
+        pageDeployments(s, fleet, { deviceIds: ['device-77'] }, 'STATE', first, null),
+      'those of a device in some states': (s) =>
+        pageDeployments(s, fleet, { deviceIds: ['device-77'], states: ['INSTALLED'] }, 'STATE', first, null),
       'deployments of devices': (s) =>
         pageDeployments(s, { of: 'target', keys: some }, {}, 'CHANGED_DESC', first, null),
       'deployments by key at the beginning': (s) => deploymentsByKey(s, some, base + 3 * size),

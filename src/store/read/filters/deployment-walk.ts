@@ -67,7 +67,8 @@ export function walkPresent(
       return walkInOrder(order, from, [matchesFound(filter), ...listedInOrder], source.walked)
     }
     case 'index': {
-      if (runOrder) return walkByState(runOrder, wanted, asOf, [], [matchesFound(others), ...listedInOrder], null)
+      // Each run sorts its rows. The planner may begin with a device instead, which has few.
+      if (runOrder) return walkByState(runOrder, wanted, asOf, [], [matchesDeployment(others), ...listed], null)
       // Other conditions have an index that finds few rows.
       const isWhole = presentFields(filter).every((field) => field === 'rolloutKeys')
       if (rollout && isWhole && !isRunOrder(order))
