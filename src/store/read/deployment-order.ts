@@ -91,7 +91,7 @@ export function walkByState(
   const found = (inRun: SQL, inOrder: SQL, limit: SQL): SQL =>
     eachWalked === null
       ? rowsIn(inRun, inOrder, matches, limit)
-      : sql`select ${d}.* from (${rowsIn(inRun, inOrder, [], sql`${eachWalked}`)}) as ${d} where ${all(matches)} ${inOrder} limit ${limit}`
+      : sql`select ${d}.* from (${rowsIn(inRun, inOrder, [], lazily(eachWalked))}) as ${d} where ${all(matches)} ${inOrder} limit ${limit}`
   const inSequence = (stretch: Stretch, limit: SQL): SQL =>
     runs(stretch, (inRun, inOrder) => rowsIn(inRun, inOrder, [], limit))
   return {
@@ -101,7 +101,7 @@ export function walkByState(
         const rows = runs(stretch, (inRun, inOrder) => found(inRun, inOrder, limit))
         return sql`select ${d}.* from (select ${d}.* ${rows} ${inTurn ? sql`limit ${limit}` : sql``}) as ${d} ${sorted(orders[order], stretch)}`
       }
-      const rows = sql`select ${d}.* ${inSequence(stretch, sql`${walked}`)} limit ${walked}`
+      const rows = sql`select ${d}.* ${inSequence(stretch, lazily(walked))} limit ${walked}`
       // As a lateral join, which keeps the order of the rows. A join of `where … in` may begin with another table.
       const matching = sql`cross join lateral (select where ${all(matches)} offset 0) as fits`
       return sql`select ${d}.* from (select ${d}.* from (${rows}) as ${d} ${matching} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
@@ -119,6 +119,9 @@ export function walkByState(
     },
   }
 }
+
+/** A limit that the planner does not know. If it knew a large one, it would sort all rows of the range first, of which a page may need few. */
+const lazily = (limit: number): SQL => sql`(select ${limit}::bigint)`
 
 /** The rows of `from`, in the order of the list. */
 export function walkInOrder(

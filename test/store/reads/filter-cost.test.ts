@@ -160,6 +160,15 @@ describe.each(stores)('filtered reads on $name', (store) => {
     }
   })
 
+  it('read a page in the order of states from the index, also where they may walk the whole fleet', async () => {
+    const counted: SourceLimits = { small: 0, candidates: 0, walked: 100, counted: size }
+    for (const order of ['STATE', 'STATE_DESC'] as const) {
+      const read = (s: Session) => pageDeployments(s, fleet, { components: ['api'] }, order, first, null, counted)
+      const { rows } = await cost(read)
+      expect([order, rows < 1_000, rows]).toEqual([order, true, rows])
+    }
+  })
+
   it('read the blocks of the log that have what a filter of changes asks for', async () => {
     const cases: readonly (readonly [filter: ChangeFilter, count: number, rows: number])[] = [
       [{ kinds: ['ALERT_RAISED'] }, 0, 100],
