@@ -220,8 +220,8 @@ function hasPart(parts: readonly string[]): SQL {
   return either(parts.map((part) => sql`strpos(${d.components}::text, ${part}) > 0`))
 }
 
-/** Other characters may be written as escapes. */
-function areVerbatim(names: readonly string[]): boolean {
+/** JSON has these names as they are. Other characters may be written as escapes. */
+export function areVerbatim(names: readonly string[]): boolean {
   return names.every((name) => /^[\w .:/-]*$/.test(name))
 }
 
