@@ -17,21 +17,26 @@ import { type SourceLimits, sourceLimits } from '../filters/source.ts'
 
 const searched: ReadonlySet<string> = new Set(['applications', 'applicationVersions', 'components', 'and'])
 
-/** Null: the filter has other conditions, or too many deployments must be compared. */
+/** To count more of them takes longer than 0.1 s. */
+const mostEntries = 500_000
+
+/** Null: the filter has other conditions, too many entries match, or too many deployments must be compared. */
 export async function countSearched(
   session: Session,
   of: Scope['of'],
   filter: DeploymentFilter,
   { candidates: most }: SourceLimits = sourceLimits,
+  entries = mostEntries,
 ): Promise<number | null> {
   const leaves = leavesOf(filter)
   const isSearched = leaves.every((leaf) => presentFields(leaf).every((field) => searched.has(field)))
   const terms = termsOf(leaves)
   if (of !== 'fleet' || session.accessScope || !isSearched || terms.length === 0) return null
   const [row] = await session.rows<{ readonly n: number | null }>(
-    sql`with doubtful as materialized (${sql.join(doubtful(most), sql` union `)})
-      select case when (select count(*) from doubtful) <= ${most} then
-        (select count(*) from ${deploymentSearch} where ${all(terms)})
+    sql`with doubtful as materialized (${sql.join(doubtful(most), sql` union `)}), found as materialized (
+        select count(*) as n from (select 1 from ${deploymentSearch} where ${all(terms)} limit ${entries + 1}) as entry)
+      select case when (select count(*) from doubtful) <= ${most} and (select n from found) <= ${entries} then
+        (select n from found)
         - (select count(*) from doubtful cross join lateral (
             select 1 from ${deploymentSearch} where ${deploymentSearch.deploymentKey} = doubtful.key and ${all(terms)} offset 0) as entry)
         + (select count(*) from doubtful cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = doubtful.key offset 0) as ${d}

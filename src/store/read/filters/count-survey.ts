@@ -1,6 +1,6 @@
 /**
- * How many rows each range of a count has, in one statement that reads few deployments. Indexes count what they have alone. To count the deployments of many
- * targets would look each of them up, as the count itself does: those of some targets are counted instead, and the others are taken to have as many.
+ * Which range of a count has few rows, in one statement: entries of indexes are counted up to the limit of a page. To count the deployments of many targets would
+ * look each of them up, as the count itself does: those of some targets are counted instead, and the others are taken to have as many.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
@@ -11,6 +11,7 @@ import { countUpTo, isOnAnyOf, onTargets, type Ranges, rowsIn } from './source-r
 
 interface Surveyed {
   readonly ranges: Ranges
+  /** Rows. An exact number is at most one more than the limit of a page. */
   readonly n: number
   /** Otherwise there may be more. */
   readonly isExact: boolean
@@ -32,16 +33,23 @@ export async function surveyForCount(
   choices: readonly Ranges[],
   { small, candidates, counted }: SourceLimits,
 ): Promise<Survey> {
-  const most = counted + 1
+  const most = candidates + 1
   const asked = Math.ceil(candidates / 20) + 1
-  const columns = choices.flatMap((ranges, index) => {
+  const places = (index: number): SQL => sql.raw(`places${index}`)
+  // Some targets are found by a scan of all: once.
+  const listed = choices.flatMap((ranges, index) => {
     const targets = targetsOf(ranges)
-    const rows = targets ? countUpTo([onTargets(sql`${targets} limit ${asked}`)], most) : countUpTo(ranges, most)
-    const places = targets ? sql`(select count(*)::int from (${targets} limit ${most}) as place)` : sql`null::int`
-    return [sql`${rows} as ${sql.raw(`n${index}`)}`, sql`${places} as ${sql.raw(`t${index}`)}`]
+    return targets ? [sql`${places(index)} as materialized (${targets} limit ${counted + 1})`] : []
+  })
+  const columns = choices.flatMap((ranges, index) => {
+    const [name, key] = [sql.raw(`n${index}`), sql.raw(`t${index}`)]
+    if (!targetsOf(ranges)) return [sql`${countUpTo(ranges, most)} as ${name}`]
+    const some = onTargets(sql`select place.key from ${places(index)} as place limit ${asked}`)
+    return [sql`${countUpTo([some], most)} as ${name}`, sql`(select count(*)::int from ${places(index)}) as ${key}`]
   })
   const [row] = await session.rows<Readonly<Record<string, number | null>>>(
-    sql`select total.n, found.* from (select coalesce(${total}, 0) as n) as total
+    sql`${listed.length > 0 ? sql`with ${sql.join(listed, sql`, `)}` : sql``}
+      select total.n, found.* from (select coalesce(${total}, 0) as n) as total
       left join lateral (select ${sql.join([sql`true`, ...columns], sql`, `)} where total.n > ${small} offset 0) as found on true`,
   )
   const surveyed = choices.map((ranges, index): Surveyed => {
@@ -56,19 +64,19 @@ export async function surveyForCount(
   return { total: row?.n ?? 0, choices: surveyed.sort((a, b) => a.n - b.n) }
 }
 
-/** Counts the rows of one of the choices. */
+/** Counts the rows of one of the choices: exactly known and few, or probably no more than a count reads. */
 export function surveyedSource(
   filter: DeploymentFilter,
   best: Surveyed,
   { choices }: Survey,
-  { counted }: SourceLimits,
+  { candidates, counted }: SourceLimits,
 ): Source {
   const matches = matchesRest(
     filter,
     best.ranges,
     choices.flatMap(({ known }) => (known && known !== best.known ? known : [])),
   )
-  if (best.isExact) return { of: 'candidates', rows: rowsIn(best.ranges, counted), matches }
+  if (best.isExact) return { of: 'candidates', rows: rowsIn(best.ranges, candidates), matches }
   return {
     of: 'candidates',
     rows: sql`${rowsIn(best.ranges, counted + 1)} limit ${counted + 1}`,

@@ -59,11 +59,12 @@ export async function sourceOfCount(
   const survey = await surveyForCount(session, totalOf(scope), choices.ranges, limits)
   const { total } = survey
   if (total <= limits.small) return { of: 'index' }
-  // To read all of a small fleet costs no more than to look most of it up.
-  const most = total <= limits.counted ? limits.candidates : limits.counted
-  const best = survey.choices.find(({ n }) => n <= most)
+  const best = survey.choices.find(({ n }) => n <= limits.candidates)
   if (best && (isProbable || best.isExact)) return surveyedSource(filter, best, survey, limits)
   if (total <= limits.counted) return { of: 'index' }
+  // To count the entries of the others up to their limit would cost as much as they could save.
+  const likely = survey.choices.find(({ n, isExact }) => !isExact && n <= limits.counted / 2)
+  if (likely && isProbable) return surveyedSource(filter, likely, survey, limits)
   const exactly = await estimate(session, scope, filter, limits.counted, limits)
   if (exactly.best) return exactly.best
   throw new DomainError(
