@@ -1,6 +1,6 @@
 /** The duties that follow the log leave room for reports: one statement at a time, and pauses while reports come. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { inTurn } from '../../src/ingest/in-turn.ts'
+import { inTurn } from '../../src/ingest/duties/in-turn.ts'
 import type { Session } from '../../src/store/database.ts'
 
 let newest = 1

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { createPartitioning, createRetention, farewell } from '../../src/ingest/history.ts'
+import { createPartitioning, createRetention, farewell } from '../../src/ingest/duties/history.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { migrate, readMigrations } from '../../src/store/connection/migrate.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'

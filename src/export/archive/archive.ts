@@ -8,7 +8,7 @@
  * kill, is the same file, or a file of its own, and never half of each.
  */
 import { createHash } from 'node:crypto'
-import type { Archive } from '../../ingest/history.ts'
+import type { Archive } from '../../ingest/duties/history.ts'
 import type { Database } from '../../store/database.ts'
 import { databaseId } from '../../store/read/export/archive-log.ts'
 import type { Encoder } from '../formats/format.ts'

@@ -1,5 +1,5 @@
 /** Opens the archive that is configured. Only what it needs is loaded. */
-import type { Archive } from '../../ingest/history.ts'
+import type { Archive } from '../../ingest/duties/history.ts'
 import type { Database } from '../../store/database.ts'
 import { createArchive } from './archive.ts'
 import type { BucketConfig } from './bucket.ts'

@@ -1,9 +1,9 @@
 /** Counts in the past touch a bounded part of the log, however long it is: buffers, not times, and without statistics. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../src/domain/values.ts'
-import { createSummaries } from '../../../src/ingest/change-summaries.ts'
-import { createCheckpoints } from '../../../src/ingest/checkpoints.ts'
-import { createNameIndex } from '../../../src/ingest/search-index.ts'
+import { createSummaries } from '../../../src/ingest/duties/change-summaries.ts'
+import { createCheckpoints } from '../../../src/ingest/duties/checkpoints.ts'
+import { createNameIndex } from '../../../src/ingest/duties/search-index.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'

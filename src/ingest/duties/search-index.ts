@@ -1,8 +1,8 @@
 /** Keeps what lists of deployments are read from beside the deployments, a few seconds behind the writer (store/write/derived). */
-import type { Database } from '../store/database.ts'
-import { readCursor } from '../store/write/derived/changed-deployments.ts'
-import { indexNames, named } from '../store/write/derived/deployment-names.ts'
-import { indexChanged, indexed } from '../store/write/derived/search-entries.ts'
+import type { Database } from '../../store/database.ts'
+import { readCursor } from '../../store/write/derived/changed-deployments.ts'
+import { indexNames, named } from '../../store/write/derived/deployment-names.ts'
+import { indexChanged, indexed } from '../../store/write/derived/search-entries.ts'
 import type { Duty } from './duties.ts'
 
 /**

@@ -4,9 +4,9 @@
  *
  *   round → each duty that is due and not running begins → it ends, or its budget does → its result is noted
  */
-import type { Millis } from '../domain/values.ts'
-import type { Session } from '../store/database.ts'
-import { noteDuty } from '../store/write/duty-log.ts'
+import type { Millis } from '../../domain/values.ts'
+import type { Session } from '../../store/database.ts'
+import { noteDuty } from '../../store/write/duty-log.ts'
 
 export interface Turn {
   readonly now: Millis

@@ -1,12 +1,12 @@
 /** Summarises the log, so that reads of it skip entries that do not match (store/write/derived/change-summaries.ts). */
-import type { Database } from '../store/database.ts'
+import type { Database } from '../../store/database.ts'
 import {
   completeSummary,
   readSummarized,
   summarized,
   summarizeNext,
   summarySize,
-} from '../store/write/derived/change-summaries.ts'
+} from '../../store/write/derived/change-summaries.ts'
 import type { Duty } from './duties.ts'
 
 export function createSummaries({ session }: Database): Duty {

@@ -1,8 +1,8 @@
 /** The duties that keep the log, the reports and the audit log in partitions, and that remove what is older than it may be. */
 
-import type { Millis } from '../domain/values.ts'
-import type { Database } from '../store/database.ts'
-import { nextBound, perHistory } from '../store/write/partition-bounds.ts'
+import type { Millis } from '../../domain/values.ts'
+import type { Database } from '../../store/database.ts'
+import { nextBound, perHistory } from '../../store/write/partition-bounds.ts'
 import {
   dividePartition,
   dropPartition,
@@ -11,8 +11,8 @@ import {
   moveTail,
   partitionedTables,
   readGrowth,
-} from '../store/write/partitions.ts'
-import { findArchivable, pruneHistory } from '../store/write/retention.ts'
+} from '../../store/write/partitions.ts'
+import { findArchivable, pruneHistory } from '../../store/write/retention.ts'
 import type { Duty } from './duties.ts'
 
 const chunk = 500

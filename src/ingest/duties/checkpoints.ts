@@ -1,5 +1,5 @@
 /** Follows the log and writes checkpoints of counts, so that counts in the past read a bounded number of entries (store/write/derived/checkpoints.ts). */
-import type { Database } from '../store/database.ts'
+import type { Database } from '../../store/database.ts'
 import {
   checkpointed,
   entriesSinceCheckpoint,
@@ -11,7 +11,7 @@ import {
   type Walked,
   walkEntries,
   writeCheckpoints,
-} from '../store/write/derived/checkpoints.ts'
+} from '../../store/write/derived/checkpoints.ts'
 import type { Duty } from './duties.ts'
 
 const fleet = 0

@@ -1,5 +1,5 @@
-import type { Millis, Revision } from '../domain/values.ts'
-import type { Session } from '../store/database.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
+import type { Session } from '../../store/database.ts'
 
 /** Milliseconds that a statement waits for the one before it at most: a statement that hangs delays the other duties, and stops none. */
 const longestWait = 1_000
