@@ -166,6 +166,21 @@ describe.each(stores)('reads on $name', (store) => {
     expect(dear).toEqual([])
   })
 
+  it("look at a device's few rows in every order, also if the planner would rather not sort", async () => {
+    await inSnapshot(database, async (snapshot) => {
+      await snapshot.run('set local enable_sort = off')
+      for (const order of deploymentOrders)
+        for (const filter of [
+          { deviceIds: ['device-77'] },
+          { deviceIds: ['device-77'], states: ['INSTALLED'] as const },
+        ]) {
+          const { session, rows } = readPlans(snapshot)
+          await pageDeployments(session, fleet, filter, order, first, null)
+          expect([order, rows() < 500]).toEqual([order, true])
+        }
+    })
+  })
+
   it('look at few rows also by a plan that was made for any values', async () => {
     const blind = await openBlind()
     const [mode] = await blind.session.run('show plan_cache_mode')

@@ -153,14 +153,16 @@ async function allChoices(session: Session, scope: Scope, filter: DeploymentFilt
   return { ranges: [...choicesOf(filter, filter), ...scopeRanges(session, scope), ...ofTime], changed }
 }
 
-/** Fields with an index that also gives the order of the rows, or that name few rows. */
-const servedFields: readonly (keyof DeploymentFilter)[] = ['keys', 'deviceIds']
+/** Whether the filter names rows, or devices, which have few each. */
+export function namesFew({ keys, deviceIds }: DeploymentFilter): boolean {
+  return keys !== undefined || deviceIds !== undefined
+}
 
 function isWorthwhile({ accessScope }: Session, scope: Scope, filter: DeploymentFilter): boolean {
   const fields = presentFields(filter)
   if (filter.retired || scope.of === 'target' || scope.of === 'instance') return false
   if (scope.of === 'rollout' && scope.keys.length !== 1) return false
-  if (fields.length === 0 || fields.some((field) => servedFields.includes(field))) return false
+  if (fields.length === 0 || namesFew(filter)) return false
   return accessScope !== undefined || !(fields.length === 1 && (filter.states || filter.rolloutKeys?.length === 1))
 }
 

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { sorted, within } from '../../sql/page.ts'
+import { type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
 import {
   type DeploymentFilter,
@@ -22,7 +22,7 @@ import {
   walkInOrder,
 } from '../deployment-order.ts'
 import { fromPresent, isListed, isListedInOrder, ownedBy, type Scope } from '../deployment-scope.ts'
-import type { Source } from './deployment-source.ts'
+import { namesFew, type Source } from './deployment-source.ts'
 import { inOrderOfRollout, walkByName } from './rollout-names.ts'
 
 const allColumns = fixed(sql`select ${d}.*`)
@@ -46,6 +46,9 @@ export function walkPresent(
   const whole = (select: Walk['select']): Walk => ({ select, isShort: () => nothing })
   // In the past, the entries of all that has changed since would be read in vain.
   const rollout = isRunOrder(order) || filter.retired || asOf !== null ? null : rolloutOf(scope, filter)
+  const sortedAfter = (from: SQL, stretch: Stretch): SQL =>
+    sql`${allColumns} from (${allColumns} ${from}) as ${d}
+      where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`
   switch (source.of) {
     case 'candidates': {
       const matches = all([ownedBy(scope, d), source.matches, ...listed, ...isThen])
@@ -67,20 +70,21 @@ export function walkPresent(
       return walkInOrder(order, from, [matchesFound(filter), ...listedInOrder], source.walked)
     }
     case 'index': {
-      // Each run sorts its rows. The planner may begin with a device instead, which has few.
+      const matches = all([matchesDeployment(filter), ...listed, ...isThen])
+      // Before they are sorted: with a limit, the planner may read the order's index from its beginning instead.
+      if (namesFew(filter))
+        return whole((stretch) => sortedAfter(sql`${fromPresent(scope, [matches])} offset 0`, stretch))
       if (runOrder) return walkByState(runOrder, wanted, asOf, [], [matchesDeployment(others), ...listed], null)
       // Other conditions have an index that finds few rows.
       const isWhole = presentFields(filter).every((field) => field === 'rolloutKeys')
       if (rollout && isWhole && !isRunOrder(order))
         return walkByName(order, rollout, [stands(filter), matchesFound(filter), ...listedInOrder], null)
-      const matches = all([matchesDeployment(filter), ...listed, ...isThen])
       const isOfRollout = !isRunOrder(order) && rolloutOf(scope, filter) !== null
+      if (isOfRollout)
+        return whole((stretch) => sortedAfter(sql`${fromPresent(scope, [matches])} ${inOrderOfRollout}`, stretch))
       return whole((stretch) => {
         const bounds = within(orders[order], stretch)
-        if (!isOfRollout)
-          return sql`${allColumns} ${fromPresent(scope, [matches, ...bounds])} ${sorted(orders[order], stretch)}`
-        return sql`${allColumns} from (${allColumns} ${fromPresent(scope, [matches])} ${inOrderOfRollout}) as ${d}
-          where ${all([sql`true`, ...bounds])} ${sorted(orders[order], stretch)}`
+        return sql`${allColumns} ${fromPresent(scope, [matches, ...bounds])} ${sorted(orders[order], stretch)}`
       })
     }
   }
