@@ -103,6 +103,9 @@ describe.each(stores)('counts of filters on $name', (store) => {
     while (await indexChanged(session, await readCursor(session, indexed), 100)) await compare()
     // Too many entries, and too many deployments to compare.
     expect(await countSearched(session, 'fleet', { components: ['api'] }, whole.limits, 1)).toBeNull()
+    await expect(
+      countSearched(session, 'fleet', { components: ['api'] }, { ...whole.limits, counted: 1 }, 1),
+    ).rejects.toThrow('may match more than 1 deployments, too many to count')
     await session.run("update duties set cursor = 0 where name = 'search'")
     expect(
       await countSearched(session, 'fleet', { components: ['api'] }, { ...whole.limits, candidates: 2 }),

@@ -12,6 +12,7 @@ import { deploymentSearch, deployments } from '../../tables/schema.ts'
 import { type DeploymentFilter, d, matchesFound, presentFields } from '../deployment-filter.ts'
 import { isListed, type Scope } from '../deployment-scope.ts'
 import { leavesOf } from '../filters/choices.ts'
+import { tooManyToCount } from '../filters/deployment-source.ts'
 import { cursor, termsOf } from '../filters/search-range.ts'
 import { type SourceLimits, sourceLimits } from '../filters/source.ts'
 
@@ -20,19 +21,19 @@ const searched: ReadonlySet<string> = new Set(['applications', 'applicationVersi
 /** To count more of them takes longer than 0.1 s. */
 const mostEntries = 500_000
 
-/** Null: the filter has other conditions, too many entries match, or too many deployments must be compared. */
+/** Null: the filter has other conditions, or too many deployments must be compared. Throws BAD_USER_INPUT as the count itself would, if too many entries match. */
 export async function countSearched(
   session: Session,
   of: Scope['of'],
   filter: DeploymentFilter,
-  { candidates: most }: SourceLimits = sourceLimits,
+  { candidates: most, counted }: SourceLimits = sourceLimits,
   entries = mostEntries,
 ): Promise<number | null> {
   const leaves = leavesOf(filter)
   const isSearched = leaves.every((leaf) => presentFields(leaf).every((field) => searched.has(field)))
   const terms = termsOf(leaves)
   if (of !== 'fleet' || session.accessScope || !isSearched || terms.length === 0) return null
-  const [row] = await session.rows<{ readonly n: number | null }>(
+  const [row] = await session.rows<{ readonly n: number | null; readonly found: number }>(
     sql`with doubtful as materialized (${sql.join(doubtful(most), sql` union `)}), found as materialized (
         select count(*) as n from (select 1 from ${deploymentSearch} where ${all(terms)} limit ${entries + 1}) as entry)
       select case when (select count(*) from doubtful) <= ${most} and (select n from found) <= ${entries} then
@@ -41,8 +42,9 @@ export async function countSearched(
             select 1 from ${deploymentSearch} where ${deploymentSearch.deploymentKey} = doubtful.key and ${all(terms)} offset 0) as entry)
         + (select count(*) from doubtful cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = doubtful.key offset 0) as ${d}
             where ${all([matchesFound(filter), ...isListed(session, { of }, filter)])})
-      end::int as n`,
+      end::int as n, (select n from found)::int as found`,
   )
+  if (row && row.found > Math.max(entries, counted)) throw tooManyToCount(counted)
   return row?.n ?? null
 }
 

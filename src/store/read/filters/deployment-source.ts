@@ -67,10 +67,7 @@ export async function sourceOfCount(
   if (likely && isProbable) return surveyedSource(filter, likely, survey, limits)
   const exactly = await estimate(session, scope, filter, limits.counted, limits)
   if (exactly.best) return exactly.best
-  throw new DomainError(
-    'BAD_USER_INPUT',
-    `this filter may match more than ${limits.counted} deployments, too many to count: add conditions on devices, labels, rollouts, states or errors`,
-  )
+  throw tooManyToCount(limits.counted)
 }
 
 /** Groups read their rows whatever their number: pages show those of whole fleets. A filter that few rows match reads only those. */
@@ -91,6 +88,14 @@ async function fewOrAll(
 ): Promise<Source> {
   const { total, best } = await estimate(session, scope, filter, limits.candidates, limits)
   return total > limits.small && best ? best : { of: 'index' }
+}
+
+/** What a count throws that would read more deployments. */
+export function tooManyToCount(counted: number): DomainError {
+  return new DomainError(
+    'BAD_USER_INPUT',
+    `this filter may match more than ${counted} deployments, too many to count: add conditions on devices, labels, rollouts, states or errors`,
+  )
 }
 
 /** What a list throws that gave up. */
