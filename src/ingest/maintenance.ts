@@ -52,10 +52,10 @@ const chunk = 500
 const batchDays = 30
 /**
  * Entries that are followed in one statement: more, the longer the duty is behind. Each statement also reads the durations that are known of the steps
- * that it comes by, and those are the same for many entries. The embedded database answers nothing else meanwhile.
+ * that it comes by, and those are the same for many entries. Reports and queries wait for it, in the embedded database and on few processors.
  */
-const fewestFollowed = 1_000
-const mostFollowed = { postgres: 8_000, pglite: 1_000 }
+const fewestFollowed = 250
+const mostFollowed = { postgres: 2_000, pglite: 250 }
 /** Standstills in one search. The number is small, so that a planner without statistics prefers the index to a scan of the table. */
 const fewFound = 100
 

@@ -19,7 +19,7 @@ export const isUnderWay = `d.state in ('PENDING', 'INSTALLING', 'REMOVING') and 
   and not d.stalled and (d.state <> 'PENDING' or d.error is null or json_typeof(d.error) = 'null')`
 
 /** A duration ends when a state other than FAILED follows: the duration of a failed step does not show how long the step takes. */
-const isPassed = `change->>'from' in ('PENDING', 'INSTALLING', 'REMOVING') and change->>'to' not in ('FAILED', change->>'from')`
+const isPassed = `step."from" in ('PENDING', 'INSTALLING', 'REMOVING') and step."to" not in ('FAILED', step."from")`
 
 /**
  * Each row is looked up in an index ("offset 0"): the database believes in many more entries than there are, and would read whole tables to join them.
@@ -33,23 +33,22 @@ const follow = `
     select l.* from turn cross join lateral (
       select first_revision, last_revision, deployment_key, resource_key, rollout_key, from_target_key, at, before, changes from change_log
       where first_revision > $1::bigint and first_revision <= $2::bigint order by first_revision limit $3::int) l
-  ), changed as (
+  ), changed as materialized (
     select e.* from entries e cross join lateral (
       select from rollouts r where r.key = e.rollout_key
         and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${fewestPeers} offset 0) r
     where e.deployment_key is not null and e.resource_key is null and e.from_target_key is null and json_typeof(e.before) = 'object'
   ), passed as (
-    select e.rollout_key, change->>'component' as component, change->>'from' as state,
-      extract(epoch from e.at) * 1000 - (was.changed_at->>(change->>'component'))::float8 as took
-    from changed e
+    select e.rollout_key, change.component, change."from" as state, extract(epoch from e.at - change.since)::float8 * 1000 as took
+    from changed e cross join lateral (
+      select was.components, was.changed_at from json_to_record(e.before) as was(components json, changed_at timestamptz)) was
     cross join lateral (
-      select jsonb_object_agg(part->>'name', part->'changedAt') as changed_at from json_array_elements(e.before->'components') part) was
-    cross join lateral json_array_elements(e.changes) change
-    where change->>'kind' = 'COMPONENT_STATE_CHANGED' and ${isPassed} and was.changed_at ? (change->>'component')
-    union all
-    select e.rollout_key, '', change->>'from', extract(epoch from e.at - (e.before->>'changed_at')::timestamptz) * 1000
-    from changed e cross join lateral json_array_elements(e.changes) change
-    where change->>'kind' = 'DEPLOYMENT_STATE_CHANGED' and ${isPassed}
+      select coalesce(step.component, '') as component, step."from",
+        case step.kind when 'DEPLOYMENT_STATE_CHANGED' then was.changed_at else to_timestamp(part."changedAt" / 1000) end as since
+      from json_to_recordset(e.changes) as step(kind text, component text, "from" text, "to" text)
+      left join json_to_recordset(was.components) as part(name text, "changedAt" float8) on part.name = step.component
+      where step.kind in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED') and ${isPassed}) change
+    where change.since is not null
   ), found as materialized (
     select rollout_key, component, state::deployment_state, floor(ln(greatest(took, 1)) / ln(2) * ${bucketsPerDoubling})::int as bucket,
       count(*) as count, sum(greatest(took, 1))::float8 as total
