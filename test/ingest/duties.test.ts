@@ -182,7 +182,7 @@ describe.each(stores)('the duty that follows durations on $name', (store) => {
     pass(61_000)
     await keeper.tick()
     expect(asked).toEqual(
-      store.name === 'PostgreSQL' ? [1_000, 2_000, 4_000, 8_000, 8_000, 8_000] : Array.from(asked, () => 1_000),
+      store.name === 'PostgreSQL' ? [250, 500, 1_000, 2_000, 2_000, 2_000] : Array.from(asked, () => 250),
     )
     expect(asked.length).toBe(6)
   })
