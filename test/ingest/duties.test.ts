@@ -208,6 +208,24 @@ describe.each(stores)('the time of a duty on $name', (store) => {
     await duties.round(turn(60_000))
     expect(done).toEqual(['spent', 'quick', 'spent', 'spent', 'quick'])
   })
+
+  it('goes on, and is noted, when the clock of the database goes back', async () => {
+    const database = await openFresh(store)
+    const done: number[] = []
+    const hourly: Duty = {
+      name: 'hourly',
+      interval: 3_600_000,
+      budget: 10_000,
+      async run({ now }) {
+        done.push(now)
+        return true
+      },
+    }
+    const duties = createDuties(database.session, [hourly], () => {})
+    for (const now of [2 * day, day, day + 5_000]) await duties.round({ now, listeningSince: 0, isOver: () => false })
+    expect(done).toEqual([2 * day, day])
+    expect(await listDuties(database.session)).toMatchObject([{ name: 'hourly', succeededAt: day }])
+  })
 })
 
 describe.each(stores)('the duty that follows deployments for searches on $name', (store) => {

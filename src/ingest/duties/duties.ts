@@ -42,7 +42,7 @@ export function createDuties(
   const lines = duties.map((duty) => ({
     duty,
     running: null as Promise<void> | null,
-    dueAt: Number.NEGATIVE_INFINITY,
+    completedAt: Number.NEGATIVE_INFINITY,
     noted: null as { readonly at: Millis; readonly isFine: boolean } | null,
   }))
   type Line = (typeof lines)[number]
@@ -53,13 +53,13 @@ export function createDuties(
     const isOver = (): boolean => turn.isOver() || performance.now() - began > duty.budget
     let isFine = true
     try {
-      if (await duty.run({ ...turn, isOver })) line.dueAt = turn.now + duty.interval
+      if (await duty.run({ ...turn, isOver })) line.completedAt = turn.now
     } catch (error) {
       isFine = false
       failed(error, duty.name)
     }
     const { noted } = line
-    if (noted?.isFine && isFine && turn.now - noted.at < noteInterval) return
+    if (noted?.isFine && isFine && isWithin(noteInterval, noted.at, turn.now)) return
     line.noted = { at: turn.now, isFine }
     const seconds = (performance.now() - began) / 1_000
     await noteDuty(session, { name: duty.name, at: turn.now, seconds, isFine }).catch((error: unknown) =>
@@ -70,7 +70,7 @@ export function createDuties(
   return {
     async round(turn) {
       for (const line of lines) {
-        if (turn.now < line.dueAt) continue
+        if (isWithin(line.duty.interval, line.completedAt, turn.now)) continue
         line.running ??= perform(line, turn).finally(() => {
           line.running = null
         })
@@ -78,4 +78,9 @@ export function createDuties(
       await Promise.all(lines.map(({ running }) => running))
     },
   }
+}
+
+/** Whether less than that time has passed. If the clock of the database has gone back, duties would wait until it is there again: so it has not. */
+function isWithin(time: Millis, since: Millis, now: Millis): boolean {
+  return now >= since && now - since < time
 }
