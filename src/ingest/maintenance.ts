@@ -138,10 +138,10 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
       budget: 5_000,
       async run({ now, listeningSince, isOver }) {
         for (;;) {
-          const silent = await findSilent(session, now, offlineAfter, chunk)
+          const silent = await findSilent(session, now, listeningSince, offlineAfter, chunk)
           if (silent.length === 0) return true
           const { marked } = await writer.submit(markSilent(silent, listeningSince))
-          // The other devices were heard meanwhile, or no replica has listened for long enough.
+          // The devices were heard meanwhile.
           if (silent.length < chunk || marked === 0) return true
           if (isOver()) return false
         }

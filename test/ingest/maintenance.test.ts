@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { DeploymentState } from '../../src/domain/values.ts'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
-import { recordReport } from '../../src/ingest/commands/report.ts'
+import { hearDevices, recordReport } from '../../src/ingest/commands/report.ts'
 import { createMaintenance, type Maintenance, type MaintenanceOptions } from '../../src/ingest/maintenance.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { countDeployments } from '../../src/store/read/counts/deployment-counts.ts'
@@ -124,6 +124,21 @@ describe.each(stores)('time on $name', (store) => {
     pass(30_001)
     await after.tick()
     expect(await connectivity('patient')).toBe('OFFLINE')
+  })
+
+  it('finds a silent device behind any number of others that may be silent for longer', async () => {
+    const { road, keeper, connectivity, pass } = await open(store)
+    const patient = Array.from({ length: 500 }, (_, index) => `patient-${index}`)
+    for (const name of patient) void road.writer.submit(promise(name, 86_400))
+    await road.writer.submit(promise('punctual', 30))
+    await road.writer.submit(hearDevices([...patient, 'punctual']))
+    pass(2 * day)
+    const time = keeper()
+    await time.tick()
+    pass(30_001)
+    await time.tick()
+    expect(await connectivity('punctual')).toBe('OFFLINE')
+    expect(await connectivity('patient-0')).toBe('ONLINE')
   })
 
   it('is kept by one at a time', async () => {

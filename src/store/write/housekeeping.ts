@@ -39,10 +39,14 @@ export async function forgetBatches(session: Session, before: Millis): Promise<v
   await session.run('delete from batches where at < $1::timestamptz', [iso(before)])
 }
 
-/** Devices that were silent for longer than they promised (or than `offlineAfter` seconds) and are not marked OFFLINE yet. */
+/**
+ * Devices that were silent for longer than they promised (or than `offlineAfter` seconds) and are not marked OFFLINE yet. Silence counts from
+ * `listeningSince`: after a downtime, devices that cannot be judged yet would fill the limit and hide the others.
+ */
 export async function findSilent(
   session: Session,
   now: Millis,
+  listeningSince: Millis,
   offlineAfter: number | null,
   limit: number,
 ): Promise<string[]> {
@@ -51,8 +55,9 @@ export async function findSilent(
      where kind = 'DEVICE' and connectivity <> 'OFFLINE' and retired_at is null and last_heard_at is not null
        and coalesce(expected_interval, $2::int) is not null
        and last_heard_at < $1::timestamptz - make_interval(secs => coalesce(expected_interval, $2::int))
-     limit $3::int`,
-    [iso(now), offlineAfter, limit],
+       and $3::timestamptz < $1::timestamptz - make_interval(secs => coalesce(expected_interval, $2::int))
+     limit $4::int`,
+    [iso(now), offlineAfter, iso(listeningSince), limit],
   )
   return rows.map(({ name }) => name)
 }
