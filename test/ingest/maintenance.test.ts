@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { digestOf } from '../../src/dialects/margo/digest.ts'
 import type { DeploymentState } from '../../src/domain/values.ts'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
+import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { hearDevices, recordReport } from '../../src/ingest/commands/report.ts'
 import { createMaintenance, type Maintenance, type MaintenanceOptions } from '../../src/ingest/maintenance.ts'
@@ -11,6 +13,7 @@ import { targetByName } from '../../src/store/read/targets.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import { type Store, stores } from '../support/stores.ts'
+import { desire } from './desired-model.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -164,6 +167,19 @@ describe.each(stores)('time on $name', (store) => {
     expect(left.map(({ length }) => length)).toEqual([0, 1, 1])
     const counts = (await countDeployments(session, { of: 'fleet' }, {}, null)).get(0)
     expect(counts).toMatchObject({ installed: 1, removed: 1 })
+  })
+
+  it('keeps what a device removed while its manifest lists it, without asking the writer for it', async () => {
+    const { road, keeper, send, pass } = await open(store, { forgetRemovedDays: 7 })
+    const document = { content: 'id: of-desired', digest: digestOf('id: of-desired'), size: 14 }
+    const declared = { deviceId: 'desired', deploymentId: 'of-desired', application: null, applicationVersion: null }
+    await road.writer.submit(declareDeployments(null, [{ ...declared, components: null, document }], desire))
+    await send('desired', 'REMOVED')
+    pass(8 * day)
+    const { writes } = await readHead(road.database.session)
+    await keeper().tick()
+    expect(await readHead(road.database.session)).toMatchObject({ writes })
+    expect(await findDeployments(road.database.session, 'of-desired', null, null)).toMatchObject([{ state: 'REMOVED' }])
   })
 
   it('forgets the batches of servers that ended long ago, and not those of a server that writes', async () => {

@@ -62,10 +62,11 @@ export async function findSilent(
   return rows.map(({ name }) => name)
 }
 
-/** Deployments that became REMOVED before that time. */
+/** Deployments that became REMOVED before that time. One that a manifest still lists cannot be forgotten. */
 export async function findEnded(session: Session, before: Millis, limit: number): Promise<number[]> {
   const rows = await session.run<{ key: number }>(
-    `select key from deployments where state = 'REMOVED' and forgotten_at is null and instance_key is null and changed_at < $1::timestamptz
+    `select key from deployments where state = 'REMOVED' and forgotten_at is null and instance_key is null and document_digest is null
+       and changed_at < $1::timestamptz
      order by revision limit $2::int`,
     [iso(before), limit],
   )
