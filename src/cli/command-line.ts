@@ -4,6 +4,7 @@ import { type Convergence, convergences } from '../domain/desired.ts'
 import { nearest } from '../domain/edit-distance.ts'
 import { parseLabelSelector } from '../domain/selectors/label-selector.ts'
 import { type DeploymentState, deploymentStates } from '../domain/values.ts'
+import { refuseUnused } from './accepted-options.ts'
 import { parseDuration, UsageError } from './arguments.ts'
 import { commands, objects, type Shell, shells } from './completion.ts'
 import { type RolloutKey, type Selection, watchable } from './selection.ts'
@@ -68,9 +69,10 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
   const selection = selectionOf(values)
   if (selection.rolloutSelector.length > 0 && !(verb === 'get' && noun === 'rollouts'))
     throw new UsageError('--rollout-selector selects rollouts: use it with get rollouts')
+  if (verb === 'watch') refuseUnwatchable(values)
+  refuseUnused(verb, noun, Object.keys(values))
   switch (verb) {
     case 'watch':
-      refuseUnwatchable(values)
       return { name: 'watch', selection, after: values.after === undefined ? null : revision(values.after) }
     case 'counts':
       return { name: 'counts', selection }
@@ -93,9 +95,9 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
     case 'completion':
       return { name: 'completion', shell: shellOf(noun) }
     case undefined:
-      throw new UsageError('missing command: use watch, get, counts or wait')
+      throw new UsageError(`missing command: use ${commands.join(', ')}`)
     default:
-      throw new UsageError(`unknown command \`${verb}\`: ${guess(verb, commands, 'use watch, get, counts or wait')}`)
+      throw new UsageError(`unknown command \`${verb}\`: ${guess(verb, commands, `use ${commands.join(', ')}`)}`)
   }
 }
 

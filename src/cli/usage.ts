@@ -10,7 +10,7 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   get rollouts                   list rollouts with their counts
   get rollout <name>             show one rollout
   get devices                    list devices
-  get device <id>                show one device with its deployments
+  get device <id>                show one device and count its deployments
   get clusters                   list clusters
   get resources                  list the resources of current instances on clusters
   counts                         count deployments by state
@@ -45,7 +45,7 @@ watch:
 
 Global options:
   --json                         print one JSON object per line
-  --limit <n>                    print at most n rows (get)
+  --limit <n>                    print at most n rows (lists of get, alerts)
   --url <address>                address of the server (default: ROLLCALL_URL, or http://127.0.0.1:4000)
   --token <token>                API key or token, if the API requires one (default: ROLLCALL_TOKEN, or the session of login)
   --help                         show this help

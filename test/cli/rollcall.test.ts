@@ -259,7 +259,7 @@ describe('rollcall wait', () => {
 describe('the command line of rollcall', () => {
   it.each([
     [[], /^missing command/],
-    [['dance'], /^unknown command `dance`: use watch/],
+    [['dance'], /^unknown command `dance`: use watch, get, counts, alerts, wait, export, login/],
     [['gt'], /^unknown command `gt`: did you mean `get`\?/],
     [['get', 'devcies'], /^unknown object `devcies`: did you mean `devices`\?/],
     [['get', 'device'], /^missing device/],
@@ -276,6 +276,18 @@ describe('the command line of rollcall', () => {
     [['counts', '--label', 'site'], /^--label must be <key>=<value>/],
     [['counts', '--url', 'here'], /^the server's address must be a URL/],
     [['counts', '--colour'], /--colour/],
+    [['get', 'devices', '--state', 'failed'], /^get devices does not use --state: use --label, --selector, --limit$/],
+    [['get', 'resources', '--rollout', 'x'], /^get resources does not use --rollout/],
+    [['get', 'rollouts', '--device', 'x'], /^get rollouts does not use --device/],
+    [['get', 'clusters', '-l', 'site=munich'], /^get clusters does not use --selector: use --limit$/],
+    [
+      ['get', 'deployment', 'x', '--state', 'failed'],
+      /^get deployment does not use --state: use --deployment, --device$/,
+    ],
+    [['alerts', '--rollout', 'x'], /^alerts does not use --rollout: use --all, --limit$/],
+    [['counts', '--limit', '5'], /^counts does not use --limit/],
+    [['wait', '--for=installed', '--rollout', 'x', '--after', '5'], /^wait does not use --after/],
+    [['login', '--rollout', 'x'], /^login does not use --rollout$/],
   ])('explains what is wrong with %j', (args, message) => {
     expect(() => parseCommandLine(args, {})).toThrow(message)
   })

@@ -1,0 +1,55 @@
+/**
+ * Which options each command reads. Any other one is refused: if `get devices --state failed` ignored the state, its list would
+ * look filtered, and a script would act on the whole fleet.
+ */
+import { UsageError } from './arguments.ts'
+import { objects } from './completion.ts'
+import type { options } from './usage.ts'
+
+type Option = keyof typeof options
+
+const everywhere: readonly Option[] = ['json', 'url', 'token', 'help']
+const rollout: readonly Option[] = ['rollout', 'project', 'composite-app', 'composite-app-version', 'provider']
+const labels: readonly Option[] = ['label', 'selector']
+const deployments: readonly Option[] = [
+  ...rollout,
+  'deployment',
+  'device',
+  ...labels,
+  'state',
+  'convergence',
+  'application',
+  'component',
+  'error-code',
+  'text',
+  'stalled',
+  'retired',
+]
+
+const accepted: Readonly<Record<string, readonly Option[]>> = {
+  watch: [...rollout, 'deployment', 'device', ...labels, 'after'],
+  counts: deployments,
+  alerts: ['all', 'limit'],
+  wait: [...deployments, 'for', 'timeout', 'tolerate', 'no-alerts'],
+  login: [],
+  logout: [],
+  completion: [],
+  'get deployments': [...deployments, 'limit'],
+  'get deployment': ['deployment', 'device'],
+  'get rollouts': [...labels, 'rollout-selector', 'limit'],
+  'get rollout': rollout,
+  'get devices': [...labels, 'limit'],
+  'get device': ['device'],
+  'get clusters': ['limit'],
+  'get resources': [...labels, 'limit'],
+}
+
+/** Throws a UsageError. Unknown commands are refused elsewhere. */
+export function refuseUnused(verb: string | undefined, noun: string | undefined, given: readonly string[]): void {
+  const command = verb === 'get' && objects.some((known) => known === noun) ? `get ${noun}` : (verb ?? '')
+  const used = accepted[command]
+  const unused = used && given.find((name) => ![...everywhere, ...used].some((known) => known === name))
+  if (!unused) return
+  const list = used.map((name) => `--${name}`).join(', ')
+  throw new UsageError(`${command} does not use --${unused}${list === '' ? '' : `: use ${list}`}`)
+}
