@@ -1,6 +1,6 @@
 /** Files in a directory. A file has its name when all of it is on the disk, and not before: a partial file is never taken for a whole one. */
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 export interface Storage {
@@ -10,7 +10,14 @@ export interface Storage {
   get(name: string): Promise<Buffer | null>
 }
 
+/** Milliseconds after which nobody writes a partial file any more. */
+const abandonedAfter = 24 * 60 * 60 * 1000
+const partialName = /\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/
+
 export function createDirectory(root: string): Storage {
+  /** Folders whose abandoned files this server has removed. */
+  const swept = new Set<string>()
+
   return {
     async put(name, bytes) {
       const path = join(root, name)
@@ -18,6 +25,8 @@ export function createDirectory(root: string): Storage {
       await mkdir(dirname(path)).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error
       })
+      if (!swept.has(dirname(path))) await removeAbandoned(dirname(path))
+      swept.add(dirname(path))
       const temporary = `${path}.${randomUUID()}.tmp`
       try {
         const file = await open(temporary, 'wx')
@@ -39,6 +48,16 @@ export function createDirectory(root: string): Storage {
         if (error.code === 'ENOENT') return null
         throw error
       }),
+  }
+}
+
+/** Removes the partial files of servers that were killed. */
+async function removeAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name)
+    // Another server may remove it, too.
+    const changed = partialName.test(name) ? await stat(path).catch(() => null) : null
+    if (changed && Date.now() - changed.mtimeMs > abandonedAfter) await rm(path, { force: true })
   }
 }
 
