@@ -10,7 +10,7 @@ export interface Storage {
   get(name: string): Promise<Buffer | null>
 }
 
-/** Milliseconds after which nobody writes a partial file any more. */
+/** Milliseconds after which no server writes a partial file any more. */
 const abandonedAfter = 24 * 60 * 60 * 1000
 const partialName = /\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/
 
