@@ -28,6 +28,15 @@ export function foldSelector<Leaf extends object, Result>(selector: Selector<Lea
   ])
 }
 
+/** The leaves of a filter and of its selector that every row matches. A leaf within `or` or `not` is none of them. */
+export function leavesOf<Leaf extends object>({
+  where,
+  ...own
+}: Selector<Leaf> & { readonly where?: Selector<Leaf> }): readonly Leaf[] {
+  const conjuncts = (part: Selector<Leaf>): readonly Selector<Leaf>[] => [part, ...(part.and ?? []).flatMap(conjuncts)]
+  return [...conjuncts(own as unknown as Selector<Leaf>), ...(where ? conjuncts(where) : [])]
+}
+
 /** A row matches if it matches all parts of the leaves as `matchesLeaf` says. */
 export function matchesSelector<Leaf extends object>(
   selector: Selector<Leaf>,

@@ -3,12 +3,13 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Measure } from '../../domain/alerts/alert.ts'
 import { convergenceCounter, counters as counterNames, stateCounter, zeroCounters } from '../../domain/counters.ts'
 import type { Convergence } from '../../domain/desired.ts'
-import { type DeploymentState, deploymentStates, type Millis, type Revision } from '../../domain/values.ts'
+import type { DeploymentState, Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { type DeploymentFilter, d, matchesDeployment, presentFields } from '../read/deployment-filter.ts'
 import { isListed } from '../read/deployment-scope.ts'
 import { all, fixed, isAnyOf } from '../sql/parameters.ts'
 import { type CountersRecord, toCounters } from '../sql/rows.ts'
+import { sumOfStates } from '../sql/state-counters.ts'
 import { deployments, logHead, rollouts, targets } from '../tables/schema.ts'
 
 export interface Measured {
@@ -114,13 +115,9 @@ export async function nextRollouts(
   keys: readonly number[] | undefined,
   limit: number,
 ): Promise<number[]> {
-  const hasAny = sql.join(
-    deploymentStates.map((state) => sql`${rollouts[stateCounter(state)]}`),
-    sql` + `,
-  )
   const conditions = [
     sql`${rollouts.key} > ${after}::bigint`,
-    sql`${hasAny} > 0`,
+    sql.raw(`${sumOfStates('rollouts')} > 0`),
     ...(keys ? [isAnyOf(rollouts.key, keys, 'bigint')] : []),
   ]
   const rows = await session.rows<{ key: number }>(

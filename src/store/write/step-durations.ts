@@ -4,6 +4,7 @@
  */
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
+import { sumOfStates } from '../sql/state-counters.ts'
 
 /** Buckets for each doubling of a duration: each is 4.4 % wide. */
 const bucketsPerDoubling = 16
@@ -36,7 +37,7 @@ const follow = `
   ), changed as materialized (
     select e.* from entries e cross join lateral (
       select from rollouts r where r.key = e.rollout_key
-        and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${fewestPeers} offset 0) r
+        and ${sumOfStates('r')} >= ${fewestPeers} offset 0) r
     where e.deployment_key is not null and e.resource_key is null and e.from_target_key is null and json_typeof(e.before) = 'object'
   ), passed as (
     select e.rollout_key, change.component, change."from" as state, extract(epoch from e.at - change.since)::float8 * 1000 as took

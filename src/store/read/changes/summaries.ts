@@ -3,7 +3,8 @@
  * summary. A duty writes the summaries (store/write/derived/change-summaries.ts), so they cost a report nothing. A late one costs time, not exactness.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { ChangeCondition, ChangeFilter, ChangeSelector } from '../../../domain/change.ts'
+import type { ChangeCondition, ChangeFilter } from '../../../domain/change.ts'
+import { leavesOf } from '../../../domain/selectors/selector.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all, listParameter } from '../../sql/parameters.ts'
@@ -27,18 +28,12 @@ export const summarizedTo = sql`(select coalesce(max(${duties.cursor}), 0) from 
 
 /** The conditions on a block that a filter's changes require. */
 function termsOf(filter: ChangeFilter): SQL[] {
-  const { where } = filter
-  return [filter, ...(where ? conjuncts(where) : [])].flatMap(({ kinds, to, components, errorCodes }) => [
+  return leavesOf<ChangeCondition>(filter).flatMap(({ kinds, to, components, errorCodes }) => [
     ...(kinds ? [hasTerm('k', kinds)] : []),
     ...(to ? [hasTerm('s', to)] : []),
     ...(components ? [hasTerm('c', components)] : []),
     ...(errorCodes ? [hasTerm('e', errorCodes)] : []),
   ])
-}
-
-/** The conditions that all changes match. */
-function conjuncts(selector: ChangeSelector): readonly ChangeCondition[] {
-  return [selector, ...(selector.and ?? []).flatMap(conjuncts)]
 }
 
 function hasTerm(sort: 'k' | 's' | 'c' | 'e', values: readonly string[]): SQL {

@@ -30,6 +30,7 @@ import {
   fromCountersThen,
   isJoint,
   isWantedPart,
+  nameOf,
   scopeOfCounters,
 } from './stored-counts.ts'
 
@@ -207,10 +208,6 @@ export function rowsOf(
   return sql`from (
     select ${d}.* ${found([sql`${d.revision} <= ${past.revision}::bigint`])}
     union all select ${d}.* ${fromUnwound(past, scope, filter, [matchesDeployment(then), ...listed])}) as ${d}`
-}
-
-function nameOf<Value extends CountedValue>(value: Value): Lowercase<Value> {
-  return value.toLowerCase() as Lowercase<Value>
 }
 
 export function noCounts<Value extends CountedValue>(by: Dimension<Value>): Record<Lowercase<Value>, number> {

@@ -6,12 +6,18 @@
  *   instances  they are not listed if their instance is not the current one, which changes without a revision
  */
 import { type SQL, sql } from 'drizzle-orm'
+import { leavesOf } from '../../../domain/selectors/selector.ts'
 import type { Session } from '../../database.ts'
 import { all } from '../../sql/parameters.ts'
 import { deploymentSearch, deployments } from '../../tables/schema.ts'
-import { type DeploymentFilter, d, matchesFound, presentFields } from '../deployment-filter.ts'
+import {
+  type DeploymentCondition,
+  type DeploymentFilter,
+  d,
+  matchesFound,
+  presentFields,
+} from '../deployment-filter.ts'
 import { isListed, type Scope } from '../deployment-scope.ts'
-import { leavesOf } from '../filters/choices.ts'
 import { tooManyToCount } from '../filters/deployment-source.ts'
 import { cursor, termsOf } from '../filters/search-range.ts'
 import { type SourceLimits, sourceLimits } from '../filters/source.ts'
@@ -29,7 +35,7 @@ export async function countSearched(
   { candidates: most, counted }: SourceLimits = sourceLimits,
   entries = mostEntries,
 ): Promise<number | null> {
-  const leaves = leavesOf(filter)
+  const leaves = leavesOf<DeploymentCondition>(filter)
   const isSearched = leaves.every((leaf) => presentFields(leaf).every((field) => searched.has(field)))
   const terms = termsOf(leaves)
   if (of !== 'fleet' || session.accessScope || !isSearched || terms.length === 0) return null

@@ -30,6 +30,7 @@ import {
   type Dimension,
   isJoint,
   isWantedPart,
+  nameOf,
   scopeOfCounters,
 } from './stored-counts.ts'
 
@@ -190,8 +191,4 @@ async function chain<Value extends CountedValue>(
 function gapsOf(revisions: readonly Revision[]): SQL {
   const [lows, highs] = [revisions.slice(0, -1), revisions.slice(1)]
   return sql`unnest(${listParameter(lows, 'bigint')}, ${listParameter(highs, 'bigint')}) with ordinality as gap(low, high, index)`
-}
-
-function nameOf<Value extends CountedValue>(value: Value): Lowercase<Value> {
-  return value.toLowerCase() as Lowercase<Value>
 }

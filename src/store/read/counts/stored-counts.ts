@@ -12,6 +12,11 @@ import { selectMoves } from './moves.ts'
 
 export type CountedValue = DeploymentState | Convergence
 
+/** Its name in an answer. */
+export function nameOf<Value extends CountedValue>(value: Value): Lowercase<Value> {
+  return value.toLowerCase() as Lowercase<Value>
+}
+
 /** A column of deployments to count by. */
 interface Column {
   readonly column: 'state' | 'convergence'

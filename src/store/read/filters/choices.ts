@@ -1,5 +1,6 @@
 /** The ranges of deployments that indexes find for the conditions of a filter. */
 import { type SQL, sql } from 'drizzle-orm'
+import { leavesOf } from '../../../domain/selectors/selector.ts'
 import type { Session } from '../../database.ts'
 import { all, either, isAnyOf } from '../../sql/parameters.ts'
 import { rollouts } from '../../tables/schema.ts'
@@ -30,23 +31,11 @@ import {
 } from './source-range.ts'
 import { type TargetCondition, targetsByIndex } from './target-filter.ts'
 
-/** The conditions that all rows match. */
-export function conjuncts(selector: DeploymentSelector): readonly DeploymentCondition[] {
-  return [selector, ...(selector.and ?? []).flatMap(conjuncts)]
-}
-
-/** The same of a filter. */
-export function leavesOf({ where, ...flat }: DeploymentFilter): readonly DeploymentCondition[] {
-  return [flat, ...(where ? conjuncts(where) : [])]
-}
-
 /** Each element is enough: its ranges have all rows that match. `within`: the filter as a whole. */
-export function choicesOf(
-  { where, ...selector }: DeploymentFilter & DeploymentSelector,
-  within: DeploymentFilter,
-): readonly Ranges[] {
+export function choicesOf(filter: DeploymentFilter & DeploymentSelector, within: DeploymentFilter): readonly Ranges[] {
+  const { where, ...selector } = filter
   return [
-    ...searchRanges([...conjuncts(selector), ...(where ? conjuncts(where) : [])]),
+    ...searchRanges(leavesOf<DeploymentCondition>(filter)),
     ...rangesOfSelector(selector, within),
     ...(where ? rangesOfSelector(where, within) : []),
   ]

@@ -13,16 +13,18 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { DomainError } from '../../../domain/errors.ts'
+import { leavesOf } from '../../../domain/selectors/selector.ts'
 import { deploymentStates } from '../../../domain/values.ts'
 import { readHead } from '../../connection/log-head.ts'
 import type { Session } from '../../database.ts'
 import { all } from '../../sql/parameters.ts'
+import { sumOfStates } from '../../sql/state-counters.ts'
 import { logHead, rollouts } from '../../tables/schema.ts'
 import { rangeOfTimes } from '../changes/time-range.ts'
-import { type DeploymentFilter, d, presentFields } from '../deployment-filter.ts'
+import { type DeploymentCondition, type DeploymentFilter, d, presentFields } from '../deployment-filter.ts'
 import type { DeploymentOrder } from '../deployment-order.ts'
 import type { Scope } from '../deployment-scope.ts'
-import { choicesOf, conjuncts, matchesRest, scopeRanges } from './choices.ts'
+import { choicesOf, matchesRest, scopeRanges } from './choices.ts'
 import { surveyedSource, surveyForCount } from './count-survey.ts'
 import type { Source, SourceLimits } from './source.ts'
 import { byRevision, countUpTo, own, type Ranges, rowsIn } from './source-range.ts'
@@ -179,19 +181,17 @@ function isNarrowed({ accessScope }: Session, scope: Scope, filter: DeploymentFi
 }
 
 function totalOf(scope: Scope): SQL {
-  const [table, which] =
-    scope.of === 'rollout' ? [rollouts, sql`${rollouts.key} = ${scope.keys[0] ?? 0}::bigint`] : [logHead, sql`true`]
-  const { pending, installing, installed, failed, removing, removed } = table
-  const states = [pending, installing, installed, failed, removing, removed].map((n) => sql`${n}`)
-  return sql`(select ${sql.join(states, sql` + `)} from ${table} where ${which})`
+  const all = (row: string): SQL => sql.raw(sumOfStates(row))
+  if (scope.of !== 'rollout') return sql`(select ${all('log_head')} from ${logHead})`
+  return sql`(select ${all('rollouts')} from ${rollouts} where ${rollouts.key} = ${scope.keys[0] ?? 0}::bigint)`
 }
 
 /**
  * Conditions on the revision that follow from the filter's times: a deployment changed when its newest entry in the log was written. Retention
  * has removed such entries up to the tail of the log.
  */
-async function changedRevisions(session: Session, { where, ...flat }: DeploymentFilter): Promise<SQL[]> {
-  const parts = [flat, ...(where ? conjuncts(where) : [])]
+async function changedRevisions(session: Session, filter: DeploymentFilter): Promise<SQL[]> {
+  const parts = leavesOf<DeploymentCondition>(filter)
   const since = Math.max(...parts.map(({ changedAfter }) => changedAfter ?? Number.NEGATIVE_INFINITY))
   const before = Math.min(...parts.map(({ changedBefore }) => changedBefore ?? Number.POSITIVE_INFINITY))
   if (!Number.isFinite(since) && !Number.isFinite(before)) return []

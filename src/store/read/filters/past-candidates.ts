@@ -9,6 +9,7 @@
  * as in deployment-source.ts.
  */
 import { type SQL, sql } from 'drizzle-orm'
+import { leavesOf } from '../../../domain/selectors/selector.ts'
 import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { listParameter } from '../../sql/parameters.ts'
@@ -18,7 +19,6 @@ import { type CountedAs, keysThatCounted } from '../changes/stays.ts'
 import { areVerbatim, type DeploymentCondition, type DeploymentFilter, onTarget } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { openPast, type Past } from '../past.ts'
-import { conjuncts } from './choices.ts'
 import { type SourceLimits, tooMuchChanged } from './deployment-source.ts'
 import type { Run } from './past-entries.ts'
 import { countChangedSince } from './past-walk.ts'
@@ -38,7 +38,7 @@ export async function narrowPast(
   filter: DeploymentFilter,
   { candidates: most }: SourceLimits,
 ): Promise<Past> {
-  const leaves = leavesOf(scope, filter)
+  const leaves = unnamedLeaves(scope, filter)
   const rollouts = rolloutsOf(scope, filter)
   const choices = [
     ...(rollouts ? [] : leaves.flatMap((leaf) => targetsByIndex(onTarget, leaf).map(({ keys }) => wasOn(past, keys)))),
@@ -91,7 +91,7 @@ export async function narrowWhole(
   if (past.candidates !== null) return past
   const changed = await countChangedSince(session, past, scope, filter, limits.counted + 1)
   if (changed > limits.counted) throw tooMuchChanged(limits.counted)
-  const strings = leavesOf(scope, filter).flatMap(stringsOf)
+  const strings = unnamedLeaves(scope, filter).flatMap(stringsOf)
   if (changed <= limits.candidates || strings.length === 0 || rolloutsOf(scope, filter)) return past
   const keys = await keysThatHad(session, revision, strings, changed)
   return keys ? { ...past, candidates: sql`select unnest(${listParameter(keys, 'bigint')})` } : past
@@ -105,11 +105,11 @@ function stringsOf(leaf: DeploymentCondition): readonly (readonly string[])[] {
 }
 
 /** The conditions that all rows match. None: other fields than these name the deployments, or deployment-scope.ts narrows them. */
-function leavesOf(scope: Scope, filter: DeploymentFilter): readonly DeploymentCondition[] {
-  const { keys, deploymentIds, reporters, deviceIds, where } = filter
+function unnamedLeaves(scope: Scope, filter: DeploymentFilter): readonly DeploymentCondition[] {
+  const { keys, deploymentIds, reporters, deviceIds } = filter
   if (scope.of === 'target' || scope.of === 'instance') return []
   if (keys || deploymentIds || reporters || deviceIds) return []
-  return [filter, ...(where ? conjuncts(where) : [])]
+  return leavesOf<DeploymentCondition>(filter)
 }
 
 /** Whether entries say which deployments matched: those of replaced instances and closed ones do not count. */
@@ -119,7 +119,7 @@ function areCounted({ isCounted }: Past, { instanceIds, retired }: DeploymentFil
 
 /** What all rows counted as. */
 export function countedAs(scope: Scope, filter: DeploymentFilter): readonly CountedAs[] {
-  return leavesOf(scope, filter).flatMap(({ states, convergence }): CountedAs[] => [
+  return unnamedLeaves(scope, filter).flatMap(({ states, convergence }): CountedAs[] => [
     ...(states ? [{ by: 'state', values: states } as const] : []),
     ...(convergence ? [{ by: 'convergence', values: convergence } as const] : []),
   ])

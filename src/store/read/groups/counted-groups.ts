@@ -11,6 +11,7 @@ import { counters } from '../../../domain/counters.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { asParents, isAnyOf } from '../../sql/parameters.ts'
+import { sumOfStates } from '../../sql/state-counters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import { spannedMoves } from '../counts/deployment-counts.ts'
 import {
@@ -33,10 +34,6 @@ import { alikeParts, selectSums } from './sums.ts'
 const mostRollouts = 1_000
 
 const noSpan = sql`null::timestamptz as since, null::timestamptz as changed_at, null::bigint as revision`
-const sum = sql.join(
-  counters.filter((counter) => !counter.startsWith('convergence')).map((counter) => sql`${rollouts[counter]}`),
-  sql` + `,
-)
 const columns = sql.join(
   counters.map((counter) => sql`${rollouts[counter]}`),
   sql`, `,
@@ -86,7 +83,7 @@ async function groupsOfRollouts(
   if (asOf === null) {
     if (filter.states || filter.convergence) return null
     return sql`select 0::bigint as key, part.*, ${nameColumn} as name, null::json as components, ${noSpan}
-      from (select ${rollouts.key}::text as value, null::text as detail, ${sum} as size, ${columns} from ${rollouts} where ${isWanted}) as part
+      from (select ${rollouts.key}::text as value, null::text as detail, ${sql.raw(sumOfStates('rollouts'))} as size, ${columns} from ${rollouts} where ${isWanted}) as part
       where part.size > 0`
   }
   const past = await openPast(session, asOf)

@@ -7,6 +7,7 @@ import type { Order, Page, PageRequest, SortKey } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { asParents } from '../../sql/parameters.ts'
 import type { ConvergenceCounts, StateCounts } from '../counts/deployment-counts.ts'
+import { nameOf } from '../counts/stored-counts.ts'
 import type { DeploymentFilter } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import { type SourceLimits, sourceLimits } from '../filters/deployment-source.ts'
@@ -123,9 +124,9 @@ export async function countGroups(
 function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<DeploymentGroup, 'parent'> {
   const { value, detail, size, components, since, changed_at: changedAt, revision } = record
   const counts = {} as Record<Lowercase<DeploymentState>, number>
-  for (const state of deploymentStates.map(lower)) counts[state] = record[state]
+  for (const state of deploymentStates.map(nameOf)) counts[state] = record[state]
   const convergence = {} as Record<Lowercase<Convergence>, number>
-  for (const value of convergences.map(lower)) convergence[value] = record[`convergence_${value}`]
+  for (const value of convergences.map(nameOf)) convergence[value] = record[`convergence_${value}`]
   return {
     name: { by, labelKey, value, detail },
     size,
@@ -134,8 +135,4 @@ function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<Deploym
     components: components ?? [],
     span: since === null || changedAt === null || revision === null ? null : { since, changedAt, revision },
   }
-}
-
-function lower<Value extends string>(value: Value): Lowercase<Value> {
-  return value.toLowerCase() as Lowercase<Value>
 }

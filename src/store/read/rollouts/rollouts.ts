@@ -10,6 +10,7 @@ import { edgeOf, pageOf, sorted, within } from '../../sql/page.ts'
 import { all, fixed, isAnyOf } from '../../sql/parameters.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
 import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../../sql/rows.ts'
+import { sumOfStates } from '../../sql/state-counters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import { visibleRollout } from '../access-scope.ts'
 import { actionsOf, instancesOf } from '../instances.ts'
@@ -164,13 +165,10 @@ function existedAt(reader: Session, asOf: Revision | null): SQL {
 
 /** The condition of lists: implicit rollouts only while they have a deployment. */
 export function isListed(reader: Session): SQL {
-  const { pending, installing, installed, failed, removing, removed } = rollouts
-  const deployed = sql.join(
-    [pending, installing, installed, failed, removing, removed].map((n) => sql`${n}`),
-    sql` + `,
-  )
   // Stored counters ignore access scopes.
-  const hasDeployments = reader.accessScope ? hasDeployment(reader, sql`true`) : sql`${deployed} > 0`
+  const hasDeployments = reader.accessScope
+    ? hasDeployment(reader, sql`true`)
+    : sql.raw(`${sumOfStates('rollouts')} > 0`)
   return sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${hasDeployments})`
 }
 

@@ -6,6 +6,7 @@ import type { Revision } from '../../../domain/values.ts'
 import type { Database, Session } from '../../database.ts'
 import { tallyDeployments } from '../../read/counts/deployment-counts.ts'
 import { insertOf } from '../../sql/record-set.ts'
+import { sumOfStates } from '../../sql/state-counters.ts'
 import { deploymentCheckpoints } from '../../tables/schema.ts'
 
 /** Entries of a rollout between two of its checkpoints. */
@@ -16,12 +17,6 @@ export const fleetSpacing = 5_000
 const fewest = 10
 
 export const checkpointed = 'checkpoints'
-
-export interface CheckpointCursor {
-  readonly cursor: Revision
-  /** The first revision from which checkpoints are possible. */
-  readonly since: Revision
-}
 
 /** Where the duty goes on. Null: a server of an earlier version writes, so the newest entries do not say what they did. */
 export async function readCheckpointed(session: Session): Promise<Revision | null> {
@@ -70,7 +65,7 @@ export async function largeRollouts(session: Session, rolloutKeys: readonly numb
   const rows = await session.run<{ key: number }>(
     `select r.key from json_array_elements_text($1::text::json) x
      cross join lateral (select r.key from rollouts r where r.key = x::bigint
-       and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${fewest} offset 0) r`,
+       and ${sumOfStates('r')} >= ${fewest} offset 0) r`,
     [JSON.stringify(rolloutKeys)],
   )
   return rows.map(({ key }) => key)
@@ -84,7 +79,7 @@ export async function entriesSinceCheckpoint(
 ): Promise<ReadonlyMap<number, number>> {
   if (rolloutKeys.length === 0) return new Map()
   const rows = await session.run<{ key: number; n: number }>(
-    `select r.key, case when last.revision is null and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${rolloutSpacing}
+    `select r.key, case when last.revision is null and ${sumOfStates('r')} >= ${rolloutSpacing}
         then ${rolloutSpacing} else since.n end as n
      from (select x::bigint as key from json_array_elements_text($1::text::json) x) asked
      cross join lateral (select r.* from rollouts r where r.key = asked.key offset 0) r
