@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Deployment } from '../domain/deployment.ts'
 import type { Target } from '../domain/target.ts'
-import type { DeploymentNeed, Effects, Loaded, Needs } from '../store/write/contract.ts'
+import type { Effects, Loaded, Needs } from '../store/write/contract.ts'
 
 export interface RowCache {
   /** Forgets everything if another server has written. */
@@ -43,11 +43,6 @@ export function createRowCache(capacity: number): RowCache {
     exactAt = null
   }
 
-  /** A report's deployment with its target: both or neither. */
-  function recallDeployment(need: DeploymentNeed): Deployment | null {
-    return deployments.get(nameOf(need)) ?? null
-  }
-
   function rememberDeployment(deployment: Deployment): void {
     if (deployment.instanceKey !== null) return
     const name = nameOf(deployment)
@@ -70,9 +65,10 @@ export function createRowCache(capacity: number): RowCache {
       const missing: Needs[] = []
       for (const need of needs) {
         const isSimple = isReported(need)
-        const known = isSimple ? (need.deployments ?? []).map(recallDeployment) : []
+        const known = isSimple ? (need.deployments ?? []).map((one) => deployments.get(nameOf(one))) : []
         const places = isSimple ? (need.devices ?? []).map((name) => devices.get(name)) : []
-        const isKnown = isSimple && known.every((d) => d !== null) && places.every((target) => target !== undefined)
+        const isKnown =
+          isSimple && known.every((d) => d !== undefined) && places.every((target) => target !== undefined)
         // The present target of a deployment may differ from the devices in the report.
         const isPlaced = known.every((d) => d && places.some((target) => target?.key === d.targetKey))
         if (!isKnown || !isPlaced) missing.push(need)

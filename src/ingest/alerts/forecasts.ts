@@ -35,9 +35,8 @@ export function owedForecasts(
 
 /** As of the time `now`: a rollout without changes grows late too. */
 export async function measureForecast(session: Session, rolloutKey: number, now: Millis): Promise<Measured> {
-  const { revision, measures } = await measureScopes(session, [rolloutKey], {
-    ...{ stalled: false, offline: false, changedAt: true },
-  })
+  const wanted = { stalled: false, offline: false, changedAt: true }
+  const { revision, measures } = await measureScopes(session, [rolloutKey], wanted)
   const measure = measures.get(rolloutKey)
   if (!measure || unfinishedOf(measure.counters) === 0) return { revision, measures }
   const end = await endOf(session, rolloutKey, measure.counters, revision, now)

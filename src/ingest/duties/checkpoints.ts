@@ -52,8 +52,8 @@ export function createCheckpoints(database: Database): Duty {
     async run({ isOver }) {
       for (;;) {
         const cursor = await readCheckpointed(session)
-        const walked = cursor === null ? null : await walkEntries(session, cursor)
         if (cursor === null) return true
+        const walked = await walkEntries(session, cursor)
         if (walked === null) {
           // Without any checkpoint, counts by state of certain convergence would count the fleet's rows.
           if (ofFleet === fleetSpacing) {

@@ -14,8 +14,8 @@ import { visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, filterAt, presentFields } from './deployment-filter.ts'
 import { type DeploymentOrder, orders, type Walk } from './deployment-order.ts'
 import { parentsOf, type Scope } from './deployment-scope.ts'
-import { type SourceLimits, sourceLimits, sourceOfPage } from './filters/deployment-source.ts'
-import { inPast, inPresent, tooMuchToList } from './filters/page-attempts.ts'
+import { type SourceLimits, sourceLimits, sourceOfPage, tooMuchChanged } from './filters/deployment-source.ts'
+import { inPast, inPresent } from './filters/page-attempts.ts'
 import { narrowPast } from './filters/past-candidates.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 
@@ -202,7 +202,7 @@ export async function pageDeployments(
     if (error === null || !(await isShort(session, walk, scope, order, page, pages))) return pages
     tooMuch = error
   }
-  throw tooMuch ?? tooMuchToList(limits)
+  throw tooMuch ?? tooMuchChanged(limits.counted)
 }
 
 async function isShort(

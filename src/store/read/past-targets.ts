@@ -15,7 +15,6 @@ export function targetsAt(asOf: Revision | null): SQL {
   if (asOf === null) return sql`${targets}`
   const revision = sql`${asOf}::bigint`
   const isLater = sql`${entry.firstRevision} > ${revision}`
-  const changes = `CONNECTIVITY_CHANGED`
   const next = (
     kinds: readonly string[],
   ): SQL => sql`select ${entry.at}, ${entry.changes} -> 0 as change ${ofTarget(kinds)}
@@ -39,7 +38,7 @@ export function targetsAt(asOf: Revision | null): SQL {
     ({ name }) => sql`${was[name] ?? sql`${sql.identifier('t')}.${sql.identifier(name)}`} as ${sql.identifier(name)}`,
   )
   return sql`(select ${sql.join(columns, sql`, `)} from ${targets} ${t}
-    left join lateral (${next([changes])}) as moved on true
+    left join lateral (${next(['CONNECTIVITY_CHANGED'])}) as moved on true
     left join lateral (${next(ends)}) as later_end on true
     left join lateral (${newest(['DEVICE_RETIRED'])}) as retired on true
     left join lateral (${newest(['DEVICE_REINSTATED'])}) as reinstated on true

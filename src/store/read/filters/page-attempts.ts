@@ -69,7 +69,7 @@ export async function inPast(
     unchanged: unchanged.select,
     walked: Math.ceil(limits.walked / 4),
   })
-  const error = tooMuchToList(limits)
+  const error = tooMuchChanged(limits.counted)
   return [{ walk: isRunOrder(order) ? both(order, unchanged, walk) : walk, error }, ...rest]
 }
 
@@ -87,8 +87,4 @@ function both(order: DeploymentOrder, unchanged: Walk, changed: Walk): Walk {
     return either([isCut, changed.isShort(stretch, last)])
   }
   return { select, isShort }
-}
-
-export function tooMuchToList({ counted }: SourceLimits): DomainError {
-  return tooMuchChanged(counted)
 }
