@@ -3,23 +3,21 @@
  * writer's lock, so two replicas that both believe they hold the lease do nothing twice.
  */
 import { randomUUID } from 'node:crypto'
-import type { Millis, Revision } from '../domain/values.ts'
-import { readHead } from '../store/connection/log-head.ts'
+import type { Millis } from '../domain/values.ts'
 import type { Database } from '../store/database.ts'
 import { findEnded, findSilent, forgetBatches, forgetSignatures, holdLease } from '../store/write/housekeeping.ts'
-import { findOverdue, type StallLimits, settleOverdue, shortest } from '../store/write/standstill.ts'
+import type { StallLimits } from '../store/write/standstill.ts'
 import { analyzeTable, findUnanalyzed } from '../store/write/statistics.ts'
-import { followed, followSteps, readFollowed } from '../store/write/step-durations.ts'
 import { createAlertEvaluation } from './alerts/evaluation.ts'
 import { forgetRemoved } from './commands/remove.ts'
 import { markSilent } from './commands/silence.ts'
-import { markStalled } from './commands/stall.ts'
 import { createSummaries } from './duties/change-summaries.ts'
 import { createCheckpoints } from './duties/checkpoints.ts'
 import { createDuties, type Duty } from './duties/duties.ts'
 import { type Archive, createArchiving, createPartitioning, createRetention } from './duties/history.ts'
 import { inTurn } from './duties/in-turn.ts'
 import { createNameIndex, createSearchIndex } from './duties/search-index.ts'
+import { createStandstill } from './duties/standstill.ts'
 import type { Writer } from './writer.ts'
 
 export interface Maintenance {
@@ -50,14 +48,6 @@ const day = 24 * 60 * 60 * 1000
 const chunk = 500
 /** Days that the last batch of a server is remembered. A server that was suspended for as long may write its batch twice. */
 const batchDays = 30
-/**
- * Entries that are followed in one statement: more, the longer the duty is behind. Each statement also reads the durations that are known of the steps
- * that it comes by, and those are the same for many entries. Reports and queries wait for it, in the embedded database and on few processors.
- */
-const fewestFollowed = 250
-const mostFollowed = { postgres: 2_000, pglite: 250 }
-/** Standstills in one search. The number is small, so that a planner without statistics prefers the index to a scan of the table. */
-const fewFound = 100
 
 export function createMaintenance(options: MaintenanceOptions): Maintenance {
   const { database, clock, interval = 5_000, failed = () => {} } = options
@@ -110,7 +100,7 @@ export function createMaintenance(options: MaintenanceOptions): Maintenance {
 }
 
 function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Duty[] {
-  const { database, writer, offlineAfter, forgetRemovedDays, historyDays, archive = null } = options
+  const { database, writer, offlineAfter, stalling, forgetRemovedDays, historyDays, archive = null } = options
   const { session } = database
   const background = { ...database, session: inTurn(session, () => writer.newest) }
   const duties: Duty[] = [
@@ -147,7 +137,7 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
         }
       },
     },
-    createStandstill({ ...options, database: background }),
+    createStandstill(background, writer, stalling),
     createAlertEvaluation(database, writer),
     createCheckpoints(background),
     createSearchIndex(background),
@@ -190,49 +180,4 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     duties.push(createRetention(retention))
   }
   return duties
-}
-
-/**
- * Follows the log a minute behind its head, and marks deployments that stand still. No standstill is shorter than a minute, and a step that
- * ended within the minute needs no row in the index of steps.
- */
-function createStandstill({ database, writer, stalling }: MaintenanceOptions): Duty {
-  const { session } = database
-  /** Heads of the log, oldest first, with the time of the reading, because the log's own time may have jumped. */
-  const seen: { readonly revision: Revision; readonly at: Millis }[] = []
-
-  async function follow(now: Millis, isOver: () => boolean): Promise<Revision | null> {
-    const { revision } = await readHead(session)
-    seen.push({ revision, at: now })
-    const old = seen.findLastIndex(({ at }) => at <= now - shortest * 1_000)
-    if (old > 0) seen.splice(0, old)
-    let cursor = await readFollowed(session)
-    if (old < 0) return cursor
-    const newest = seen[0]?.revision ?? 0
-    for (let entries = fewestFollowed; cursor < newest; entries = Math.min(2 * entries, mostFollowed[database.kind])) {
-      const read = await followSteps(session, cursor, newest, entries)
-      if (read === null || isOver()) return null
-      cursor = read.cursor
-    }
-    return cursor
-  }
-
-  return {
-    name: followed,
-    interval: 10_000,
-    budget: 4_000,
-    async run({ now, listeningSince, isOver }) {
-      const cursor = await follow(now, isOver)
-      if (cursor === null) return false
-      if (stalling.factor === null && stalling.after === null) return true
-      for (;;) {
-        const found = await findOverdue(session, now, stalling, listeningSince, cursor, fewFound)
-        if (found.length === 0) return true
-        const stalled = found.filter(({ verdict }) => verdict === 'STALLED')
-        if (stalled.length > 0) await writer.submit(markStalled(stalled))
-        await settleOverdue(session, found)
-        if (isOver()) return false
-      }
-    },
-  }
 }
