@@ -9,7 +9,7 @@ import type { Resource, SyncStatus } from '../../domain/resource.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'
 import { eachPaced } from '../../limits/pace.ts'
-import { storeDocument } from '../../store/read/documents.ts'
+import { saveDocument } from '../../store/write/save-document.ts'
 import { type Command, inParts, partSize } from '../command.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
@@ -28,7 +28,7 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
   const region = { kind: 'CLOUD_REGION', provider: '', name: fact.cloudRegion } as const
   const needs = { rollouts: [fact.rollout], targets: [region] }
   const own = { rollout: fact.rollout, contexts: [instanceId] }
-  const also = ({ instanceKey }: BundleReported) => [storeDocument(instanceKey, fact.document)]
+  const also = ({ instanceKey }: BundleReported) => [saveDocument(instanceKey, fact.document)]
   if (resources.length <= partSize)
     return {
       needs: { ...needs, orchestrated: [{ ...own, whole: 'with resources' }] },
