@@ -7,7 +7,7 @@ import { createArchive } from '../../src/export/archive/archive.ts'
 import { createDirectory, type Storage } from '../../src/export/archive/directory.ts'
 import type { Row } from '../../src/export/columns.ts'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
-import { type Archive, createArchiving, createRetention, farewell } from '../../src/ingest/duties/history.ts'
+import { type Archive, createArchiving, createRetention, dropDelay } from '../../src/ingest/duties/history.ts'
 import { restartEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -67,7 +67,7 @@ async function retire(database: Database, archive: Archive | null): Promise<void
   const retention = createRetention({ database, kept: day, signal, archive, monotonic: () => monotonic })
   for (const _ of [1, 2, 3]) {
     await retention.run({ ...forEver, now: soon() })
-    monotonic += farewell + 1
+    monotonic += dropDelay + 1
   }
 }
 

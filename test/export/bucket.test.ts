@@ -12,7 +12,7 @@ import { createArchive } from '../../src/export/archive/archive.ts'
 import { type BucketConfig, createBucket } from '../../src/export/archive/bucket.ts'
 import type { Storage } from '../../src/export/archive/directory.ts'
 import type { Archive } from '../../src/ingest/duties/history.ts'
-import { createArchiving, createRetention, farewell } from '../../src/ingest/duties/history.ts'
+import { createArchiving, createRetention, dropDelay } from '../../src/ingest/duties/history.ts'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -53,7 +53,7 @@ async function retire(database: Database, archive: Archive): Promise<void> {
   const retention = createRetention({ database, kept: day, signal, archive, monotonic: () => monotonic })
   for (const _ of [1, 2, 3]) {
     await retention.run({ ...forEver, now: Date.now() + 30 * day })
-    monotonic += farewell + 1
+    monotonic += dropDelay + 1
   }
 }
 const copy = (database: Database, archive: Archive) =>

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { createPartitioning, createRetention, farewell } from '../../src/ingest/duties/history.ts'
+import { createPartitioning, createRetention, dropDelay } from '../../src/ingest/duties/history.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { migrate, readMigrations } from '../../src/store/connection/migrate.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
@@ -142,7 +142,7 @@ describe.each(stores)('the tables of the history on $name', (store) => {
     // The history has ended, and what it had is there for those that began before.
     expect(await readHead(database.session)).toMatchObject({ tail: middle })
     expect((await countsOf(database)).change_log).toEqual([4, 1])
-    now += farewell
+    now += dropDelay
     await round(due)
     expect(await files()).toEqual([1, 1, 1])
     expect((await countsOf(database)).change_log).toEqual([1])

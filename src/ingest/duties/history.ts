@@ -17,7 +17,7 @@ import type { Duty } from './duties.ts'
 
 const chunk = 500
 /** Milliseconds between the end of a part of the history and its removal. No snapshot lives as long, so none loses rows that it was promised. */
-export const farewell = 60_000
+export const dropDelay = 60_000
 
 /** Copies what retention removes (export/archive). */
 export interface Archive {
@@ -68,7 +68,7 @@ export interface RetentionOptions extends HistoryOptions {
 }
 
 /** Milliseconds that rows are kept longer, if they may be dropped with a partition or be copied together. */
-const patienceOf = (kept: Millis): Millis => (1.5 * kept) / perHistory
+const extraTimeOf = (kept: Millis): Millis => (1.5 * kept) / perHistory
 
 /**
  * Copies rows before they are removed. A duty of its own: if it fails, `retention` removes nothing more, and both names in the list of duties say
@@ -82,7 +82,7 @@ export function createArchiving({ database, kept }: RetentionOptions, archive: A
     async run({ now, isOver }) {
       const before = now - kept
       for (const table of partitionedTables) {
-        const expiry = { copied: await archive.copied(table.name), before, due: before - patienceOf(kept) }
+        const expiry = { copied: await archive.copied(table.name), before, due: before - extraTimeOf(kept) }
         const bound = await findArchivable(database.session, table, expiry)
         if (bound !== null && !(await archive.copy(table.name, bound, isOver))) return false
       }
@@ -109,7 +109,7 @@ export function createRetention(options: RetentionOptions): Duty {
       for (const partition of expired) {
         const since = ended.get(partition.name) ?? monotonic()
         ended.set(partition.name, since)
-        if (monotonic() - since < farewell) {
+        if (monotonic() - since < dropDelay) {
           dropping.add(table.name)
           continue
         }
@@ -130,8 +130,8 @@ export function createRetention(options: RetentionOptions): Duty {
       if (archive) for (const { name } of partitionedTables) copied.set(name, await archive.copied(name))
       const upTo = (table: string): number => copied.get(table) ?? Number.MAX_SAFE_INTEGER
       const dropping = await drop(before, upTo)
-      const patience = patienceOf(kept)
-      while ((await pruneHistory(database, before, chunk, { patience, dropping, upTo })) > 0) {
+      const extraTime = extraTimeOf(kept)
+      while ((await pruneHistory(database, before, chunk, { extraTime, dropping, upTo })) > 0) {
         if (isOver()) return false
         await new Promise(setImmediate)
       }

@@ -15,14 +15,14 @@ const mostSearched = { postgres: 1_000, pglite: 200 }
 const mostNamed = { postgres: 2_000, pglite: 1_000 }
 
 export function createSearchIndex(database: Database): Duty {
-  return createFollower(database, indexed, indexChanged, mostSearched[database.kind])
+  return followDeployments(database, indexed, indexChanged, mostSearched[database.kind])
 }
 
 export function createNameIndex(database: Database): Duty {
-  return createFollower(database, named, indexNames, mostNamed[database.kind])
+  return followDeployments(database, named, indexNames, mostNamed[database.kind])
 }
 
-function createFollower({ session }: Database, name: string, index: typeof indexChanged, most: number): Duty {
+function followDeployments({ session }: Database, name: string, index: typeof indexChanged, most: number): Duty {
   return {
     name,
     interval: 0,

@@ -11,7 +11,7 @@ interface Cut {
 
 export interface PruneOptions {
   /** Milliseconds that rows of a table of several partitions are kept longer. Default: none. */
-  readonly patience?: Millis
+  readonly extraTime?: Millis
   /** The tables whose oldest partitions are about to be dropped. */
   readonly dropping?: ReadonlySet<string>
   /** Rows above this key of their table stay. Default: none. */
@@ -30,18 +30,18 @@ interface Part {
  * and resolved alerts that no entry mentions any more. Returns the number of removed rows.
  *
  * From a table of several partitions, rows are removed later: until then, most of them are dropped with their partition.
- * The others are those of a table that grows so slowly that a partition lasts longer than `patience`.
+ * The others are those of a table that grows so slowly that a partition lasts longer than `extraTime`.
  */
 export async function pruneHistory(
   database: Database,
   before: Millis,
   step: number,
-  { patience = 0, dropping = new Set(), upTo = () => Number.MAX_SAFE_INTEGER }: PruneOptions = {},
+  { extraTime = 0, dropping = new Set(), upTo = () => Number.MAX_SAFE_INTEGER }: PruneOptions = {},
 ): Promise<number> {
   const { session } = database
   const parts = async (table: string) => {
     const names = dropping.has(table) ? [] : (await listPartitions(session, table)).map(({ name }) => name)
-    return { names, before: names.length > 1 ? before - patience : before, upTo: upTo(table) }
+    return { names, before: names.length > 1 ? before - extraTime : before, upTo: upTo(table) }
   }
   const log = await parts('change_log')
   const entries = log.names.length === 0 ? 0 : await pruneLog(session, log, step)

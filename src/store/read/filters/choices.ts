@@ -120,9 +120,9 @@ export function matchesRest(filter: DeploymentFilter, ranges: Ranges, known: rea
   const [first, ...others] = ranges
   const served = (first?.served ?? []).filter((one) => others.every((other) => other.served?.some(isSame(one))))
   const useful = known.filter((one) => !one.served.some((part) => served.some(isSame(part))))
-  const told = [...served, ...useful.flatMap((one) => one.served)]
+  const covered = [...served, ...useful.flatMap((one) => one.served)]
   const { where } = filter
-  const rest = { ...without(filter, told), ...(where && { where: withoutIn(where, told) }) }
+  const rest = { ...without(filter, covered), ...(where && { where: withoutIn(where, covered) }) }
   const rechecks = served.flatMap(({ field, value, exceptWhere }) =>
     exceptWhere ? [either([sql`not (${exceptWhere})`, matchesFound({ [field]: value } as DeploymentFilter)])] : [],
   )
