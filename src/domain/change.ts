@@ -174,13 +174,19 @@ export interface ChangeCondition {
   readonly before?: Millis
 }
 
+/**
+ * The changes of an entry that moved a deployment which describe its former target, too. The others happened on the new target only: a
+ * subscriber of the former one must not take a failure of the new one for its own.
+ */
+export const kindsOfBothTargets: readonly ChangeKind[] = ['DEPLOYMENT_MOVED', 'COMPONENT_REMOVED']
+
 export function matchesChange(filter: ChangeFilter, change: Change): boolean {
   if (filter.kinds && !filter.kinds.includes(change.kind)) return false
   if (filter.deploymentIds && !includes(filter.deploymentIds, change.deploymentId)) return false
   if (
     filter.deviceIds &&
     !(change.targetKind === 'DEVICE' && includes(filter.deviceIds, change.targetName)) &&
-    !includes(filter.deviceIds, change.fromTargetName)
+    !(kindsOfBothTargets.includes(change.kind) && includes(filter.deviceIds, change.fromTargetName))
   )
     return false
   if (

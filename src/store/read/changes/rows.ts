@@ -4,7 +4,7 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { ChangeCondition, ChangeFilter } from '../../../domain/change.ts'
+import { type ChangeCondition, type ChangeFilter, kindsOfBothTargets } from '../../../domain/change.ts'
 import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -129,8 +129,9 @@ function conditionsOf(reader: Pick<Session, 'accessScope'>, filter: ChangeCondit
   const { kinds, deploymentIds, deviceIds, rolloutKeys, instanceIds, components, to, labels } = filter
   const { label, errorCodes, since, before } = filter
   const isState = sql`body.change ->> 'kind' in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED')`
+  const isOfBoth = isAnyOf(sql`body.change ->> 'kind'`, kindsOfBothTargets, 'text')
   const onAny = (targetKeys: SQL): SQL =>
-    sql`(${entry.targetKey} in (${targetKeys}) or ${all([sql`${entry.fromTargetKey} in (${targetKeys})`, ...sawIt])})`
+    sql`(${entry.targetKey} in (${targetKeys}) or ${all([sql`${entry.fromTargetKey} in (${targetKeys})`, isOfBoth, ...sawIt])})`
   const sawIt = sawOrigin(reader, entry)
   return [
     ...(kinds ? [isAnyOf(sql`body.change ->> 'kind'`, kinds, 'text')] : []),
