@@ -47,12 +47,11 @@ import { desiredLoaders } from './desired-loaders.ts'
 import { deviceLoaders } from './device-loaders.ts'
 import { listLoaders } from './list-loaders.ts'
 import {
+  answerKey,
   type ChangeParent,
-  changeAnswerKey,
   changeScopeOf,
   type Parent,
   type ResourceParent,
-  resourceAnswerKey,
   resourceScopeOf,
   scopeOf,
 } from './parents.ts'
@@ -139,12 +138,12 @@ function createReader(s: Snapshot) {
   const changes = batched(
     (parents: readonly ChangeParent[], _of: string, filter: ChangeFilter, page: PageRequest, until: Revision | null) =>
       pageChanges(s, changeScopeOf(parents), filter, page, until),
-    changeAnswerKey,
+    answerKey,
   )
   const changeCount = batched(
     (parents: readonly ChangeParent[], _of: string, filter: ChangeFilter, until: Revision | null) =>
       countChanges(s, changeScopeOf(parents), filter, until),
-    changeAnswerKey,
+    answerKey,
   )
   const resources = batched(
     (
@@ -155,17 +154,17 @@ function createReader(s: Snapshot) {
       asOf: Revision | null,
       order: ResourceOrder,
     ) => pageResources(s, resourceScopeOf(parents), filter, page, asOf, order),
-    resourceAnswerKey,
+    answerKey,
   )
   const resourceCounts = batched(
     (parents: readonly ResourceParent[], _of: string, filter: ResourceFilter, asOf: Revision | null) =>
       countResources(s, resourceScopeOf(parents), filter, asOf),
-    resourceAnswerKey,
+    answerKey,
   )
   const readinessSum = batched(
     (parents: readonly ResourceParent[], _of: string, asOf: Revision | null) =>
       sumOfReadiness(s, resourceScopeOf(parents), asOf),
-    resourceAnswerKey,
+    answerKey,
   )
   // After a commit, each subscription to a deployment reads its own: one statement serves them all.
   const named = batched(

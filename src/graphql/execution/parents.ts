@@ -23,34 +23,30 @@ export function deviceScopeOf(of: DeviceScope['of'], keys: readonly number[]): D
 }
 
 export function changeScopeOf(parents: readonly ChangeParent[]): ChangeScope {
-  const items = parents.flatMap((parent) =>
-    parent.of === 'component' ? [{ deploymentKey: parent.key, name: parent.name }] : [],
-  )
-  if (items.length > 0) return { of: 'component', items }
   const [first] = parents
-  if (!first || first.of === 'fleet' || first.of === 'component') return { of: 'fleet' }
-  return { of: first.of, keys: parents.flatMap((parent) => ('key' in parent ? [parent.key] : [])) }
+  if (!first || first.of === 'fleet') return { of: 'fleet' }
+  return first.of === 'component' ? componentsOf(parents) : { of: first.of, keys: keysOf(parents) }
 }
 
 export function resourceScopeOf(parents: readonly ResourceParent[]): ResourceScope {
   const [first] = parents
   if (!first || first.of === 'fleet') return { of: 'fleet' }
-  if (first.of !== 'component')
-    return { of: first.of, keys: parents.flatMap((parent) => ('key' in parent ? [parent.key] : [])) }
+  return first.of === 'component' ? componentsOf(parents) : { of: first.of, keys: keysOf(parents) }
+}
+
+function keysOf(parents: readonly (ChangeParent | ResourceParent)[]): number[] {
+  return parents.flatMap((parent) => ('key' in parent ? [parent.key] : []))
+}
+
+function componentsOf(parents: readonly (ChangeParent | ResourceParent)[]) {
   const items = parents.flatMap((parent) =>
     parent.of === 'component' ? [{ deploymentKey: parent.key, name: parent.name }] : [],
   )
-  return { of: 'component', items }
+  return { of: 'component', items } as const
 }
 
 /** Results of components are keyed by index. */
-export function resourceAnswerKey(parent: ResourceParent, index: number): number {
-  if (parent.of === 'component') return index
-  return parent.of === 'fleet' ? 0 : parent.key
-}
-
-/** Results of components are keyed by index. */
-export function changeAnswerKey(parent: ChangeParent, index: number): number {
+export function answerKey(parent: ChangeParent | ResourceParent, index: number): number {
   if (parent.of === 'component') return index
   return parent.of === 'fleet' ? 0 : parent.key
 }

@@ -23,10 +23,6 @@ export interface SharedExecution {
 
 type MaybeLater<T> = T | Promise<T>
 
-type Results = Map<string, MaybeLater<EventResult>>
-
-type FieldsByEvent = Map<string, SharedFields>
-
 /** Results that depend on a change alone, by operation. */
 interface Kept {
   readonly results: Map<string, EventResult>
@@ -41,30 +37,14 @@ const keptText = 16 * 1024 * 1024
 const resultText = 1024
 
 export function createSharedExecution(): SharedExecution {
-  const ofChanges: Results = new Map()
-  const fieldsOfChanges: FieldsByEvent = new Map()
+  const ofChanges = new Map<string, MaybeLater<EventResult>>()
+  const fieldsOfChanges = new Map<string, SharedFields>()
   /** By the event of a line: its subscribers would look them up one by one. */
   const fieldsByEvent = new WeakMap<SourceEvent, SharedFields>()
   const kept = new LRUCache<Change, Kept>({ maxSize: keptText })
 
-  function resultsOf({ derived }: Snapshot): Results {
-    const known = derived.get('results') as Results | undefined
-    if (known) return known
-    const results: Results = new Map()
-    derived.set('results', results)
-    return results
-  }
-
-  function fieldsOfSnapshot({ derived }: Snapshot): FieldsByEvent {
-    const known = derived.get('fields') as FieldsByEvent | undefined
-    if (known) return known
-    const fields: FieldsByEvent = new Map()
-    derived.set('fields', fields)
-    return fields
-  }
-
   function findFields(group: string, event: SourceEvent): SharedFields {
-    const all = event.snapshot ? fieldsOfSnapshot(event.snapshot) : fieldsOfChanges
+    const all = event.snapshot ? mapOf<SharedFields>(event.snapshot, 'fields') : fieldsOfChanges
     const key = `${eventKey(event)} ${group}`
     const known = all.get(key)
     if (known) return known
@@ -87,7 +67,7 @@ export function createSharedExecution(): SharedExecution {
       const { change } = event.payload as { readonly change?: Change | null }
       const before = change ? kept.get(change)?.results.get(operation) : undefined
       if (before) return before
-      const results = event.snapshot ? resultsOf(event.snapshot) : ofChanges
+      const results = event.snapshot ? mapOf<MaybeLater<EventResult>>(event.snapshot, 'results') : ofChanges
       const key = `${eventKey(event)} ${operation}`
       const known = results.get(key)
       if (known) return known
@@ -111,6 +91,15 @@ export function createSharedExecution(): SharedExecution {
       return fields
     },
   }
+}
+
+/** The snapshot's own map of that name. */
+function mapOf<Value>({ derived }: Snapshot, name: string): Map<string, Value> {
+  const known = derived.get(name) as Map<string, Value> | undefined
+  if (known) return known
+  const own = new Map<string, Value>()
+  derived.set(name, own)
+  return own
 }
 
 /** Distinguishes events of one kind, for subscribers with the same variables. */
