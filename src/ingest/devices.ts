@@ -51,8 +51,10 @@ export function newParent(work: UnitOfWork, name: string, parent: string): Targe
   return isPlaced ? null : work.device(parent)
 }
 
-export function requireDevice(work: UnitOfWork, name: string): Target {
+/** `field`: the field of the command that has the name. */
+export function requireDevice(work: UnitOfWork, name: string, field: 'deviceId' | 'reporter' = 'deviceId'): Target {
   const device = work.device(name)
-  if (!device) throw new DomainError('NOT_FOUND', `there is no device ${name}`)
-  return device
+  if (device) return device
+  const message = `there is no device ${name}`
+  throw new DomainError('NOT_FOUND', message, { problems: [{ field, message }] })
 }

@@ -235,7 +235,7 @@ export function resetReporterOrder(reporter: string): Command<{ key: number; dep
   return {
     needs: { devices: [reporter], reporters: [reporter] },
     decide(work) {
-      const { key } = requireDevice(work, reporter)
+      const { key } = requireDevice(work, reporter, 'reporter')
       return { key, deployments: clearMarks(work, reporter) }
     },
   }
