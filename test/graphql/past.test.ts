@@ -1,4 +1,7 @@
+import type { GraphQLObjectType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { schema } from '../../src/graphql/schema.ts'
+import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { stores } from '../support/stores.ts'
 import { type Api, startApi } from './harness.ts'
 
@@ -216,6 +219,34 @@ describe.each(stores)('the past on $name', (store) => {
   ])('refuses a series of %s with %s', async (args, code) => {
     const { errors } = await api.query(`{ deploymentCountsOverTime(${args}) { at } }`)
     expect(errors).toMatchObject([{ extensions: { code } }])
+  })
+
+  it('has the reporter of now, in the rows, filters and counts of then', async () => {
+    await api.road.writer.submit(
+      declareDeployments(null, [
+        {
+          deviceId: 'hall/one',
+          deploymentId: 'claimed',
+          application: null,
+          applicationVersion: null,
+          components: null,
+        },
+      ]),
+    )
+    const { revision } = await api.ask('{ revision }')
+    await api.report({ reporter: 'hall', deviceId: 'hall/one', deploymentId: 'claimed', state: 'INSTALLED' })
+    const reported = await api.ask(
+      `query ($filter: DeploymentFilter, $atRevision: Revision) {
+        deployments(filter: $filter, atRevision: $atRevision) { totalCount nodes { reporter state } }
+        deploymentCounts(filter: $filter, atRevision: $atRevision) { total } }`,
+      { filter: { reporters: ['hall'] }, atRevision: revision },
+    )
+    expect(reported).toEqual({
+      deployments: { totalCount: 1, nodes: [{ reporter: 'hall', state: 'PENDING' }] },
+      deploymentCounts: { total: 1 },
+    })
+    const fields = (schema.getType('Deployment') as GraphQLObjectType).getFields()
+    expect(fields.reporter?.description).toContain('Always the present value')
   })
 
   it('refuses a past ID together with another time', async () => {

@@ -27,7 +27,8 @@ Deployment.implement({
       description: 'The deployment ID that the reporter assigned. Unique per reporter.',
     }),
     reporter: t.exposeString('reporter', {
-      description: 'The device or client that reports it. Reports from other reporters cannot change it.',
+      description:
+        'The device or client that reports it. Reports from other reporters cannot change it. Before the first report, the device that it was declared for. Always the present value, even in past states.',
     }),
     target: t.field({
       type: Target,
