@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto'
 import type { Millis } from '../domain/values.ts'
 import type { Log } from '../log.ts'
 import type { Database } from '../store/database.ts'
-import { countLeaseHolders, holdLeases, releaseLeases } from '../store/read/cluster-watch.ts'
+import { countLeaseHolders, holdLeases, releaseLeases } from '../store/leases.ts'
 import { within } from '../within.ts'
 import type { SubscriptionState } from './subscription.ts'
 

@@ -1,52 +1,7 @@
-/** Leases of replicas, and reads for watching clusters: which clusters this replica watches, and what was last seen there. */
-
+/** What watching a cluster needs: what was last seen there, and the rollouts of its contexts. */
 import type { LifecycleRolloutName } from '../../domain/rollout.ts'
 import { storableJson } from '../../domain/text.ts'
-import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import { iso } from '../sql/record-set.ts'
-
-/** Takes or renews leases in one statement. Returns the names that this holder has until `now + term`. */
-export async function holdLeases(
-  session: Session,
-  {
-    names,
-    holder,
-    now,
-    term,
-  }: { readonly names: readonly string[]; readonly holder: string; readonly now: Millis; readonly term: Millis },
-): Promise<Set<string>> {
-  // All replicas lock rows in the same order, so they cannot deadlock.
-  const rows = await session.run<{ name: string }>(
-    `insert into leases as l (name, holder, until, since)
-     select name, $2::text, $3::timestamptz, $4::timestamptz
-     from json_array_elements_text($1::text::json) as wanted(name) order by name
-     on conflict (name) do update set holder = excluded.holder, until = excluded.until,
-       since = case when l.holder = excluded.holder then l.since else excluded.since end
-     where l.holder = excluded.holder or l.until < $4::timestamptz
-     returning name`,
-    [storableJson(names), holder, iso(now + term), iso(now)],
-  )
-  return new Set(rows.map(({ name }) => name))
-}
-
-/** Releases leases, so that other replicas need not wait until they expire. */
-export async function releaseLeases(session: Session, names: readonly string[], holder: string): Promise<void> {
-  await session.run(
-    `delete from leases where holder = $2::text and name in (select json_array_elements_text($1::text::json))`,
-    [storableJson(names), holder],
-  )
-}
-
-/** Holders of leases whose names begin with `prefix`. Removes leases that have expired: each server has a name of its own. */
-export async function countLeaseHolders(session: Session, prefix: string, now: Millis): Promise<number> {
-  const [row] = await session.run<{ n: number }>(
-    `with gone as (delete from leases where starts_with(name, $1) and until < $2::timestamptz)
-     select count(distinct holder)::int as n from leases where starts_with(name, $1) and until >= $2::timestamptz`,
-    [prefix, iso(now)],
-  )
-  return row?.n ?? 0
-}
 
 /** A component that a cluster has shown and still shows, as far as is known. Instances with the same status context share it. */
 export interface ShownComponent {

@@ -1,33 +1,7 @@
-/** Finds what becomes due with time: leases, silent devices, ended deployments, old signatures, batches of ended servers. The writer makes the changes. */
+/** Finds what becomes due with time: silent devices and ended deployments, which the writer changes. Removes old signatures, and batches of ended servers. */
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
-
-/**
- * Takes or renews a lease. Null: another replica holds it. Otherwise the time since which it has been held without a gap. A gap shorter than
- * `grace` between two holders does not count, because replicas without the lease listen, too.
- */
-export async function holdLease(
-  session: Session,
-  lease: {
-    readonly name: string
-    readonly holder: string
-    readonly now: Millis
-    readonly term: Millis
-    readonly grace: Millis
-  },
-): Promise<Millis | null> {
-  const { name, holder, now, term, grace } = lease
-  const [row] = await session.run<{ since: Millis }>(
-    `insert into leases as l (name, holder, until, since) values ($1, $2, $3::timestamptz, $4::timestamptz)
-     on conflict (name) do update set holder = excluded.holder, until = excluded.until,
-       since = case when l.until < $5::timestamptz then excluded.since else l.since end
-     where l.holder = excluded.holder or l.until < $4::timestamptz
-     returning since`,
-    [name, holder, iso(now + term), iso(now), iso(now - grace)],
-  )
-  return row?.since ?? null
-}
 
 /** Removes signatures that are too old to be valid, used or not. */
 export async function forgetSignatures(session: Session, now: Millis): Promise<void> {
