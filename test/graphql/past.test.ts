@@ -90,7 +90,19 @@ describe.each(stores)('the past on $name', (store) => {
     expect(await api.ask(`{ revisionAt(time: "2999-01-01T00:00:00Z") }`)).toEqual({ revisionAt: revision })
     const before = new Date(Date.parse(history.oldestTime) - 1).toISOString()
     const { errors } = await api.query(`{ revisionAt(time: "${before}") }`)
-    expect(errors).toMatchObject([{ extensions: { code: 'HISTORY_EXPIRED' } }])
+    const begins = `${before} is not part of the history that is kept, which begins at ${history.oldestTime}`
+    expect(errors).toMatchObject([{ message: begins, extensions: { code: 'HISTORY_EXPIRED' } }])
+    for (const [atRevision, reason] of [
+      [
+        Number(history.oldestRevision) - 1,
+        `is not part of the history that is kept, which begins at ${history.oldestRevision}`,
+      ],
+      [Number(revision) + 1, `does not exist yet: the newest one is ${revision}`],
+    ]) {
+      const wrong = await api.query(`{ deploymentCounts(atRevision: "${atRevision}") { total } }`)
+      const message = `revision ${atRevision} ${reason}`
+      expect(wrong.errors).toMatchObject([{ message, extensions: { code: 'HISTORY_EXPIRED' } }])
+    }
     expect((await api.query(`{ deploymentCounts(atRevision: "${history.oldestRevision}") { total } }`)).errors).toBe(
       undefined,
     )

@@ -40,11 +40,13 @@ export async function requireRetained(snapshot: Snapshot, revision: Revision): P
   const head = await snapshot.head
   const { epochBase, revision: newest, tail } = head
   if (revision >= Math.max(epochBase, tail) && revision <= newest) return revision
-  if (revision < tail || revision > newest) throw expired(`revision ${revision}`, head)
+  if (revision > newest) throw expired(`revision ${revision} does not exist yet: the newest one is ${newest}`, head)
+  if (revision < tail) throw expired(ofOld(`revision ${revision}`, tail), head)
   const [epoch] = await snapshot.rows<{ ended: Revision | null }>(
     sql`select ${epochs.ended} from ${epochs} where ${epochs.base} <= ${revision}::bigint order by ${epochs.base} desc limit 1`,
   )
-  if (!epoch || (epoch.ended !== null && revision > epoch.ended)) throw expired(`revision ${revision}`, head)
+  if (!epoch || (epoch.ended !== null && revision > epoch.ended))
+    throw expired(`revision ${revision} is in no epoch of this database`, head)
   return revision
 }
 
@@ -63,7 +65,7 @@ export async function revisionsAt(snapshot: Snapshot, times: readonly Millis[]):
   const head = await snapshot.head
   const { revision, tail, tailAt, at } = head
   const expiredTime = times.find((time) => time < at && time < tailAt)
-  if (expiredTime !== undefined) throw expired(`what was known at ${new Date(expiredTime).toISOString()}`, head)
+  if (expiredTime !== undefined) throw expired(ofOld(toTime(expiredTime), toTime(tailAt)), head)
   const asked = times.filter((time) => time < at)
   // Within an epoch `at` never decreases. After a clock that was ahead, a later epoch may begin at an earlier time.
   const found = await (asked.length === 0
@@ -82,11 +84,19 @@ export async function revisionsAt(snapshot: Snapshot, times: readonly Millis[]):
   return times.map((time) => (time < at ? (revisions[next++] ?? tail) : revision))
 }
 
-function expired(what: string, head: LogHead): DomainError {
-  return new DomainError('HISTORY_EXPIRED', `${what} is not part of the history that is kept`, {
+function ofOld(asked: string, oldest: Revision | string): string {
+  return `${asked} is not part of the history that is kept, which begins at ${oldest}`
+}
+
+function toTime(time: Millis): string {
+  return new Date(time).toISOString()
+}
+
+function expired(message: string, head: LogHead): DomainError {
+  return new DomainError('HISTORY_EXPIRED', message, {
     facts: {
       oldestRevision: String(head.tail),
-      oldestTime: new Date(head.tailAt).toISOString(),
+      oldestTime: toTime(head.tailAt),
       newestRevision: String(head.revision),
     },
   })
