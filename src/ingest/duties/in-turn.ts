@@ -1,8 +1,8 @@
-import type { Millis, Revision } from '../../domain/values.ts'
+import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../../store/database.ts'
 
-/** Milliseconds that a statement waits for the one before it at most: a statement that hangs delays the other duties, and stops none. */
-const longestWait = 1_000
+/** Milliseconds of a turn at most: a statement that hangs delays the other duties, and stops none. */
+const longestTurn = 1_000
 
 /**
  * A session for the duties that follow the log. All are due at once, and on a small machine reports would wait for their statements. So the statements run one
@@ -14,24 +14,20 @@ export function inTurn(session: Session, newest: () => Revision): Session {
 
   async function run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]> {
     const before = last
-    let end = (): void => {}
-    last = new Promise((resolve) => {
-      end = resolve
-    })
-    await Promise.race([before, pause(longestWait)])
+    const { promise, resolve: end } = Promise.withResolvers<void>()
+    last = promise
+    await before
     const began = performance.now()
+    const overdue = setTimeout(end, longestTurn).unref()
     try {
       return await session.run<T>(text, parameters)
     } finally {
       const isBusy = newest() > seen
       seen = newest()
-      if (isBusy) void pause(Math.min(performance.now() - began, longestWait)).then(end)
+      clearTimeout(overdue)
+      if (isBusy) setTimeout(end, Math.min(performance.now() - began, longestTurn)).unref()
       else end()
     }
   }
   return { ...session, run }
-}
-
-function pause(time: Millis): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, time).unref())
 }
