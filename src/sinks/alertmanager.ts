@@ -10,7 +10,7 @@ import { alertsSince, hasAlertsAfter } from '../store/alerts/alerts.ts'
 import type { Database } from '../store/database.ts'
 import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
 import type { Send } from './send.ts'
-import { type Deliver, isRepeatDue, type Round } from './sinks.ts'
+import { type Deliver, isRepeatDue, type Round, repeatEvery } from './sinks.ts'
 
 export interface AlertmanagerDeps {
   readonly database: Database
@@ -20,7 +20,6 @@ export interface AlertmanagerDeps {
 }
 
 /** Milliseconds. */
-export const repeatEvery = 60_000
 const resolvedFor = 15 * 60_000
 /** Alerts in one request. */
 const mostAlerts = 200

@@ -7,6 +7,7 @@
  * If a replica dies while it delivers, another delivers again: at least once. The same event has the same id.
  */
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
 import { readHead } from '../store/connection/log-head.ts'
@@ -31,7 +32,7 @@ export interface Round {
 }
 
 export interface Turn {
-  /** The server stops, or the lease has ended. */
+  /** The server stops, the lease has ended, or the sink was paused, deleted or changed: what follows is not for this round. */
   isOver(): boolean
   /** Every change up to `cursor` was read, and sent where the filter wants it. Noted every few seconds, so that a restart continues there. */
   reached(cursor: Revision): Promise<void>
@@ -130,9 +131,7 @@ export function createSinks(options: SinksOptions): Sinks {
   /** Begins a delivery to each sink that is behind and idle. */
   async function start(moving: ReadonlySet<number>): Promise<void> {
     const now = clock()
-    const idle = [...held.values()].filter(
-      ({ key, nextAt }) => !busy.has(key) && !moving.has(key) && (nextAt ?? 0) <= now,
-    )
+    const idle = [...held.values()].filter((sink) => !busy.has(sink.key) && !moving.has(sink.key) && isDue(sink, now))
     if (idle.length === 0) return
     const { revision } = await readHead(database.session)
     const level = idle.filter(({ kind }) => kind === 'CALLBACK' || kind === 'INVENTORY').map(({ key }) => key)
@@ -141,10 +140,8 @@ export function createSinks(options: SinksOptions): Sinks {
     const wanted = webhooks.length === 0 ? [] : await wantedDeliveries(database.session, webhooks)
     for (const { sinkKey } of wanted) behind.add(sinkKey)
     for (const sink of idle) {
-      if (busy.size >= concurrency) {
-        isWanted = true
-        return
-      }
+      // The end of a delivery looks again. To look until then would renew all holds twenty times a second.
+      if (busy.size >= concurrency) return
       const readsLog = sink.kind === 'WEBHOOK' || sink.kind === 'ALERTMANAGER'
       const mustRepeat = sink.kind === 'ALERTMANAGER' && isRepeatDue(sink, now)
       if (behind.has(sink.key) || mustRepeat || (readsLog && sink.cursor < revision)) begin(sink, revision)
@@ -161,8 +158,15 @@ export function createSinks(options: SinksOptions): Sinks {
     busy.set(sink.key, work)
   }
 
+  /** Whether its receiver or its filter was changed after this copy was read. */
+  function isChanged({ key, url, secret, filter }: Sink): boolean {
+    const present = held.get(key)
+    if (!present) return false
+    return present.url !== url || present.secret !== secret || !isDeepStrictEqual(present.filter, filter)
+  }
+
   async function deliverRound(sink: Sink, head: Revision): Promise<void> {
-    const isOver = (): boolean => isStopped || performance.now() > heldUntil
+    const isOver = (): boolean => isStopped || performance.now() > heldUntil || !held.has(sink.key) || isChanged(sink)
     let notedAt = performance.now()
     const reached = async (cursor: Revision): Promise<void> => {
       if (performance.now() - notedAt < noteInterval) return
@@ -172,6 +176,8 @@ export function createSinks(options: SinksOptions): Sinks {
     const round = await deliver[sink.kind](sink, head, { isOver, reached })
     // Nothing was sent before the time ended: note how far the log was read, and nothing about the receiver.
     if (!round.isSent && isOver()) return moveCursor(database.session, sink.key, holder, round.cursor)
+    // The error of the former receiver must not delay the first attempt at the new one.
+    if (round.error !== null && isChanged(sink)) return moveCursor(database.session, sink.key, holder, round.cursor)
     if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
     const at = clock()
     const isFine = round.error === null
@@ -218,8 +224,16 @@ export function createSinks(options: SinksOptions): Sinks {
   }
 }
 
-/** Whether an Alertmanager must get its alerts again (alertmanager.ts). */
+/** An attempt later than now: the clock of the database has gone back, and the sink would wait until it is there again. */
+function isDue({ nextAt, attemptedAt }: Sink, now: Millis): boolean {
+  return (nextAt ?? 0) <= now || (attemptedAt ?? 0) > now
+}
+
+/** Milliseconds after which an Alertmanager gets its alerts again (alertmanager.ts). */
+export const repeatEvery = 60_000
+
+/** Also if the clock of the database has gone back: an Alertmanager would resolve all alerts until it is there again. */
 export function isRepeatDue({ settings }: Pick<Sink, 'settings'>, now: Millis): boolean {
   const { repeatAt } = settings
-  return typeof repeatAt !== 'number' || repeatAt <= now
+  return typeof repeatAt !== 'number' || repeatAt <= now || repeatAt > now + repeatEvery
 }

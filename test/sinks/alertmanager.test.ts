@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createAlertEvaluation } from '../../src/ingest/alerts/evaluation.ts'
 import { saveAlertRule } from '../../src/ingest/commands/alert-rules.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
+import { sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { givenRule } from '../ingest/alerts-harness.ts'
 import { startAlertmanager } from '../support/alertmanager.ts'
 import { hasProgram } from '../support/prometheus.ts'
@@ -42,6 +43,22 @@ describe.each(stores)('an Alertmanager sink on $name', (store) => {
     )
     return { replica, evaluate }
   }
+
+  it('goes on to send what fires when the clock of the database goes back', async () => {
+    const { replica, evaluate } = await open()
+    const receiver = await use(startReceiver())
+    now += 3_600_000
+    const alertmanager = { name: 'one', url: receiver.url, authorization: null }
+    const { key } = await replica.outgoing.manager.createAlertmanager(alertmanager)
+    await send(replica, 'a', 'FAILED')
+    await evaluate()
+    await receiver.until(({ length }) => length === 1)
+    const { session } = replica.road.database
+    await expect.poll(async () => (await sinksByKey(session, [key])).get(key)?.settings.repeatAt).toBe(now + 60_000)
+    now -= 3_600_000
+    replica.outgoing.refresh()
+    await receiver.until(({ length }) => length === 2)
+  })
 
   it('sends what fires again every minute, and the end of what is resolved', async () => {
     const { replica, evaluate } = await open()

@@ -2,8 +2,7 @@ import { afterEach } from 'vitest'
 import { toDetail } from '../../src/dialects/kubernetes/detail.ts'
 import { resourceBundle } from '../../src/domain/rollout.ts'
 import { reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle.ts'
-import type { AaiConfig } from '../../src/sinks/aai.ts'
-import { createOutgoing, type Outgoing } from '../../src/sinks/compose.ts'
+import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/sinks/compose.ts'
 import { readRange } from '../../src/store/connection/log-head.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import type { EmptyStore, Store } from '../support/stores.ts'
@@ -40,7 +39,9 @@ export function useSinks(store: Store) {
       aai = null,
       after,
       ...options
-    }: { aai?: AaiConfig | null; clock?: () => number; giveUpAfter?: number; timeout?: number; after?: Replica } = {},
+    }: Partial<Pick<OutgoingOptions, 'aai' | 'clock' | 'giveUpAfter' | 'timeout' | 'backOff'>> & {
+      after?: Replica
+    } = {},
   ): Promise<Replica> => {
     // A PGlite in memory is gone when it is closed: only the part that sends to sinks starts again there.
     const kept = isShared ? undefined : after?.road

@@ -15,7 +15,7 @@ type DeliveryRecord = RowOf<typeof deliveries>
 export type Delivery = ObjectOf<typeof deliveries, (typeof fields)[number]>
 const toDelivery: (row: DeliveryRecord) => Delivery = rowMapper(deliveries, fields)
 
-/** Records an attempt. Attempts with the same event id belong to one delivery. Only the newest `kept` of a sink are retained. */
+/** Records an attempt, unless the sink is deleted. Attempts with the same event id belong to one delivery. Only the newest `kept` of a sink are retained. */
 export async function noteDelivery(
   session: Session,
   delivery: Pick<Delivery, 'sinkKey' | 'eventId' | 'revision' | 'body' | 'lastStatus' | 'lastError'>,
@@ -25,7 +25,8 @@ export async function noteDelivery(
   const { sinkKey, eventId, revision, body, lastStatus, lastError } = delivery
   await session.run(
     `insert into deliveries (sink_key, event_id, revision, body, attempts, created_at, delivered_at, last_status, last_error)
-     values ($1::bigint, $2, $3::bigint, $4, 1, $5::timestamptz, case when $7::text is null then $5::timestamptz end, $6::int, $7)
+     select key, $2, $3::bigint, $4, 1, $5::timestamptz, case when $7::text is null then $5::timestamptz end, $6::int, $7
+     from sinks where key = $1::bigint
      on conflict (sink_key, event_id) do update set attempts = deliveries.attempts + 1, last_status = excluded.last_status,
        last_error = excluded.last_error, delivered_at = coalesce(excluded.delivered_at, deliveries.delivered_at), is_wanted = false`,
     [sinkKey, eventId, revision, body, iso(now), lastStatus, lastError],

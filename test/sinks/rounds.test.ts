@@ -1,0 +1,157 @@
+/** What ends or delays a round of a webhook: its operator, the clock of the database, and other receivers. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createSinks, type Deliver } from '../../src/sinks/sinks.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
+import type { Database } from '../../src/store/database.ts'
+import { deleteSink, sinksByKey } from '../../src/store/sinks/sinks.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { stores } from '../support/stores.ts'
+import { fleet, type Replica, tailOf, tell, useSinks } from './harness.ts'
+
+const filter = { kinds: ['INSTANCE_STATUS_CHANGED'] } as const
+
+describe.each(stores)('rounds of sinks on $name', (store) => {
+  const { use, startStore, start } = useSinks(store)
+
+  const stateOf = async ({ road }: Replica, key: number) => (await sinksByKey(road.database.session, [key])).get(key)
+
+  /** Waits until a replica has read its sinks again. A second renewal follows only after the first one has been read. */
+  async function readAgain({ road, outgoing }: Replica): Promise<void> {
+    const renewals = async (): Promise<unknown> => {
+      outgoing.refresh()
+      const [row] = await road.database.session.run<{ n: unknown }>('select max(held_until) as n from sinks')
+      return row?.n
+    }
+    for (let times = 0; times < 2; times += 1) {
+      const before = await renewals()
+      await expect.poll(renewals).not.toEqual(before)
+    }
+  }
+
+  it('end when the webhook is paused, and go on when it is resumed', async () => {
+    const receiver = await use(startReceiver())
+    const replica = await start(await startStore())
+    const { manager } = replica.outgoing
+    const after = await tailOf(replica.road)
+    await fleet(replica.road, 10)
+    receiver.answer(async ({ body }, response) => {
+      receiver.answer(200)
+      await manager.pause(sink.key, true)
+      await expect.poll(() => replica.outgoing.held).toBe(0)
+      first = body.id
+      response.writeHead(200).end()
+    })
+    let first: string | null = null
+    const { sink } = await manager.createWebhook({ name: 'w', url: receiver.url, secret: null, filter, after })
+    await expect.poll(async () => (await stateOf(replica, sink.key))?.succeededAt ?? null).not.toBe(null)
+    expect(receiver.received.map(({ body }) => body.id)).toEqual([first])
+    expect((await stateOf(replica, sink.key))?.cursor).toBe(Number(first))
+    await manager.pause(sink.key, false)
+    const all = await receiver.until(({ length }) => length === 10)
+    expect(new Set(all.map(({ body }) => body.id)).size).toBe(10)
+  })
+
+  it('leave nothing of a webhook that is deleted meanwhile', async () => {
+    const receiver = await use(startReceiver())
+    const replica = await start(await startStore())
+    const { session } = replica.road.database
+    const after = await tailOf(replica.road)
+    await fleet(replica.road, 3)
+    receiver.answer(async (_, response) => {
+      await deleteSink(session, sink.key)
+      response.writeHead(200).end()
+    })
+    const { sink } = await replica.outgoing.manager.createWebhook({
+      ...{ name: 'w', url: receiver.url, secret: null, filter, after },
+    })
+    await receiver.until(({ length }) => length > 0)
+    await expect.poll(() => stateOf(replica, sink.key)).toBe(undefined)
+    // Waits for the end of the round.
+    await replica.outgoing.stop()
+    expect(await session.run('select event_id from deliveries')).toEqual([])
+  })
+
+  it('try a new address at once, whatever the former one answers meanwhile', async () => {
+    const [former, present] = [await use(startReceiver()), await use(startReceiver())]
+    const never = { first: 3_600_000, longest: 3_600_000 }
+    const replica = await start(await startStore(), { backOff: never })
+    const { manager } = replica.outgoing
+    const after = await tailOf(replica.road)
+    former.answer(async (_, response) => {
+      await manager.changeWebhook(sink.key, { url: present.url })
+      await readAgain(replica)
+      response.writeHead(500).end()
+    })
+    const { sink } = await manager.createWebhook({ name: 'w', url: former.url, secret: null, filter, after })
+    await tell(replica.road, 'one')
+    await present.until(({ length }) => length === 1)
+    expect(former.received.length).toBe(1)
+  })
+
+  it('are tried again when the clock of the database goes back', async () => {
+    const receiver = await use(startReceiver())
+    receiver.answer(500)
+    let now = Date.now() + 3_600_000
+    const replica = await start(await startStore(), { clock: () => now })
+    const after = await tailOf(replica.road)
+    const webhook = { name: 'w', url: receiver.url, secret: null, filter, after }
+    const { sink } = await replica.outgoing.manager.createWebhook(webhook)
+    await tell(replica.road, 'one')
+    await expect.poll(async () => (await stateOf(replica, sink.key))?.failures).toBe(1)
+    receiver.answer(200)
+    now -= 3_600_000
+    replica.outgoing.refresh()
+    await expect.poll(async () => (await stateOf(replica, sink.key))?.failures).toBe(0)
+  })
+
+  it('that wait for others cost nothing meanwhile', async () => {
+    const replica = await start(await startStore())
+    const { database, feed } = replica.road
+    await replica.outgoing.stop()
+    const goOn = Promise.withResolvers<void>()
+    const [begun, renewals] = [[] as string[], [] as number[]]
+    const deliver: Deliver = async ({ name }, head) => {
+      begun.push(name)
+      await goOn.promise
+      return { cursor: head, isSent: true, isFurther: true, status: 200, error: null, nextAt: null }
+    }
+    const { revision: after } = await readHead(database.session)
+    for (const name of ['one', 'two'])
+      await replica.outgoing.manager.createWebhook({ name, url: 'http://127.0.0.1', secret: null, filter, after })
+    await tell(replica.road, 'one')
+    let ticks = 0
+    const sinks = createSinks({
+      database: countingRenewals(database, () => renewals.push(ticks)),
+      hub: feed.hub,
+      deliver: { WEBHOOK: deliver, CALLBACK: deliver, INVENTORY: deliver, ALERTMANAGER: deliver },
+      clock: Date.now,
+      concurrency: 1,
+    })
+    onTestFinished(() => sinks.stop())
+    await expect.poll(() => begun.length).toBe(1)
+    // As long as between two regular looks.
+    const timer = setInterval(() => {
+      ticks += 1
+    }, 1_000)
+    onTestFinished(() => clearInterval(timer))
+    const seen = renewals.length
+    await expect.poll(() => renewals.length, { timeout: 20_000 }).toBeGreaterThan(seen + 4)
+    expect(ticks).toBeGreaterThan(1)
+    goOn.resolve()
+    await expect.poll(() => begun.toSorted()).toEqual(['one', 'two'])
+  })
+})
+
+function countingRenewals(database: Database, renewed: () => void): Database {
+  const { session } = database
+  return {
+    ...database,
+    session: {
+      ...session,
+      run(text, parameters) {
+        if (text.startsWith('update sinks set holder = $1, held_until')) renewed()
+        return session.run(text, parameters)
+      },
+    },
+  }
+}
