@@ -57,6 +57,21 @@ describe.each(stores)('alerts on $name', (store) => {
     expect(await fleet.story()).toEqual(['failed fleet RAISED 1'])
   })
 
+  it('waits for the time of `for` from the beginning when the clock of the database goes back', async () => {
+    const fleet = await openFreshAlertFleet(store)
+    await fleet.rule('failed', { forSeconds: 60 })
+    await fleet.send('a', 'app', 'FAILED')
+    await fleet.tick()
+    fleet.pass(-3_600)
+    await fleet.tick()
+    fleet.pass(50)
+    await fleet.tick()
+    expect(await fleet.story()).toEqual([])
+    fleet.pass(11)
+    await fleet.tick()
+    expect(await fleet.story()).toEqual(['failed fleet RAISED 1'])
+  })
+
   it('raises an alert when nothing progresses, without a change of the log', async () => {
     const fleet = await openFreshAlertFleet(store)
     await fleet.rule('stuck', { metric: 'NO_PROGRESS', threshold: 600, perRollout: true })

@@ -134,7 +134,8 @@ export function evaluate(
     return { ...rest, breachedSince }
   if (isFiring) return isRecovered(condition, value) ? { ...rest, act: 'RESOLVE' } : rest
   if (!isBreached(condition, value)) return { ...rest, dueAt: rest.dueAt ?? dueOf(condition, measure, value) }
-  const since = breachedSince ?? now
+  // Later than now: the clock has gone back since. What was waited before does not count.
+  const since = Math.min(breachedSince ?? now, now)
   const dueAt = since + condition.forSeconds * 1_000
   if (now >= dueAt) return { ...rest, act: 'RAISE' }
   return { ...rest, breachedSince: since, dueAt: Math.min(dueAt, rest.dueAt ?? dueAt) }

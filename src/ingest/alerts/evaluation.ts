@@ -16,6 +16,7 @@ import {
   dueChecks,
   enabledRules,
   evaluation,
+  makeAllDue,
   newestVersion,
   readCursor,
   readStandings,
@@ -47,6 +48,8 @@ const [judgedAtOnce, scopesAtOnce] = [10_000, 500]
 const fewChecks = 1_000
 /** Decisions in one batch of the writer. */
 const mostDecisions = 500
+/** Milliseconds by which the clock of the database must have gone back before all checks are made due. Its readings differ by less. */
+const clockStep = 60_000
 /** Milliseconds of a round for counts with a filter, because each may read many deployments. */
 const countingBudget = 500
 
@@ -88,6 +91,7 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
   async function follow(rules: readonly StoredRule[], { now, isOver }: Turn): Promise<Revision | null> {
     const place = await readCursor(session)
     let { cursor } = place
+    if ((place.attemptedAt ?? 0) > now + clockStep) await makeAllDue(session, now)
     if (cursor < place.tail || rules.length === 0) {
       if (cursor < place.newest) await restart(session, cursor, place.newest, now)
       return place.newest

@@ -77,9 +77,16 @@ export async function readCursor(session: Session): Promise<{
   readonly cursor: Revision
   readonly newest: Revision
   readonly tail: Revision
+  /** When the duty was last attempted. */
+  readonly attemptedAt: Millis | null
 }> {
-  const [row] = await session.run<{ cursor: Revision | null; newest: Revision; tail: Revision }>(
-    `select d.cursor, h.revision as newest, h.tail from log_head h left join duties d on d.name = '${evaluation}'`,
+  const [row] = await session.run<{
+    cursor: Revision | null
+    newest: Revision
+    tail: Revision
+    attemptedAt: Millis | null
+  }>(
+    `select d.cursor, h.revision as newest, h.tail, d.attempted_at as "attemptedAt" from log_head h left join duties d on d.name = '${evaluation}'`,
   )
   if (row?.cursor !== null && row !== undefined) return { ...row, cursor: row.cursor }
   await session.run(
@@ -99,6 +106,11 @@ export async function restart(session: Session, from: Revision, to: Revision, no
      on conflict (rollout_key, rule_key) do update set due_at = excluded.due_at, swept_to = excluded.swept_to`,
     [from, to, iso(now)],
   )
+}
+
+/** Makes all checks due: the clock has gone back, and their times would come too late. */
+export async function makeAllDue(session: Session, now: Millis): Promise<void> {
+  await session.run('update alert_checks set due_at = $1::timestamptz where due_at > $1::timestamptz', [iso(now)])
 }
 
 /** Counted by version, because a version is never used twice. */
