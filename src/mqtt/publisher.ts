@@ -205,7 +205,8 @@ export function createPublisher(options: PublisherOptions): Publisher {
     let cursor = stored === null || stored > head.revision ? head.revision : stored
     // Published changes begin here, also if the server ends before the end of its first round.
     if (stored === null) await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor })
-    const isDue = scope !== null && clock() - to.levelledAt >= comparison
+    // Either way: the clock of the database may have gone back.
+    const isDue = scope !== null && Math.abs(clock() - to.levelledAt) >= comparison
     if (to.isLevel && to.epoch === head.epochBase && !isDue) {
       if (cursor === head.revision) return
     } else cursor = await level(to, cursor, head)

@@ -21,21 +21,24 @@ const columns = `o.hash, s.credential_id as issuer, s.name, s.roles, s.scopes, o
   s.expires_at as "expiresAt", o.ends_at as "endsAt"`
 const joined = 'oidc_sessions o join api_sessions s on s.hash = o.hash'
 
-/** Takes sessions that are due. Until `heldUntil` no other server takes them: an issuer may revoke a refresh token that is used twice. */
+/**
+ * Takes sessions that are due. Until `heldUntil` no other server takes them: an issuer may revoke a refresh token that is used twice.
+ * Those due after `latest` are taken too: the clock of the database has gone back, and a person would keep withdrawn rights until it is there again.
+ */
 export function takeDueSessions(
   session: Session,
   now: Millis,
-  heldUntil: Millis,
-  most: number,
+  { heldUntil, latest, most }: { readonly heldUntil: Millis; readonly latest: Millis; readonly most: number },
 ): Promise<OidcSessionRow[]> {
   return session.run<OidcSessionRow>(
     `with due as (
-       select hash from oidc_sessions where refresh_at <= $1::timestamptz order by refresh_at limit $3::int for update skip locked
+       select hash from oidc_sessions where refresh_at <= $1::timestamptz or refresh_at > $4::timestamptz
+       order by refresh_at limit $3::int for update skip locked
      ), held as (
        update oidc_sessions o set refresh_at = $2::timestamptz from due where o.hash = due.hash returning o.*
      )
      select ${columns} from held o join api_sessions s on s.hash = o.hash where s.expires_at > $1::timestamptz`,
-    [iso(now), iso(heldUntil), most],
+    [iso(now), iso(heldUntil), most, iso(latest)],
   )
 }
 

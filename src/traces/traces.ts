@@ -77,7 +77,7 @@ export async function createTraces({
       await sendAll(exporter, log, await spansOf(session, changes, cursor))
       cursor = reached
       await notePublished(session, { name, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
-    } while (cursor < head.revision && !isStopped && clock() < now + 3 * interval)
+    } while (cursor < head.revision && !isStopped && performance.now() < began + 3 * interval)
     isWanted ||= cursor < head.revision
     isFailing = false
   }

@@ -1,5 +1,6 @@
 import type { Packet } from 'mqtt-packet'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { markerTopicOf } from '../../src/mqtt/present.ts'
 import { createPublisher } from '../../src/mqtt/publisher.ts'
 import { createSessions, type Session } from '../../src/mqtt/sessions.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -61,6 +62,30 @@ describe.each(stores)('what a broker holds up on $name', (store) => {
     await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toMatch(/^the fleet is published by MQTT again/)
     expect([strays.size, Math.max(...parts)]).toEqual([0, 1_000])
     expect(lines.filter((line) => line.includes('was not published'))).toHaveLength(1)
+    await publisher.stop()
+    await broker.stop()
+  })
+
+  it('is compared with a part of the fleet again when the clock of the database goes back', async () => {
+    let [comparisons, markers] = [0, 0]
+    const broker = await startLyingBroker((packet, socket) => {
+      if (packet.cmd === 'subscribe' && packet.subscriptions.some(({ topic }) => topic.endsWith('#'))) comparisons += 1
+      if (packet.cmd === 'publish' && packet.topic === markerTopicOf('rollcall')) markers += 1
+      if (packet.cmd === 'publish' && packet.topic.includes('/read/')) broker.send(socket, { ...packet, qos: 0 })
+      return undefined
+    })
+    const { log } = createLines()
+    let now = Date.now()
+    const scope = { labels: [{ key: 'site', value: 'berlin' }], projects: null }
+    const publisher = createPublisher({
+      ...{ database, prefix: 'rollcall', scope, log, clock: () => now },
+      hub: { onMove: () => () => undefined },
+      open: () => connectTo(broker, { isLasting: false, log, patience: 60_000 }),
+    })
+    await expect.poll(() => markers, { timeout: 20_000 }).toBe(1)
+    expect(comparisons).toBe(1)
+    now -= 3_600_000
+    await expect.poll(() => comparisons, { timeout: 20_000 }).toBe(2)
     await publisher.stop()
     await broker.stop()
   })

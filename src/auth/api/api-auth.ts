@@ -201,7 +201,8 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
 
   async function withdrawnTokens(present: readonly Follower[], now: number): Promise<ReadonlySet<string>> {
     const withdrawn = new Set<string>()
-    if (!verifyJwt || now - tokensCheckedAt < tokenInterval) return withdrawn
+    // If the clock of the database has gone back, no time is known to have passed: better once too often.
+    if (!verifyJwt || (now >= tokensCheckedAt && now - tokensCheckedAt < tokenInterval)) return withdrawn
     tokensCheckedAt = now
     const texts = present.flatMap(({ principal: { credential } }) =>
       credential.kind === 'jwt' ? [credential.text] : [],

@@ -112,7 +112,7 @@ export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<
 
   async function find(): Promise<Discovered> {
     const now = clock()
-    if (known && now - known.at < metadataAge) return known
+    if (known && now - known.at < metadataAge && now >= known.at) return known
     if (failed && now - failed.at < retryInterval && now >= failed.at) {
       if (known) return known
       throw failed.error

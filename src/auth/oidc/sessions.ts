@@ -186,7 +186,11 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
     },
     async refreshDue() {
       const now = clock()
-      const due = await takeDueSessions(database.session, now, now + retryInterval, most)
+      const due = await takeDueSessions(database.session, now, {
+        heldUntil: now + retryInterval,
+        latest: now + 2 * longestInterval,
+        most,
+      })
       await Promise.all(due.map((row) => refresh(row).catch(failed)))
     },
   }

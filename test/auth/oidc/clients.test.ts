@@ -31,6 +31,16 @@ it.each([
   await expect.poll(roles).toEqual(['viewer'])
 })
 
+it('asks the issuer for the present rights also after the clock of the database has gone back', async () => {
+  const { issuer, server, advance } = await start({})
+  const person = createPerson('ada')
+  expect((await person.open(`${server.url}/session/oidc/login`)).status).toBe(302)
+  issuer.groups.set('ada', ['viewers'])
+  advance(-60 * 60_000)
+  const roles = async () => ((await (await person.send(`${server.url}/session`)).json()) as { roles: unknown }).roles
+  await expect.poll(roles).toEqual(['viewer'])
+})
+
 it('protects the login cookie by its prefix over https, and sends the issuer the public address', async () => {
   const { server } = await start({}, { PUBLIC_URL: 'https://rollcall.example/plant' })
   const response = await fetch(`${server.url}/session/oidc/login`, { redirect: 'manual' })
