@@ -101,3 +101,8 @@ export function clusterIntents(provider: string, cluster: string): RolloutName {
 
 /** A rollout that has a lifecycle. */
 export type LifecycleRolloutName = RolloutName & { readonly kind: Lifecycle }
+
+/** For messages. A cluster may be known, by its connectivity or its deployments, without network intents of its own. */
+export function kindInWords({ kind }: LifecycleRolloutName): string {
+  return kind === 'CLUSTER_INTENTS' ? 'network intent of this cluster' : 'such deployment intent group'
+}

@@ -19,7 +19,7 @@ import type { Room } from '../dialects/margo/json-reader.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Principal } from '../domain/principal.ts'
 import type { ListedResource } from '../domain/resource.ts'
-import type { RolloutName } from '../domain/rollout.ts'
+import { kindInWords, type RolloutName } from '../domain/rollout.ts'
 import { recordActions } from '../ingest/commands/act.ts'
 import { reportResources, reportStateSnapshot, setConnectivity } from '../ingest/commands/resources.ts'
 import type { Writer } from '../ingest/writer.ts'
@@ -132,7 +132,7 @@ async function sendStatus(deps: EmcoDeps, exchange: Exchange, principal: Princip
   const query = parseStatusQuery(search)
   await reading(deps, exchange.request, principal, async (snapshot) => {
     const rollout = await rolloutByName(snapshot, name)
-    if (!rollout) throw new DomainError('NOT_FOUND', 'there is no such deployment intent group or cluster')
+    if (!rollout) throw new DomainError('NOT_FOUND', `there is no ${kindInWords(name)}`)
     const instances = (await instancesOf(snapshot, [rollout.key], null)).get(rollout.key) ?? []
     if (query.list === 'instances') {
       const ids = instances.map(({ instanceId }) => instanceId)

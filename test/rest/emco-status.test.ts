@@ -171,5 +171,12 @@ describe.each(stores)('EMCO on $name', (store) => {
       expect((await emco.call('GET', `${emco.base}x/status`)).status).toBe(404)
       expect((await emco.call('GET', '/v2/cluster-providers/p/clusters/nowhere/status')).status).toBe(404)
     })
+
+    it('says of a cluster of which only the connectivity is known that it has no network intents', async () => {
+      const path = '/v2/cluster-providers/p/clusters/heard'
+      expect((await emco.call('PUT', `${path}/connectivity`, { connectivity: 'Available' })).status).toBe(200)
+      const { status, body } = await emco.call('GET', `${path}/status`)
+      expect([status, body.detail]).toEqual([404, 'there is no network intent of this cluster'])
+    })
   })
 })

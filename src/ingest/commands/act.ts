@@ -9,7 +9,7 @@ import {
   needsInstance,
 } from '../../domain/lifecycle.ts'
 import type { ActionFact } from '../../domain/orchestrated-facts.ts'
-import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
+import { kindInWords, type LifecycleRolloutName, type Rollout } from '../../domain/rollout.ts'
 import type { Command } from '../command.ts'
 import { followDeployments, followInstance, makeCurrent } from '../instances.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
@@ -52,7 +52,7 @@ type Known = Pick<LifecycleAction, 'state' | 'instanceId' | 'at'>
 function plan(work: UnitOfWork, name: LifecycleRolloutName, facts: readonly ActionFact[]): ActionFact[] {
   const rollout = work.rollout(name)
   if (!rollout && facts[0] && facts[0].state !== 'CREATED')
-    throw new DomainError('NOT_FOUND_YET', `there is no such ${thing(name)}: Created comes first`)
+    throw new DomainError('NOT_FOUND_YET', `there is no ${kindInWords(name)}: Created comes first`)
   const known: Known[] = rollout ? [...work.orchestration.actionsOf(rollout.key)] : []
   const instances = rollout ? work.orchestration.instancesOf(rollout.key) : []
   const own = new Set(instances.map(({ instanceId }) => instanceId))
@@ -219,10 +219,6 @@ const wireNames: Record<LifecycleState, string> = {
 
 export function wireName(state: LifecycleState): string {
   return wireNames[state]
-}
-
-function thing({ kind }: LifecycleRolloutName): string {
-  return kind === 'CLUSTER_INTENTS' ? 'cluster' : 'deployment intent group'
 }
 
 function invalid(field: string, message: string): DomainError {
