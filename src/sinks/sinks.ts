@@ -224,9 +224,12 @@ export function createSinks(options: SinksOptions): Sinks {
   }
 }
 
+/** Milliseconds by which the clock of the database must have gone back. Its readings differ by less: a failed sink must not lose its pause to that. */
+const clockStep = 60_000
+
 /** An attempt later than now: the clock of the database has gone back, and the sink would wait until it is there again. */
 function isDue({ nextAt, attemptedAt }: Sink, now: Millis): boolean {
-  return (nextAt ?? 0) <= now || (attemptedAt ?? 0) > now
+  return (nextAt ?? 0) <= now || (attemptedAt ?? 0) > now + clockStep
 }
 
 /** Milliseconds after which an Alertmanager gets its alerts again (alertmanager.ts). */
@@ -235,5 +238,5 @@ export const repeatEvery = 60_000
 /** Also if the clock of the database has gone back: an Alertmanager would resolve all alerts until it is there again. */
 export function isRepeatDue({ settings }: Pick<Sink, 'settings'>, now: Millis): boolean {
   const { repeatAt } = settings
-  return typeof repeatAt !== 'number' || repeatAt <= now || repeatAt > now + repeatEvery
+  return typeof repeatAt !== 'number' || repeatAt <= now || repeatAt > now + repeatEvery + clockStep
 }

@@ -104,6 +104,22 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     await expect.poll(async () => (await stateOf(replica, sink.key))?.failures).toBe(0)
   })
 
+  it('keep their pause when readings of the clock differ a little', async () => {
+    const [failing, fine] = [await use(startReceiver()), await use(startReceiver())]
+    failing.answer(500)
+    let now = Date.now() + 3_600_000
+    const replica = await start(await startStore(), { clock: () => now })
+    const webhook = { name: 'w', secret: null, filter, after: await tailOf(replica.road) }
+    const { sink } = await replica.outgoing.manager.createWebhook({ ...webhook, url: failing.url })
+    await tell(replica.road, 'one')
+    await expect.poll(async () => (await stateOf(replica, sink.key))?.failures).toBe(1)
+    now -= 500
+    // A look at all sinks delivers to this one.
+    const other = await replica.outgoing.manager.createWebhook({ ...webhook, name: 'v', url: fine.url })
+    await expect.poll(async () => (await stateOf(replica, other.sink.key))?.lastStatus).toBe(200)
+    expect((await stateOf(replica, sink.key))?.failures).toBe(1)
+  })
+
   it('that wait for others cost nothing meanwhile', async () => {
     const replica = await start(await startStore())
     const { database, feed } = replica.road
