@@ -22,6 +22,13 @@ it('removes the partial files of killed servers, and no others', async () => {
   await place('notes.tmp', 25 * hour)
   await place('b.parquet', 25 * hour)
 
+  // One that cannot be removed does no harm.
+  const folderInTheWay = join(folder, partial(0))
+  await mkdir(folderInTheWay)
+  await utimes(folderInTheWay, 0, 0)
+
   await createDirectory(root).put('changes/c.parquet', Buffer.from('c'))
-  expect(new Set(await readdir(folder))).toEqual(new Set([partial(2), 'notes.tmp', 'b.parquet', 'c.parquet']))
+  expect(new Set(await readdir(folder))).toEqual(
+    new Set([partial(2), partial(0), 'notes.tmp', 'b.parquet', 'c.parquet']),
+  )
 })

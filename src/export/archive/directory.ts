@@ -25,8 +25,9 @@ export function createDirectory(root: string): Storage {
       await mkdir(dirname(path)).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error
       })
-      if (!swept.has(dirname(path))) await removeAbandoned(dirname(path))
-      swept.add(dirname(path))
+      const folder = dirname(path)
+      if (!swept.has(folder)) await removeAbandoned(folder)
+      swept.add(folder)
       const temporary = `${path}.${randomUUID()}.tmp`
       try {
         const file = await open(temporary, 'wx')
@@ -41,7 +42,7 @@ export function createDirectory(root: string): Storage {
         await rm(temporary, { force: true })
         throw error
       }
-      await syncFolder(dirname(path))
+      await syncFolder(folder)
     },
     get: (name) =>
       readFile(join(root, name)).catch((error: NodeJS.ErrnoException) => {
@@ -51,13 +52,13 @@ export function createDirectory(root: string): Storage {
   }
 }
 
-/** Removes the partial files of servers that were killed. */
+/** Removes the partial files of servers that were killed. They only take space, so what cannot be removed is left. */
 async function removeAbandoned(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
+  for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
     // Another server may remove it, too.
     const changed = partialName.test(name) ? await stat(path).catch(() => null) : null
-    if (changed && Date.now() - changed.mtimeMs > abandonedAfter) await rm(path, { force: true })
+    if (changed && Date.now() - changed.mtimeMs > abandonedAfter) await rm(path).catch(() => undefined)
   }
 }
 
