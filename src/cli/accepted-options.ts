@@ -11,11 +11,8 @@ type Option = keyof typeof options
 const everywhere: readonly Option[] = ['json', 'url', 'token', 'help']
 const rollout: readonly Option[] = ['rollout', 'project', 'composite-app', 'composite-app-version', 'provider']
 const labels: readonly Option[] = ['label', 'selector']
-const deployments: readonly Option[] = [
-  ...rollout,
-  'deployment',
-  'device',
-  ...labels,
+/** Conditions on what changes over time. */
+export const changing = [
   'state',
   'convergence',
   'application',
@@ -24,7 +21,8 @@ const deployments: readonly Option[] = [
   'text',
   'stalled',
   'retired',
-]
+] as const
+const deployments: readonly Option[] = [...rollout, 'deployment', 'device', ...labels, ...changing]
 
 const accepted: Readonly<Record<string, readonly Option[]>> = {
   watch: [...rollout, 'deployment', 'device', ...labels, 'after'],

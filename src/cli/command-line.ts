@@ -4,7 +4,7 @@ import { type Convergence, convergences } from '../domain/desired.ts'
 import { nearest } from '../domain/edit-distance.ts'
 import { parseLabelSelector } from '../domain/selectors/label-selector.ts'
 import { type DeploymentState, deploymentStates } from '../domain/values.ts'
-import { refuseUnused } from './accepted-options.ts'
+import { changing, refuseUnused } from './accepted-options.ts'
 import { parseDuration, UsageError } from './arguments.ts'
 import { commands, objects, type Shell, shells } from './completion.ts'
 import { type RolloutKey, type Selection, watchable } from './selection.ts'
@@ -195,17 +195,7 @@ function rolloutOf(values: Values): RolloutKey | null {
 }
 
 function refuseUnwatchable(values: Values): void {
-  const choosing = [
-    'state',
-    'convergence',
-    'application',
-    'component',
-    'error-code',
-    'text',
-    'stalled',
-    'retired',
-  ] as const
-  const wrong = choosing.find((name) => values[name] !== undefined)
+  const wrong = changing.find((name) => values[name] !== undefined)
   if (wrong)
     throw new UsageError(
       `watch cannot filter by --${wrong}, because its value changes over time: use ${watchable.map((name) => `--${name}`).join(', ')}`,
