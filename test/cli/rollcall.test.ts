@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Api, createApi, forTerminal } from '../../src/cli/api.ts'
-import { parseCommandLine } from '../../src/cli/command-line.ts'
 import { completionOf } from '../../src/cli/completion.ts'
 import { options } from '../../src/cli/usage.ts'
 import { standBetween } from '../support/between.ts'
@@ -253,58 +252,5 @@ describe('rollcall wait', () => {
     const child = rollcall('wait', '--for=installed', '--rollout', 'slow', '--timeout', '3s')
     expect(await child.ended).toBe(2)
     expect(child.lines).toEqual(['timeout: 1 deployment: 1 pending'])
-  })
-})
-
-describe('the command line of rollcall', () => {
-  it.each([
-    [[], /^missing command/],
-    [['dance'], /^unknown command `dance`: use watch, get, counts, alerts, wait, export, login/],
-    [['gt'], /^unknown command `gt`: did you mean `get`\?/],
-    [['get', 'devcies'], /^unknown object `devcies`: did you mean `devices`\?/],
-    [['get', 'device'], /^missing device/],
-    [['completion', 'tcsh'], /^completion needs the shell/],
-    [['get'], /^missing object/],
-    [['get', 'deployment'], /^missing deployment/],
-    [['get', 'deployments', 'x'], /for one, use get deployment x/],
-    [['watch', 'x'], /^unexpected argument: x/],
-    [['watch', '--state', 'failed'], /^watch cannot filter by --state/],
-    [['watch', '--after', 'x'], /^--after must be a cursor/],
-    [['wait', '--for=ready', '--rollout', 'x'], /^--for must be one of pending, installing/],
-    [['wait', '--for=installed'], /^missing selection/],
-    [['wait', '--for=installed', '--rollout', 'x', '--timeout', 'soon'], /^--timeout must be a duration/],
-    [['counts', '--label', 'site'], /^--label must be <key>=<value>/],
-    [['counts', '--url', 'here'], /^the server's address must be a URL/],
-    [['counts', '--colour'], /--colour/],
-    [['get', 'devices', '--state', 'failed'], /^get devices does not use --state: use --label, --selector, --limit$/],
-    [['get', 'resources', '--rollout', 'x'], /^get resources does not use --rollout/],
-    [['get', 'rollouts', '--device', 'x'], /^get rollouts does not use --device/],
-    [['get', 'clusters', '-l', 'site=munich'], /^get clusters does not use --selector: use --limit$/],
-    [
-      ['get', 'deployment', 'x', '--state', 'failed'],
-      /^get deployment does not use --state: use --deployment, --device$/,
-    ],
-    [['alerts', '--rollout', 'x'], /^alerts does not use --rollout: use --all, --limit$/],
-    [['counts', '--limit', '5'], /^counts does not use --limit/],
-    [['wait', '--for=installed', '--rollout', 'x', '--after', '5'], /^wait does not use --after/],
-    [['login', '--rollout', 'x'], /^login does not use --rollout$/],
-  ])('explains what is wrong with %j', (args, message) => {
-    expect(() => parseCommandLine(args, {})).toThrow(message)
-  })
-
-  it('exits with 64 on a wrong command line, and shows its help', async () => {
-    const wrong = rollcall('dance')
-    expect(await wrong.ended).toBe(64)
-    const help = rollcall('--help')
-    expect(await help.ended).toBe(0)
-    expect(help.lines[0]).toMatch(/^Usage: /)
-  })
-
-  it('takes address and token from the environment', () => {
-    const { connection } = parseCommandLine(['counts'], {
-      ROLLCALL_URL: 'https://rollcall.example',
-      ROLLCALL_TOKEN: 'secret',
-    })
-    expect(connection).toEqual({ url: 'https://rollcall.example', token: 'secret', isJson: false })
   })
 })

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../src/domain/deployment.ts'
-import type { Target } from '../../../src/domain/target.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
@@ -14,14 +13,12 @@ import {
 } from '../../../src/store/read/deployments.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
-import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
 import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
-import type { Life } from './history.ts'
-import { limits, ownerOf, parentsOf, type Question, searched, whole } from './questions.ts'
-import { pageOfParent, recordLife } from './recorded-life.ts'
-import { comparisons, countsOf, filters, matches, valuesOf } from './reference.ts'
+import { limits, parentsOf, type Question, searched, whole } from './questions.ts'
+import { answerTo, pageOfParent, type RecordedLife, recordLife, targetOf } from './recorded-life.ts'
+import { comparisons, countsOf, filters, valuesOf } from './reference.ts'
 
 /** Nearly every filter needs more. */
 const tight = { small: 0, candidates: 0, walked: 3, counted: 3 }
@@ -29,15 +26,15 @@ const tight = { small: 0, candidates: 0, walked: 3, counted: 3 }
 describe.each(stores)('lists and counts of deployments on $name', (store) => {
   let empty: EmptyStore
   let database: Database
-  let life: Life
+  let recorded: RecordedLife
   let present: readonly Deployment[]
-  let targets: Map<number, Target>
   let questions: fc.Arbitrary<Question>
 
   beforeAll(async () => {
     empty = await store.create()
     database = await empty.open()
-    ;({ life, present, targets, questions } = await recordLife(database))
+    recorded = await recordLife(database)
+    ;({ present, questions } = recorded)
   })
   afterAll(async () => {
     await database.close()
@@ -185,7 +182,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
       from: fc.option(fc.nat()),
       earlier: fc.nat(2),
     })
-    const isNorthern = (d: Deployment): boolean => valuesOf(targetOf(d), 'site').includes('north')
+    const isNorthern = (d: Deployment): boolean => valuesOf(targetOf(recorded, d), 'site').includes('north')
     const northern = withScope(database.session, { labels: [{ key: 'site', value: 'north' }], projects: null })
     const refusals = { present: 0, past: 0 }
     const walks = { present: 0, past: 0 }
@@ -287,19 +284,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
 
   const visible = (): readonly Deployment[] => present.filter(({ forgottenAt }) => forgottenAt === null)
 
-  /** The whole list, as it should be. */
-  function answer({ scope, filter, order, asOf }: Question, parent: number): Deployment[] {
-    const deployments = asOf === null ? present : life.moments.find(({ revision }) => revision === asOf)?.deployments
-    return (deployments ?? [])
-      .filter((d) => d.forgottenAt === null && ownerOf(scope, d) === parent && matches(filter, d, targetOf(d)))
-      .toSorted(comparisons[order])
-  }
-
-  function targetOf({ targetKey }: ShownDeployment): Target {
-    const target = targets.get(targetKey)
-    if (!target) throw new Error(`there is no target ${targetKey}`)
-    return target
-  }
+  const answer = (question: Question, parent: number): Deployment[] => answerTo(recorded, question, parent)
 
   const ask = (question: Question, parent: number, page: PageRequest, reader = database.session) =>
     pageOfParent(reader, question, parent, page)

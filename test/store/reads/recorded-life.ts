@@ -12,10 +12,10 @@ import { readCursor } from '../../../src/store/write/derived/changed-deployments
 import { indexNames, named } from '../../../src/store/write/derived/deployment-names.ts'
 import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type Life, live } from './history.ts'
-import { limits, type Question } from './questions.ts'
-import { filters } from './reference.ts'
+import { limits, ownerOf, type Question } from './questions.ts'
+import { comparisons, filters, matches } from './reference.ts'
 
-interface RecordedLife {
+export interface RecordedLife {
   readonly life: Life
   readonly present: readonly Deployment[]
   readonly targets: Map<number, Target>
@@ -50,6 +50,25 @@ export async function recordLife(database: Database): Promise<RecordedLife> {
     limits: fc.constantFrom(...limits),
   })
   return { life, present, targets, questions }
+}
+
+/** The whole list of a parent, as it should be. */
+export function answerTo(
+  recorded: RecordedLife,
+  { scope, filter, order, asOf }: Question,
+  parent: number,
+): Deployment[] {
+  const { life, present } = recorded
+  const deployments = asOf === null ? present : life.moments.find(({ revision }) => revision === asOf)?.deployments
+  return (deployments ?? [])
+    .filter((d) => d.forgottenAt === null && ownerOf(scope, d) === parent && matches(filter, d, targetOf(recorded, d)))
+    .toSorted(comparisons[order])
+}
+
+export function targetOf({ targets }: RecordedLife, { targetKey }: Pick<Deployment, 'targetKey'>): Target {
+  const target = targets.get(targetKey)
+  if (!target) throw new Error(`there is no target ${targetKey}`)
+  return target
 }
 
 export async function pageOfParent(
