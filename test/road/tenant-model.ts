@@ -52,8 +52,9 @@ export function createTenantModel(model: Model) {
     return { revision, id, kind, what: shown }
   }
 
+  /** Of an entry that moved its deployment, the former device is told of the move and of what is no longer there. */
   function isOn(tenant: Tenant, change: ModelChange, devices: readonly string[]): boolean {
-    const from = cameFrom(change)
+    const from = ['DEPLOYMENT_MOVED', 'COMPONENT_REMOVED'].includes(change.kind) ? cameFrom(change) : null
     return devices.includes(change.device) || (from !== null && devices.includes(from) && sees(tenant, from))
   }
 
@@ -61,7 +62,7 @@ export function createTenantModel(model: Model) {
     owners,
     heard,
     sees,
-    /** Of those changes; `devices`: that happened on one of these, or came from it. */
+    /** Of those changes; `devices`: that happened on one of these, or say what left it. */
     changes: (
       tenant: Tenant,
       changes: readonly ModelChange[],

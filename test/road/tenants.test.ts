@@ -22,6 +22,8 @@ const leaks: [Command[]][] = [
   [[said('gw/2'), said('gw/1', { parts: ['y'] }), said('gw/2', { do: 'late' })]],
   [[said('gw/2'), said('gw/1', quiet), said('gw/2')]],
   [[said('gw/2'), { do: 'forget', number: 0 }, said('gw/1', quiet)]],
+  // Shows nothing; a move between two devices of one tenant: the former one is not told what its new one said.
+  [[{ do: 'label', device: 'gw/2', owner: 'a' }, said('gw/1', { parts: ['x'] }), said('gw/2', { parts: ['y'] })]],
   // Shows nothing; its first report repeats the declaration.
   [
     [
