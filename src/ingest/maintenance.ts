@@ -15,6 +15,7 @@ import { markSilent } from './commands/silence.ts'
 import { createSummaries } from './duties/change-summaries.ts'
 import { createCheckpoints } from './duties/checkpoints.ts'
 import { createDuties, type Duty } from './duties/duties.ts'
+import { createFacetCounts } from './duties/facet-counts.ts'
 import { type Archive, createArchiving, createPartitioning, createRetention } from './duties/history.ts'
 import { inTurn } from './duties/in-turn.ts'
 import { createNameIndex, createSearchIndex } from './duties/search-index.ts'
@@ -144,6 +145,7 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     createSearchIndex(background),
     createNameIndex(background),
     createSummaries(background),
+    createFacetCounts(background),
   ]
   if (database.kind === 'pglite')
     duties.push({

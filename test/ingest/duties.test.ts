@@ -146,6 +146,7 @@ describe.each(stores)('a background duty on $name', (store) => {
         'alerts',
         'batches',
         'checkpoints',
+        'facets',
         'names',
         'partitions',
         'retention',

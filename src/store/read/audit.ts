@@ -7,6 +7,7 @@ import type { Session } from '../database.ts'
 import { type CountersRecord, toCounters } from '../sql/rows.ts'
 import { deployments, logHead, resources, resourceTallies, rollouts } from '../tables/schema.ts'
 import { auditCheckpoints } from './counts/audit-checkpoints.ts'
+import { auditFacets } from './counts/audit-facets.ts'
 import type { Drift } from './drift.ts'
 
 /** Empty: all counters are right. Takes a snapshot's session, so that nothing changes meanwhile. */
@@ -28,7 +29,12 @@ export async function audit(session: Session, step = 5_000): Promise<Drift[]> {
   }
   // The rest belongs to rollouts that do not exist.
   for (const [key, counts] of recounted) drift.push(...compare(`rollout:#${key}`, zeroCounters(), counts))
-  return [...drift, ...(await auditCheckpoints(session, step)), ...(await auditTallies(session, step))]
+  return [
+    ...drift,
+    ...(await auditCheckpoints(session, step)),
+    ...(await auditFacets(session)),
+    ...(await auditTallies(session, step)),
+  ]
 }
 
 interface TallyRecord {

@@ -10,6 +10,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import { isCounted as isCountedImage } from '../../domain/counters.ts'
+import type { DeploymentImage } from '../../domain/deployment.ts'
 import type { Convergence } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { imageAt } from '../../domain/fold.ts'
@@ -117,6 +118,9 @@ interface Spanned {
   readonly key: number
   /** As of that revision, as `before` has it. */
   readonly image: object | null
+  /** The same, and what it is after the entry. Null: it did not exist. */
+  readonly was: DeploymentImage | null
+  readonly becomes: DeploymentImage | null
   /** What it counts as at that revision, and after the entry. Null: it is not counted. */
   readonly counted: Counted | null
   readonly countedAfter: Counted | null
@@ -157,10 +161,13 @@ async function findSpanned(session: Session, revision: Revision): Promise<Past> 
   if (!row || row.last_revision === null || row.last_revision <= revision) return nothing
   const { deploymentKey: key, targetKey, rolloutKey, before, toState, toConvergence, ...entry } = toEntry(row)
   if (key === null || targetKey === null || rolloutKey === null || entry.resourceKey !== null) return nothing
-  const image = imageAt(before && toImage(before), { ...entry, targetKey, rolloutKey }, revision)
+  const at = (then: Revision) => imageAt(before && toImage(before), { ...entry, targetKey, rolloutKey }, then)
+  const image = at(revision)
   const spanned: Spanned = {
     key,
     image: image && toImageRecord(image),
+    was: image,
+    becomes: at(entry.lastRevision),
     counted: image && isCountedImage(image) ? image : null,
     countedAfter: toState && toConvergence && { rolloutKey, state: toState, convergence: toConvergence },
   }

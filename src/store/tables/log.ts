@@ -103,6 +103,26 @@ export const deploymentCheckpoints = pgTable(
   (t) => [primaryKey({ columns: [t.rolloutKey, t.revision] })],
 )
 
+/** The deployments that have a facet (store/sql/facet-moves.ts), counted as of the cursor of the duty that keeps them. */
+export const facetCounts = pgTable('facet_counts', {
+  facet: text('facet').primaryKey(),
+  counts: json('counts').$type<readonly Tally[]>().notNull(),
+})
+
+/**
+ * What consecutive entries, of which the last ends at the revision, did to the counts of a facet. A row of the facet '' is at the end of each such
+ * stretch, and at the begin of the first.
+ */
+export const facetMoves = pgTable(
+  'facet_moves',
+  {
+    facet: text('facet').notNull(),
+    revision: revision('revision').notNull(),
+    counts: json('counts').$type<readonly Tally[]>().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.facet, t.revision] })],
+)
+
 /**
  * What 1,000 consecutive entries are about, so that reads with a filter need not read the others (store/read/changes/summaries.ts and stays.ts). An index of
  * entries was rejected: each report would pay for an insertion for each kind, state and component.

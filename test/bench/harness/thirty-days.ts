@@ -51,7 +51,7 @@ function stages({ deployments, devices }: FleetShape): Readonly<Record<string, r
         cross join lateral (select ${rolloutOf} as rollout) r`,
       `create unlogged table seed_entries as
         select i, step, at, state, convergence, lag(state) over steps as from_state, lag(convergence) over steps as from_convergence,
-          lag(at) over steps as from_at, 3 + (convergence <> coalesce(lag(convergence) over steps, 'UNKNOWN'))::int as length, 0::bigint as first, null::bigint as from_first
+          lag(at) over steps as from_at, 3 + (convergence <> coalesce(lag(convergence) over steps, 'UNKNOWN'))::int + (step = 0)::int as length, 0::bigint as first, null::bigint as from_first
         from (
           select i, step, at, state, case when not is_desired then 'UNKNOWN' when is_stale then 'STALE'
             when state = 'FAILED' then 'FAILED' when state = 'INSTALLED' then 'CONVERGED' else 'APPLYING' end as convergence
@@ -97,7 +97,7 @@ function stages({ deployments, devices }: FleetShape): Readonly<Record<string, r
           from_state::deployment_state, from_convergence::convergence, state::deployment_state, convergence::convergence,
           ${changes}
         from seed_log join seed_deployments using (i)
-        cross join lateral (select error, 'app-of-' || rollout % 50 as application, from_first2 + 2 + (step = 1 and from_convergence <> 'UNKNOWN')::int as from_last
+        cross join lateral (select error, 'app-of-' || rollout % 50 as application, from_first2 + 2 + case when step = 1 then 1 + (from_convergence <> 'UNKNOWN')::int else 0 end as from_last
           from (select case when state = 'FAILED' then ${error} end as error) e) e
         order by first`,
       `insert into reports (deployment_key, key, verdict, received_at, state, error, revision, dialect, adopted_manifest_version)
@@ -149,7 +149,9 @@ const stateChange = `json_build_object('kind', 'DEPLOYMENT_STATE_CHANGED', 'from
 const convergenceChange = `json_build_object('kind', 'CONVERGENCE_CHANGED', 'from', coalesce(from_convergence, 'UNKNOWN'), 'to', convergence,
   'targetManifestVersion', '2', 'documentDigest', ${digest})`
 const threeChanges = `${stateChange}, ${componentChange("'database'", 'null::json')}, ${componentChange('second', 'error')}`
-const changes = `case when length = 4 then json_build_array(${threeChanges}, ${convergenceChange}) else json_build_array(${threeChanges}) end`
+const birthChange = `json_build_object('kind', 'DEPLOYMENT_REVISED', 'application', application, 'applicationVersion', '1.' || rollout % 3, 'rolloutKey', rollout_key)`
+const changes = `case when step = 0 then case when length = 5 then json_build_array(${threeChanges}, ${convergenceChange}, ${birthChange}) else json_build_array(${threeChanges}, ${birthChange}) end
+  when length = 4 then json_build_array(${threeChanges}, ${convergenceChange}) else json_build_array(${threeChanges}) end`
 
 const countOf = (field: string, value: string): string => `count(*) filter (where step = 4 and ${field} = '${value}')`
 const counts = [

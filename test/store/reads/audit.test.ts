@@ -25,7 +25,7 @@ describe.each(stores)('the audit on $name', (store) => {
       expect(await inSnapshot(database, (snapshot) => audit(snapshot, step))).toEqual([])
     const { session, statements } = watched(database.session)
     await audit(session)
-    expect(statements.length).toBeLessThanOrEqual(7)
+    expect(statements.length).toBeLessThanOrEqual(8)
   })
 
   it('reads as many rows for a fleet that is ten times as large', async () => {

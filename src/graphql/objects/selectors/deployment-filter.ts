@@ -11,7 +11,7 @@ import {
 
 export const DeploymentFilterRef = builder.inputType('DeploymentFilter', {
   description:
-    'Selects deployments. A deployment matches a field if it has any of its values; it must match all fields given. An empty list matches nothing. In a fleet of more than 60,000 deployments, a filter is refused if more than 20,000 lie between the rows of a page, or if more than 60,000 may match a count: add a condition that an index serves.',
+    'Selects deployments. A deployment matches a field if it has any of its values; it must match all fields given. An empty list matches nothing. In a fleet of more than 60,000 deployments, a filter is refused if more than 20,000 lie between the rows of a page, or if more than 60,000 may match a count that is not kept: add a condition that an index serves.',
   fields: (t) => ({
     ...deploymentConditions(t),
     retired: t.boolean({

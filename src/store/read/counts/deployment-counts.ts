@@ -5,7 +5,10 @@
  *   counts at R = counts of the checkpoint nearest to R ± what the entries in between did (moves.ts), which are a bounded number
  *
  * Entries that a server of an earlier version wrote do not say what they did. Before those, the present states of the deployments that have
- * changed since are subtracted from the counters and their former states are added. All other counts count the rows of the list.
+ * changed since are subtracted from the counters and their former states are added.
+ *
+ * Those of a large fleet with one application, version or error code have counts of their own (facet-counts.ts). All other counts count the rows
+ * of the list.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { type Counters, type Tally, zeroCounters } from '../../../domain/counters.ts'
@@ -18,6 +21,7 @@ import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type 
 import { type Source, type SourceLimits, sourceLimits, sourceOfCount } from '../filters/deployment-source.ts'
 import { narrowWhole } from '../filters/past-candidates.ts'
 import { type Counted, openPast, type Past } from '../past.ts'
+import { areCounted, type Facets, facetsOf, hasFacet, selectFacets } from './facet-counts.ts'
 import {
   byConvergence,
   byState,
@@ -91,6 +95,8 @@ async function countBy<Value extends CountedValue>(
   // Stored counters ignore access scopes.
   const counted = session.accessScope ? null : scopeOfCounters(scope, filter)
   const joint = isJoint(by, filter)
+  const named = facetsOf(session, scope, filter)
+  const facets = named && (await areCounted(session, asOf)) ? named : null
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts(by)]))
   const add = ({ parent, value, n }: Omit<CountRecord<Value>, 'read'>): void => {
     const counts = totals.get(scope.of === 'fleet' ? 0 : parent)
@@ -103,6 +109,9 @@ async function countBy<Value extends CountedValue>(
   if (counted && past?.isCounted)
     for (const { n, ...place } of spannedMoves(counted, filter, past))
       add({ parent: place.rolloutKey, value: place[by.column] as Value, n })
+  if (facets && past)
+    for (const { n, ...place } of spannedFacets(facets, filter, past))
+      add({ parent: 0, value: place[by.column] as Value, n })
   return totals
 
   /** Null: the source that was probable has more rows. */
@@ -128,10 +137,13 @@ async function countBy<Value extends CountedValue>(
   }
 
   function selectStored(): SQL | null {
+    const isWantedToo = isWantedPart({ ...filter, [by.field]: undefined })
+    if (facets)
+      return sql`select part.${sql.raw(by.column)} as value, part.n from (${selectFacets(facets, asOf)}) as part where ${isWantedToo}`
     if (counted && !past && !joint) return fromCounters(by, counted)
     if (counted && (past?.isCounted ?? true)) {
       const parts = fromCheckpoint(counted, joint ? null : by, past?.revision ?? null)
-      return sql`select part.${sql.raw(by.column)} as value, part.n from (${parts}) as part where ${isWantedPart({ ...filter, [by.field]: undefined })}`
+      return sql`select part.${sql.raw(by.column)} as value, part.n from (${parts}) as part where ${isWantedToo}`
     }
     return counted && past && !joint ? fromCountersThen(by, counted, past) : null
   }
@@ -171,6 +183,13 @@ export function spannedMoves(
     ...(spanned?.counted ? [{ ...spanned.counted, n: 1 }] : []),
   ]
   return moves.filter((place) => isCountedIn(scope, filter, place))
+}
+
+function spannedFacets(facets: Facets, filter: DeploymentFilter, past: Past): ReturnType<typeof spannedMoves> {
+  const { was, becomes } = past.spanned ?? {}
+  const hasThen = was ? hasFacet(facets, was) : false
+  const hasAfter = becomes ? hasFacet(facets, becomes) : false
+  return spannedMoves({ of: 'fleet' }, filter, past).filter(({ n }) => (n < 0 ? hasAfter : hasThen))
 }
 
 function isCountedIn(scope: CountersScope, filter: DeploymentFilter, place: Counted): boolean {

@@ -1,0 +1,119 @@
+/**
+ * Counts of the fleet's deployments with one application, version or error code, or with any error, at present and in the past:
+ *
+ *   counts at R = counts at the duty's cursor − what the stretches of 1,000 entries after R did − what the entries between R and the first of them did
+ *
+ * The duty is in store/write/derived/facet-counts.ts. After its cursor, what the entries up to R did is added instead.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import type { DeploymentImage } from '../../../domain/deployment.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { entryColumns, longestFacet, facetMoves as movesOfFacets } from '../../sql/facet-moves.ts'
+import { either, listParameter } from '../../sql/parameters.ts'
+import { changeLog, duties, facetCounts, facetMoves, logHead } from '../../tables/schema.ts'
+import { areVerbatim, type DeploymentFilter, presentFields } from '../deployment-filter.ts'
+import type { Scope } from '../deployment-scope.ts'
+
+/** Entries behind the duty's cursor that are read for a count. */
+const mostEntries = 20_000
+
+/** Facets that no deployment has two of. */
+export interface Facets {
+  readonly names: readonly string[]
+  /** What the JSON of each entry that concerns them has: one of these. Null: not known. */
+  readonly strings: readonly string[] | null
+}
+
+/** The facets by which the filter selects, apart from states and convergence. Null: it selects by something else, too. */
+export function facetsOf(session: Session, scope: Scope, filter: DeploymentFilter): Facets | null {
+  const [field, more] = presentFields(filter).filter((name) => name !== 'states' && name !== 'convergence')
+  if (scope.of !== 'fleet' || session.accessScope || field === undefined || more !== undefined) return null
+  const facets = namedBy(field, filter)
+  return facets?.names.every((name) => Buffer.byteLength(name) <= longestFacet) ? facets : null
+}
+
+function namedBy(field: keyof DeploymentFilter, filter: DeploymentFilter): Facets | null {
+  const of = (sort: string, values: readonly string[] = []): Facets => ({
+    names: [...new Set(values)].map((value) => `${sort}:${value}`),
+    strings: areVerbatim(values) ? values : null,
+  })
+  switch (field) {
+    case 'applications':
+      return of('a', filter.applications)
+    case 'applicationVersions':
+      return of('v', filter.applicationVersions)
+    case 'errorCodes':
+      // A deployment may have two codes.
+      return new Set(filter.errorCodes).size === 1 ? of('e', filter.errorCodes) : null
+    case 'hasError':
+      return filter.hasError ? { names: ['e'], strings: ['code'] } : null
+    default:
+      return null
+  }
+}
+
+const cursorOf = (name: 'facets' | 'facets-past'): SQL =>
+  sql`(select ${duties.cursor} from ${duties} where ${duties.name} = ${name})`
+
+/** Whether the counts at the revision are known, and few entries have to be read for them. Null: the present. */
+export async function areCounted(session: Session, asOf: Revision | null): Promise<boolean> {
+  const [row] = await session.rows<{ readonly is_counted: boolean }>(
+    sql`select coalesce(${logHead.countedWrites} = ${logHead.writes} and known.cursor >= greatest(${logHead.tail}, ${logHead.countedSince})
+        and known.past <= ${atOf(asOf)}
+        and (select count(*) from (select 1 from ${changeLog}
+          where ${changeLog.firstRevision} > known.cursor and ${changeLog.firstRevision} <= ${atOf(asOf)} limit ${mostEntries + 1}) as entry) <= ${mostEntries}, false) as is_counted
+      from ${logHead} cross join (select ${cursorOf('facets')} as cursor, ${cursorOf('facets-past')} as past) as known`,
+  )
+  return row?.is_counted ?? false
+}
+
+function atOf(asOf: Revision | null): SQL {
+  return asOf === null ? sql`${logHead.revision}` : sql`${asOf}::bigint`
+}
+
+/** Rows {state, convergence, n} that add up to the counts. The entry that spans the revision counts as a whole. */
+export function selectFacets({ names, strings }: Facets, asOf: Revision | null): SQL {
+  const wanted = listParameter(names, 'text')
+  const concerns = strings
+    ? either(
+        strings.flatMap((text) =>
+          [changeLog.before, changeLog.changes].map((json) => sql`strpos(${json}::text, ${`"${text}"`}) > 0`),
+        ),
+      )
+    : sql`true`
+  const tally = (counts: SQL): SQL =>
+    sql`json_to_recordset(${counts}) as had(state deployment_state, convergence convergence, n int)`
+  return sql`select part.state, part.convergence, part.n from (
+      with place as materialized (
+        select known.cursor, known.at, case when known.at > known.cursor then known.cursor else (
+          select min(${facetMoves.revision}) from ${facetMoves} where ${facetMoves.facet} = '' and ${facetMoves.revision} >= known.at) end as base
+        from (select ${cursorOf('facets')} as cursor, ${atOf(asOf)} as at from ${logHead}) as known
+      ), entries as materialized (
+        select entry.* from place cross join lateral (
+          select ${sql.raw(entryColumns)} from ${changeLog}
+          where ${changeLog.firstRevision} > least(place.at, place.base) and ${changeLog.firstRevision} <= greatest(place.at, place.base)
+            and ${concerns} offset 0) as entry
+      )
+      select had.state, had.convergence, had.n from ${facetCounts} cross join lateral ${tally(sql`${facetCounts.counts}`)}
+        where ${facetCounts.facet} = any (${wanted})
+      union all select had.state, had.convergence, -had.n
+        from place cross join ${facetMoves} cross join lateral ${tally(sql`${facetMoves.counts}`)}
+        where ${facetMoves.facet} = any (${wanted}) and ${facetMoves.revision} > place.base
+      union all select moved.state, moved.convergence, case when place.at > place.base then moved.n else -moved.n end
+        from place cross join (${sql.raw(movesOfFacets)}) as moved where moved.facet = any (${wanted})
+    ) as part`
+}
+
+/** Whether a deployment of this image has one of the facets. */
+export function hasFacet({ names }: Facets, image: DeploymentImage): boolean {
+  const { application, applicationVersion, error, components } = image
+  const codes = [error, ...components.map((part) => part.error)].flatMap((one) => (one ? [one.code] : []))
+  const own = [
+    ...(application === null ? [] : [`a:${application}`]),
+    ...(applicationVersion === null ? [] : [`v:${applicationVersion}`]),
+    ...(codes.length > 0 ? ['e'] : []),
+    ...codes.map((code) => `e:${code}`),
+  ]
+  return own.some((facet) => names.includes(facet))
+}

@@ -1,0 +1,127 @@
+/**
+ * Keeps counts of deployments by facet (store/sql/facet-moves.ts) behind the writer: what they are at the cursor `facets`, and what each 1,000
+ * entries of the log did to them, from the cursor `facets-past` on. So a count at any of these revisions reads no deployments
+ * (store/read/counts/facet-counts.ts). The first counts are counted once; the entries before them follow from the newest to the oldest.
+ */
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { entryColumns, facetMoves, facetTotals } from '../../sql/facet-moves.ts'
+import { sumOfStates } from '../../sql/state-counters.ts'
+
+export const faceted = 'facets'
+const facetedPast = 'facets-past'
+
+/** Entries of one step. */
+export const facetSpacing = 1_000
+
+export interface FacetState {
+  /** Null: nothing is counted. */
+  readonly cursor: Revision | null
+  readonly past: Revision | null
+  /** Entries up to here are not counted: they are removed, or do not say what they did. */
+  readonly oldest: Revision
+  readonly deployments: number
+  /** How many facets have counts. */
+  readonly facets: number
+}
+
+/** Null: a server of an earlier version writes, so the newest entries do not say what they did. */
+export async function readFacetState(session: Session): Promise<FacetState | null> {
+  await session.run(`insert into duties (name) values ('${faceted}'), ('${facetedPast}') on conflict (name) do nothing`)
+  const [row] = await session.run<FacetState>(
+    `select d.cursor, p.cursor as past, greatest(h.tail, h.counted_since) as oldest, ${sumOfStates('h')} as deployments,
+       (select count(*)::int from facet_counts) as facets
+     from log_head h cross join duties d cross join duties p
+     where h.counted_writes = h.writes and d.name = '${faceted}' and p.name = '${facetedPast}'`,
+  )
+  return row ?? null
+}
+
+/** Removes all counts. */
+export async function clearFacets(session: Session): Promise<void> {
+  // One statement: a snapshot that still has the cursors has the counts, too.
+  await session.run(
+    `with moves as (delete from facet_moves), counts as (delete from facet_counts)
+     update duties set cursor = null where name in ('${faceted}', '${facetedPast}')`,
+  )
+}
+
+const tallies = `json_agg(json_build_object('state', state, 'convergence', convergence, 'n', n))`
+
+/** Counts all deployments, if nothing is counted. */
+export async function beginFacets(session: Session): Promise<void> {
+  await session.run(
+    `with begun as (
+       update duties set cursor = h.revision from log_head h where name in ('${faceted}', '${facetedPast}') and cursor is null returning name, h.revision
+     ), boundary as (
+       insert into facet_moves (facet, revision, counts) select '', revision, '[]' from begun where name = '${faceted}'
+     )
+     insert into facet_counts (facet, counts) select facet, ${tallies} from (${facetTotals}) totals where exists (select from begun) group by facet`,
+  )
+}
+
+/** The next 1,000 entries. False: there are fewer, or another replica has counted them. */
+export async function countNext(session: Session, cursor: Revision, entries: number = facetSpacing): Promise<boolean> {
+  const moved = await session.run(
+    `with turn as (
+       select from duties where name = '${faceted}' and cursor = $1::bigint for update
+     ), entries as materialized (
+       select l.* from turn cross join lateral (
+         select last_revision, ${entryColumns} from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
+     ), block as (
+       select max(last_revision) as revision from entries having count(*) = $2::int
+     ), moves as materialized (
+       select m.* from block cross join lateral (${facetMoves}) m
+     ), written as (
+       insert into facet_moves (facet, revision, counts)
+       select facet, revision, ${tallies} from block cross join moves group by 1, 2 union all select '', revision, '[]' from block
+     ), summed as (
+       select facet, state, convergence, sum(n)::int as n from (
+         select * from moves
+         union all select c.facet, had.* from (select distinct facet from moves) f join facet_counts c using (facet)
+           cross join lateral json_to_recordset(c.counts) as had(state deployment_state, convergence convergence, n int)) parts
+       group by 1, 2, 3
+     ), counted as (
+       insert into facet_counts (facet, counts)
+       select facet, coalesce(${tallies} filter (where n <> 0), '[]') from summed group by facet
+       on conflict (facet) do update set counts = excluded.counts
+     )
+     update duties set cursor = (select revision from block) where name = '${faceted}' and exists (select from block) returning 1`,
+    [cursor, entries],
+  )
+  return moved.length > 0
+}
+
+/**
+ * The 1,000 entries before those that are counted, after `oldest`. False: there are none, or another replica has counted them. The entries are found
+ * without their lower bound: with both, a planner without statistics expects few, and sorts them all.
+ */
+export async function countPrevious(
+  session: Session,
+  past: Revision,
+  oldest: Revision,
+  entries: number = facetSpacing,
+): Promise<boolean> {
+  const moved = await session.run(
+    `with turn as (
+       select from duties where name = '${facetedPast}' and cursor = $1::bigint for update
+     ), read as materialized (
+       select l.* from turn cross join lateral (
+         select first_revision, last_revision, ${entryColumns} from change_log
+         where first_revision <= $1::bigint order by first_revision desc limit $3::int + 1) l
+       where first_revision > $2::bigint
+     ), block as (
+       select coalesce((select last_revision from read order by first_revision desc offset $3::int limit 1), $2::bigint) as start
+       where $1::bigint > $2::bigint and exists (select from turn)
+     ), entries as (
+       select read.* from block join read on read.first_revision > block.start
+     ), written as (
+       insert into facet_moves (facet, revision, counts)
+       select facet, $1::bigint, ${tallies} from (${facetMoves}) moves group by 1 union all select '', start, '[]' from block
+       on conflict do nothing
+     )
+     update duties set cursor = (select start from block) where name = '${facetedPast}' and exists (select from block) returning 1`,
+    [past, oldest, entries],
+  )
+  return moved.length > 0
+}

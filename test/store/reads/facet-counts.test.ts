@@ -1,0 +1,162 @@
+/** Counts by facet equal the fold of the log at each revision, cost a bounded number of pages, and are checked by the audit. */
+import { expect, it, onTestFinished } from 'vitest'
+import { isCounted } from '../../../src/domain/counters.ts'
+import type { DeploymentImage } from '../../../src/domain/deployment.ts'
+import { convergences } from '../../../src/domain/desired.ts'
+import type { Revision } from '../../../src/domain/values.ts'
+import { createFacetCounts, type FacetLimits } from '../../../src/ingest/duties/facet-counts.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { withScope } from '../../../src/store/read/access-scope.ts'
+import { audit } from '../../../src/store/read/audit.ts'
+import { readLog } from '../../../src/store/read/changes/changes.ts'
+import { areCounted, facetsOf } from '../../../src/store/read/counts/facet-counts.ts'
+import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import { countConvergence, countDeployments } from '../../../src/store/read/deployments.ts'
+import { openFresh } from '../../support/databases.ts'
+import { stores } from '../../support/stores.ts'
+import { errorCodes, foldAll, inSnapshot, live } from './history.ts'
+import { buffersOf, fillLog } from './long-log.ts'
+import { countsOf } from './reference.ts'
+
+const fleet = { of: 'fleet' } as const
+const turn = { now: 0, listeningSince: 0, isOver: () => false }
+const small: FacetLimits = { fewest: 0, mostFacets: 1_000, spacing: 7 }
+
+const filters: readonly (readonly [DeploymentFilter, (image: DeploymentImage) => boolean])[] = [
+  ...['shop', 'Till%', 'none'].map(
+    (name) => [{ applications: [name] }, (d: DeploymentImage) => d.application === name] as const,
+  ),
+  [{ applications: ['shop', 'Till%'] }, (d) => d.application !== null],
+  [{ applicationVersions: ['1.1'] }, (d) => d.applicationVersion === '1.1'],
+  ...errorCodes.map((code) => [{ errorCodes: [code] }, (d: DeploymentImage) => codesOf(d).includes(code)] as const),
+  [{ hasError: true }, (d) => codesOf(d).length > 0],
+  [
+    { hasError: true, states: ['FAILED', 'PENDING'] },
+    (d) => codesOf(d).length > 0 && /^(FAILED|PENDING)$/.test(d.state),
+  ],
+  [
+    { applications: ['shop'], convergence: ['UNKNOWN'] },
+    (d) => d.application === 'shop' && d.convergence === 'UNKNOWN',
+  ],
+]
+
+function codesOf({ error, components }: DeploymentImage): string[] {
+  return [error, ...components.map((part) => part.error)].flatMap((one) => (one ? [one.code] : []))
+}
+
+function convergenceOf(images: readonly DeploymentImage[]): object {
+  const counts = convergences.map((value) => [value, images.filter((d) => d.convergence === value).length] as const)
+  return Object.fromEntries(counts.map(([value, n]) => [value.toLowerCase(), n]))
+}
+
+it.each(stores)(
+  'counts by facet are those of the fold of the log on $name',
+  async (store) => {
+    const database = await openFresh(store)
+    onTestFinished(() => database.close())
+    const start = (await readHead(database.session)).revision
+    const duty = createFacetCounts(database, small)
+    // It begins in the middle, and goes on with what comes and with what was before, and does not end at the last entry.
+    await live(database, 21, 80, async (step) => (step < 70 && step % 11 === 10 ? duty.run(turn) : null))
+    await expectFold(database, start)
+    // A move, a return and a removal are among the entries.
+    const kinds = (await readLog(database.session, start, 10_000)).map(({ kind }) => kind)
+    expect(kinds).toEqual(
+      expect.arrayContaining(['DEPLOYMENT_MOVED', 'DEPLOYMENT_FORGOTTEN', 'COMPONENT_REMOVED', 'DEPLOYMENT_REVISED']),
+    )
+
+    // A server of an earlier version writes: nothing is known until the duty has counted anew.
+    await database.session.run('update log_head set writes = writes + 1')
+    expect(await areCounted(database.session, null)).toBe(false)
+    await live(database, 22, 10)
+    const { revision } = await readHead(database.session)
+    expect(await areCounted(database.session, revision)).toBe(false)
+    await duty.run(turn)
+    await live(database, 23, 30)
+    await duty.run(turn)
+    await expectFold(database, start, revision)
+  },
+  120_000,
+)
+
+/** At every third revision after `since`; also within an entry. */
+async function expectFold(database: Database, start: Revision, since = start): Promise<void> {
+  const changes = await readLog(database.session, start, 10_000)
+  const newest = changes.at(-1)?.revision
+  const later = changes.map((change) => change.revision).filter((revision) => revision > since)
+  for (const revision of [null, ...later.filter((_, index) => index % 3 === 0)]) {
+    expect([revision, await areCounted(database.session, revision)]).toEqual([revision, true])
+    const images = [...foldAll(changes, revision ?? newest ?? 0).values()].filter(isCounted)
+    for (const [filter, isWanted] of filters) {
+      expect(facetsOf(database.session, fleet, filter)).not.toBeNull()
+      const own = images.filter(isWanted)
+      const counts = await countDeployments(database.session, fleet, filter, revision)
+      expect([revision, filter, counts.get(0)]).toEqual([revision, filter, countsOf(own)])
+      const convergence = await countConvergence(database.session, fleet, filter, revision)
+      expect([revision, filter, convergence.get(0)]).toEqual([revision, filter, convergenceOf(own)])
+    }
+  }
+}
+
+it.each(stores)(
+  'counts by facet read no deployments, and the audit checks them, on $name',
+  async (store) => {
+    const database = await openFresh(store)
+    onTestFinished(() => database.close())
+    const { session } = database
+    const [size, base] = [30_000, (await readHead(session)).revision]
+    await fillLog(database, base, size)
+    await session.run(`update change_log set before = json_build_object('state', 'PENDING', 'revision', 1, 'application', 'shop', 'error', json_build_object('code', 'E_DISK', 'message', 'full'))
+    where first_revision > ${base + size}`)
+    await session.run(`update change_log set changes = '[{"kind": "DEPLOYMENT_REVISED", "application": "shop"}, {"kind": "DEPLOYMENT_STATE_CHANGED", "error": {"code": "E_DISK"}}]'
+    where first_revision <= ${base + size}`)
+    await session.run(
+      `update change_log set changes = '[{"kind": "DEPLOYMENT_STATE_CHANGED", "error": null}]' where first_revision > ${base + size}`,
+    )
+    await session.run(`update deployments set application = 'shop'`)
+    const duty = createFacetCounts(database, { fewest: size, mostFacets: 10, spacing: 1_000 })
+    expect(await duty.run(turn)).toBe(true)
+    const at = base + size + 12_345
+    const counts: readonly (readonly [DeploymentFilter, Revision | null, object])[] = [
+      [{ applications: ['shop'] }, at, { pending: size - 12_345, installed: 12_345 }],
+      [{ errorCodes: ['E_DISK'] }, at, { pending: size - 12_345, installed: 0 }],
+      [{ hasError: true }, base + 100, { pending: 100 }],
+      [{ hasError: true }, null, { pending: 0, installed: 0 }],
+      [{ applications: ['shop'] }, null, { pending: 0, installed: size }],
+    ]
+    for (const [filter, asOf, expected] of counts) {
+      const { answer, buffers } = await buffersOf(database, (s) => countDeployments(s, fleet, filter, asOf))
+      expect([filter, answer.get(0)]).toMatchObject([filter, expected])
+      // To unwind all that have changed since takes 60,000 and more.
+      expect([filter, buffers < 600, buffers]).toEqual([filter, true, buffers])
+    }
+    // The audit counts those of the present, and adds up the log.
+    const drift = async () =>
+      (await inSnapshot(database, (s) => audit(s))).filter(({ scope }) => scope.startsWith('facet:'))
+    expect(await drift()).toEqual([])
+    await session.run(`update facet_counts set counts = '[]' where facet = 'a:shop'`)
+    expect(await drift()).toEqual([{ scope: 'facet:a:shop', field: 'INSTALLED/UNKNOWN', counted: 0, recounted: size }])
+
+    // Another scope or filter is counted by its rows.
+    const others: readonly DeploymentFilter[] = [
+      { errorCodes: ['a', 'b'] },
+      { hasError: false },
+      { applications: ['x'], consistent: true },
+      { applications: ['x'.repeat(2_000)] },
+      {},
+    ]
+    for (const filter of others) expect(facetsOf(session, fleet, filter)).toBeNull()
+    expect(facetsOf(session, { of: 'rollout', keys: [1] }, { hasError: true })).toBeNull()
+    const scoped = withScope(session, { labels: [{ key: 'site', value: 'x' }], projects: null })
+    expect(facetsOf(scoped, fleet, { hasError: true })).toBeNull()
+
+    // What retention removes is forgotten, and all of it where there are too many facets.
+    await session.run(`update log_head set tail = ${at}`)
+    expect(await areCounted(session, at + 1)).toBe(true)
+    await createFacetCounts(database, { fewest: size, mostFacets: 0, spacing: 1_000 }).run(turn)
+    expect(await areCounted(session, null)).toBe(false)
+    expect(await session.run('select from facet_moves union all select from facet_counts')).toEqual([])
+  },
+  120_000,
+)
