@@ -5,6 +5,7 @@ import {
   clearFacets,
   countNext,
   countPrevious,
+  type FacetState,
   faceted,
   facetSpacing,
   readFacetState,
@@ -27,28 +28,35 @@ export function createFacetCounts(
   { session }: Database,
   limits: FacetLimits = { fewest, mostFacets, spacing: facetSpacing },
 ): Duty {
+  const { spacing } = limits
   let isGivenUp = false
+
+  /** Where the duty goes on. Null: nothing is to be counted. */
+  async function begin(): Promise<FacetState | null> {
+    for (;;) {
+      const state = await readFacetState(session)
+      if (state === null || isGivenUp) return null
+      const { cursor, oldest, deployments, facets } = state
+      isGivenUp = facets > limits.mostFacets
+      if (isGivenUp || (cursor !== null && cursor < oldest)) await clearFacets(session)
+      else if (cursor !== null) return state
+      else if (deployments < limits.fewest) return null
+      else await beginFacets(session)
+    }
+  }
+
   return {
     name: faceted,
     interval: 10_000,
     budget: 4_000,
     async run({ isOver }) {
-      for (;;) {
-        const state = await readFacetState(session)
-        if (state === null || isGivenUp) return true
-        const { cursor, past, oldest, deployments, facets } = state
-        isGivenUp = facets > limits.mostFacets
-        if (isGivenUp || (cursor !== null && cursor < oldest)) await clearFacets(session)
-        else if (cursor === null || past === null) {
-          if (deployments < limits.fewest) return true
-          await beginFacets(session)
-        } else if (
-          !(await countNext(session, cursor, limits.spacing)) &&
-          !(await countPrevious(session, past, oldest, limits.spacing))
-        )
-          return true
+      const state = await begin()
+      if (state === null) return true
+      for (let cursor = state.cursor; cursor !== null; cursor = await countNext(session, cursor, spacing))
         if (isOver()) return false
-      }
+      for (let past = state.past; past !== null; past = await countPrevious(session, past, state.oldest, spacing))
+        if (isOver()) return false
+      return true
     },
   }
 }

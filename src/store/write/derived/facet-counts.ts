@@ -60,9 +60,13 @@ export async function beginFacets(session: Session): Promise<void> {
   )
 }
 
-/** The next 1,000 entries. False: there are fewer, or another replica has counted them. */
-export async function countNext(session: Session, cursor: Revision, entries: number = facetSpacing): Promise<boolean> {
-  const moved = await session.run(
+/** Counts the next 1,000 entries, and returns the new cursor. Null: there are fewer, or another replica has counted them. */
+export async function countNext(
+  session: Session,
+  cursor: Revision,
+  entries: number = facetSpacing,
+): Promise<Revision | null> {
+  const [moved] = await session.run<{ cursor: Revision }>(
     `with turn as (
        select from duties where name = '${faceted}' and cursor = $1::bigint for update
      ), entries as materialized (
@@ -86,23 +90,23 @@ export async function countNext(session: Session, cursor: Revision, entries: num
        select facet, coalesce(${tallies} filter (where n <> 0), '[]') from summed group by facet
        on conflict (facet) do update set counts = excluded.counts
      )
-     update duties set cursor = (select revision from block) where name = '${faceted}' and exists (select from block) returning 1`,
+     update duties set cursor = (select revision from block) where name = '${faceted}' and exists (select from block) returning cursor`,
     [cursor, entries],
   )
-  return moved.length > 0
+  return moved?.cursor ?? null
 }
 
 /**
- * The 1,000 entries before those that are counted, after `oldest`. False: there are none, or another replica has counted them. The entries are found
- * without their lower bound: with both, a planner without statistics expects few, and sorts them all.
+ * Counts the 1,000 entries before those that are counted, after `oldest`, and returns where they begin. Null: there are none, or another replica has
+ * counted them. The entries are found without their lower bound: with both, a planner without statistics expects few, and sorts them all.
  */
 export async function countPrevious(
   session: Session,
   past: Revision,
   oldest: Revision,
   entries: number = facetSpacing,
-): Promise<boolean> {
-  const moved = await session.run(
+): Promise<Revision | null> {
+  const [moved] = await session.run<{ cursor: Revision }>(
     `with turn as (
        select from duties where name = '${facetedPast}' and cursor = $1::bigint for update
      ), read as materialized (
@@ -120,8 +124,8 @@ export async function countPrevious(
        select facet, $1::bigint, ${tallies} from (${facetMoves}) moves group by 1 union all select '', start, '[]' from block
        on conflict do nothing
      )
-     update duties set cursor = (select start from block) where name = '${facetedPast}' and exists (select from block) returning 1`,
+     update duties set cursor = (select start from block) where name = '${facetedPast}' and exists (select from block) returning cursor`,
     [past, oldest, entries],
   )
-  return moved.length > 0
+  return moved?.cursor ?? null
 }
