@@ -5,6 +5,14 @@ import type { Session } from './database.ts'
 import { iso } from './sql/record-set.ts'
 
 /**
+ * The latest time until which a lease can be held now, with all differences between readings of the clock. One that is held for longer was taken before
+ * the database's clock went back, so it has ended: its holder would have renewed it.
+ */
+export function latestEnd(now: Millis, term: Millis): Millis {
+  return now + 2 * term
+}
+
+/**
  * Takes or renews a lease. Null: another replica holds it. Otherwise the time since which it has been held without a gap. A gap shorter than
  * `grace` between two holders does not count, because replicas without the lease listen, too.
  */
@@ -22,10 +30,10 @@ export async function holdLease(
   const [row] = await session.run<{ since: Millis }>(
     `insert into leases as l (name, holder, until, since) values ($1, $2, $3::timestamptz, $4::timestamptz)
      on conflict (name) do update set holder = excluded.holder, until = excluded.until,
-       since = case when l.until < $5::timestamptz then excluded.since else l.since end
-     where l.holder = excluded.holder or l.until < $4::timestamptz
+       since = case when l.until between $5::timestamptz and $6::timestamptz then l.since else excluded.since end
+     where l.holder = excluded.holder or l.until < $4::timestamptz or l.until > $6::timestamptz
      returning since`,
-    [name, holder, iso(now + term), iso(now), iso(now - grace)],
+    [name, holder, iso(now + term), iso(now), iso(now - grace), iso(latestEnd(now, term))],
   )
   return row?.since ?? null
 }
@@ -47,9 +55,9 @@ export async function holdLeases(
      from json_array_elements_text($1::text::json) as wanted(name) order by name
      on conflict (name) do update set holder = excluded.holder, until = excluded.until,
        since = case when l.holder = excluded.holder then l.since else excluded.since end
-     where l.holder = excluded.holder or l.until < $4::timestamptz
+     where l.holder = excluded.holder or l.until < $4::timestamptz or l.until > $5::timestamptz
      returning name`,
-    [storableJson(names), holder, iso(now + term), iso(now)],
+    [storableJson(names), holder, iso(now + term), iso(now), iso(latestEnd(now, term))],
   )
   return new Set(rows.map(({ name }) => name))
 }

@@ -2,8 +2,10 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { createDatabaseClock } from '../../src/store/connection/clock.ts'
-import { holdLease } from '../../src/store/leases.ts'
+import { holdLease, holdLeases } from '../../src/store/leases.ts'
 import { openDatabase } from '../../src/store/open.ts'
+import { holdSinks } from '../../src/store/sinks/rounds.ts'
+import { createSink } from '../../src/store/sinks/sinks.ts'
 import { startApp } from '../support/app.ts'
 import { openFresh } from '../support/databases.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -59,6 +61,35 @@ describe.each(stores)('the clock of $name', (store) => {
     await expect.poll(() => session.run('select 1 from leases')).not.toEqual([])
     expect(await session.run('select 1 from sinks where held_until is not null')).toHaveLength(1)
     expect(await ahead()).toEqual([])
+  })
+})
+
+describe.each(stores)('a lease on $name', (store) => {
+  it('that was taken before the clock went back is free', async () => {
+    const database = await openFresh(store)
+    onTestFinished(() => database.close())
+    const { session } = database
+    const now = trueNow()
+    const term = 15_000
+    const take = (name: string, holder: string, at: number) =>
+      holdLease(session, { name, holder, now: at, term, grace: 60_000 })
+    expect(await take('killed', 'one', now + hour)).toBe(now + hour)
+    // Nobody listened in between, as far as is known.
+    expect(await take('killed', 'two', now)).toBe(now)
+    // Servers read the clock with some difference.
+    expect(await take('killed', 'one', now - 500)).toBeNull()
+    const takeMany = (holder: string, at: number) => holdLeases(session, { names: ['many'], holder, now: at, term })
+    expect([...(await takeMany('one', now + hour))]).toEqual(['many'])
+    expect([...(await takeMany('two', now))]).toEqual(['many'])
+    expect([...(await takeMany('one', now - 500))]).toEqual([])
+
+    const sink = { kind: 'WEBHOOK', name: 'w', instanceKey: null, secret: null, settings: {} } as const
+    await createSink(session, { ...sink, url: 'http://127.0.0.1/', filter: {}, cursor: 0 }, now)
+    const takeSinks = async (holder: string, at: number) =>
+      (await holdSinks(session, { holder, now: at, term, more: 1 })).map(({ name }) => name)
+    expect(await takeSinks('one', now + hour)).toEqual(['w'])
+    expect(await takeSinks('two', now)).toEqual(['w'])
+    expect(await takeSinks('one', now - 500)).toEqual([])
   })
 })
 

@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm'
 import { storableJson } from '../../domain/text.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
+import { latestEnd } from '../leases.ts'
 import { isAnyOf } from '../sql/parameters.ts'
 import { iso } from '../sql/record-set.ts'
 import { resources, sinkMarks, sinks } from '../tables/schema.ts'
@@ -17,10 +18,10 @@ export async function holdSinks(
   const rows = await session.run<SinkRecord>(
     `update sinks set holder = $1, held_until = $3::timestamptz
      where not paused and (holder = $1 and held_until >= $2::timestamptz or key in (
-       select key from sinks where not paused and (held_until is null or held_until < $2::timestamptz)
+       select key from sinks where not paused and (held_until is null or held_until < $2::timestamptz or held_until > $5::timestamptz)
        order by random() limit $4::int for update skip locked))
      returning *`,
-    [holder, iso(now), iso(now + term), more],
+    [holder, iso(now), iso(now + term), more, iso(latestEnd(now, term))],
   )
   return rows.map(toSink)
 }
