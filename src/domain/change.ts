@@ -132,7 +132,7 @@ export interface ChangeSubject {
   readonly fromTargetName: string | null
   readonly labels: readonly Label[]
   readonly rolloutKey: number | null
-  /** The former rollout, if the change moved the deployment to another one. */
+  /** The former rollout, on every change of an entry that moved the deployment to another one. */
   readonly fromRolloutKey: number | null
   readonly instanceKey: number | null
   readonly instanceId: string | null
@@ -180,6 +180,14 @@ export interface ChangeCondition {
  */
 export const kindsOfBothTargets: readonly ChangeKind[] = ['DEPLOYMENT_MOVED', 'COMPONENT_REMOVED']
 
+/** The same for its former rollout, which must also know that the deployment has left. */
+export const kindsOfBothRollouts: readonly ChangeKind[] = [...kindsOfBothTargets, 'DEPLOYMENT_REVISED']
+
+/** The rollout that the change describes besides its own. */
+export function formerRolloutOf({ kind, fromRolloutKey }: Change): number | null {
+  return kindsOfBothRollouts.includes(kind) ? fromRolloutKey : null
+}
+
 export function matchesChange(filter: ChangeFilter, change: Change): boolean {
   if (filter.kinds && !filter.kinds.includes(change.kind)) return false
   if (filter.deploymentIds && !includes(filter.deploymentIds, change.deploymentId)) return false
@@ -192,7 +200,7 @@ export function matchesChange(filter: ChangeFilter, change: Change): boolean {
   if (
     filter.rolloutKeys &&
     !includes(filter.rolloutKeys, change.rolloutKey) &&
-    !includes(filter.rolloutKeys, change.fromRolloutKey)
+    !includes(filter.rolloutKeys, formerRolloutOf(change))
   )
     return false
   if (filter.instanceIds && !includes(filter.instanceIds, change.instanceId)) return false

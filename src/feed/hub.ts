@@ -8,7 +8,7 @@
  * Subscribers are indexed by topic, so a change costs what it matches, however many subscribers there are.
  */
 
-import type { Change } from '../domain/change.ts'
+import { type Change, formerRolloutOf } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
 import { coalesce } from '../store/connection/coalesce.ts'
 import type { LogHead } from '../store/database.ts'
@@ -209,7 +209,8 @@ function topicsOf(change: Change): Topic[] {
   if (change.targetName !== null) topics.push(`device:${change.targetName}`)
   if (change.fromTargetName !== null) topics.push(`device:${change.fromTargetName}`)
   if (change.rolloutKey !== null) topics.push(`rollout:${change.rolloutKey}`)
-  if (change.fromRolloutKey !== null) topics.push(`rollout:${change.fromRolloutKey}`)
+  const formerRollout = formerRolloutOf(change)
+  if (formerRollout !== null) topics.push(`rollout:${formerRollout}`)
   if (change.instanceId !== null) topics.push(`instance:${change.instanceId}`)
   if (mayCreate(change)) topics.push('created')
   return topics

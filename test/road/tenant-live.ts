@@ -1,5 +1,6 @@
 /** What tenants are sent while a play runs: subscriptions, live states and webhooks. */
 import { expect } from 'vitest'
+import { encodeNodeId } from '../../src/graphql/objects/node.ts'
 import { createAddressRule } from '../../src/sinks/address-rule.ts'
 import { createSend } from '../../src/sinks/send.ts'
 import { createWebhookDeliver } from '../../src/sinks/webhook.ts'
@@ -7,15 +8,26 @@ import { createSink } from '../../src/store/sinks/sinks.ts'
 import type { Stream, transports } from '../graphql/clients.ts'
 import type { Api } from '../graphql/harness.ts'
 import type { Receiver } from '../support/receiver.ts'
-import type { Tenant, ToldChange } from './tenant-model.ts'
+import type { Tenant, ToldChange, ToldOf } from './tenant-model.ts'
 import { type Answered, documents, showChange } from './tenant-shown.ts'
 
 export const viewer = (tenant: Tenant): string => `viewer/label:site=${tenant}`
-export const filterOf = (devices: readonly string[] | null): object => (devices === null ? {} : { deviceIds: devices })
+
+/** `keys`: of the rollouts, by their names. */
+function conditionOf({ devices, rollouts }: ToldOf, keys: ReadonlyMap<string, number>) {
+  const rolloutKeys = rollouts?.map((name) => keys.get(name) ?? 0)
+  return { ...(devices && { deviceIds: devices }), ...(rolloutKeys && { rolloutKeys }) }
+}
+
+/** Of the API. */
+export function filterOf(of: ToldOf, keys: ReadonlyMap<string, number>): object {
+  const { rolloutKeys, ...rest } = conditionOf(of, keys)
+  return rolloutKeys ? { ...rest, rolloutIds: rolloutKeys.map((key) => encodeNodeId('Rollout', key, null)) } : rest
+}
 
 export interface Live {
   readonly tenant: Tenant
-  readonly devices: readonly string[] | null
+  readonly of: ToldOf
   readonly expected: ToldChange[]
   told(): readonly ToldChange[]
   close(): Promise<void>
@@ -24,6 +36,7 @@ export interface Live {
 /** A state merges what it was told, and nothing says when it has told all: each change that it names must have been its tenant's once. */
 export interface Watcher {
   readonly tenant: Tenant
+  readonly of: ToldOf
   readonly allowed: Set<string>
   told(): readonly ToldChange[]
   close(): Promise<void>
@@ -33,32 +46,40 @@ export function follow(
   api: Api,
   transport: (typeof transports)[number],
   tenant: Tenant,
-  devices: readonly string[] | null,
+  of: ToldOf,
+  keys: ReadonlyMap<string, number>,
   base: number,
 ): Live {
-  const variables = { after: String(base), filter: filterOf(devices) }
+  const variables = { after: String(base), filter: filterOf(of, keys) }
   const stream = transport.watch(api.url, documents.changes, variables, viewer(tenant))
   const told = collect(stream, ({ changes }) => (changes.change ? [showChange(changes.change)] : []))
-  return { tenant, devices, expected: [], told, close: () => stream.close() }
+  return { tenant, of, expected: [], told, close: () => stream.close() }
 }
 
-export function watch(stream: Stream, tenant: Tenant): Watcher {
+export function watch(stream: Stream, tenant: Tenant, of: ToldOf): Watcher {
   const told = collect(stream, ({ deployment, rollout }) => (deployment ?? rollout).changes.map(showChange))
-  return { tenant, allowed: new Set(), told, close: () => stream.close() }
+  return { tenant, of, allowed: new Set(), told, close: () => stream.close() }
 }
 
 export async function notify(
   api: Api,
   receiver: Receiver,
   tenant: Tenant,
-  devices: readonly string[] | null,
+  of: ToldOf,
+  keys: ReadonlyMap<string, number>,
   cursor: number,
 ): Promise<Live> {
-  const filter = { labels: [{ key: 'site', value: tenant }], ...filterOf(devices) }
-  const sink = { kind: 'WEBHOOK', name: `${tenant} ${devices}`, instanceKey: null, secret: null, settings: {} } as const
+  const filter = { labels: [{ key: 'site', value: tenant }], ...conditionOf(of, keys) }
+  const sink = {
+    kind: 'WEBHOOK',
+    name: `${tenant} ${JSON.stringify(of)}`,
+    instanceKey: null,
+    secret: null,
+    settings: {},
+  } as const
   await createSink(api.road.database.session, { ...sink, url: receiver.url, filter, cursor }, Date.now())
   const told = (): ToldChange[] => receiver.received.map(({ body }) => showChange(body.data))
-  return { tenant, devices, expected: [], told, close: async () => {} }
+  return { tenant, of, expected: [], told, close: async () => {} }
 }
 
 export function webhook({ road: { database } }: Api) {

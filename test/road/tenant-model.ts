@@ -26,6 +26,12 @@ export interface ToldChange {
   readonly what: string
 }
 
+/** Of changes. An absent field matches all. */
+export interface ToldOf {
+  readonly devices?: readonly string[]
+  readonly rollouts?: readonly string[]
+}
+
 export function createTenantModel(model: Model) {
   const owners = new Map<string, Tenant | null>()
   const heard: HeardReport[] = []
@@ -37,11 +43,22 @@ export function createTenantModel(model: Model) {
     return (model.past.get(revision) ?? []).findIndex((image) => image.revision === revision)
   }
 
+  /** Its deployment before the entry. */
+  function imageBefore(change: ModelChange): Image | undefined {
+    const first = model.log.find(({ entry }) => entry === change.entry) ?? change
+    return model.past.get(first.revision - 1)?.[numberOf(change)]
+  }
+
   /** Where its deployment was before the entry; null: where it is, or nowhere. */
   function cameFrom(change: ModelChange): string | null {
-    const first = model.log.find(({ entry }) => entry === change.entry) ?? change
-    const before = model.past.get(first.revision - 1)?.[numberOf(change)]
+    const before = imageBefore(change)
     return before && before.device !== change.device ? before.device : null
+  }
+
+  /** The rollout that its deployment is in after the entry. */
+  function rolloutOf(change: ModelChange): string | undefined {
+    const last = model.log.findLast(({ entry }) => entry === change.entry) ?? change
+    return model.past.get(last.revision)?.[numberOf(change)]?.rollout
   }
 
   function told(tenant: Tenant, change: ModelChange): ToldChange | null {
@@ -58,18 +75,26 @@ export function createTenantModel(model: Model) {
     return devices.includes(change.device) || (from !== null && devices.includes(from) && sees(tenant, from))
   }
 
+  /** The same for the former rollout, which is also told that the deployment left it. */
+  function isIn(tenant: Tenant, change: ModelChange, rollouts: readonly string[]): boolean {
+    const rollout = rolloutOf(change)
+    const left = ['DEPLOYMENT_REVISED', 'COMPONENT_REMOVED'].includes(change.kind) ? imageBefore(change) : undefined
+    return (
+      (rollout !== undefined && rollouts.includes(rollout)) ||
+      (left !== undefined && rollouts.includes(left.rollout) && sees(tenant, left.device))
+    )
+  }
+
   return {
     owners,
     heard,
     sees,
-    /** Of those changes; `devices`: that happened on one of these, or say what left it. */
-    changes: (
-      tenant: Tenant,
-      changes: readonly ModelChange[],
-      devices: readonly string[] | null = null,
-    ): ToldChange[] =>
+    /** Of those changes; `devices` and `rollouts`: that happened there, or say what left it. */
+    changes: (tenant: Tenant, changes: readonly ModelChange[], { devices, rollouts }: ToldOf = {}): ToldChange[] =>
       changes.flatMap((change) =>
-        devices === null || isOn(tenant, change, devices) ? (told(tenant, change) ?? []) : [],
+        (!devices || isOn(tenant, change, devices)) && (!rollouts || isIn(tenant, change, rollouts))
+          ? (told(tenant, change) ?? [])
+          : [],
       ),
     /** By their places in the list of all; `at` null: now. */
     deployments(tenant: Tenant, at: number | null): readonly { readonly number: number; readonly image: Image }[] {

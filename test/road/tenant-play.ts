@@ -17,12 +17,16 @@ import { createModel } from './reference-model.ts'
 import { toError } from './reference-shown.ts'
 import type { Command } from './tenant-commands.ts'
 import { filterOf, follow, type Live, notHere, notify, viewer, type Watcher, watch, webhook } from './tenant-live.ts'
-import { createTenantModel, type Tenant, tenants } from './tenant-model.ts'
+import { createTenantModel, type Tenant, type ToldOf, tenants } from './tenant-model.ts'
 import { type Answered, documents, showChange, showDeployment, showExported, showImage } from './tenant-shown.ts'
 
 const scopeOf = (tenant: Tenant): AccessScope => parseScopes([`label:site=${tenant}`]) as AccessScope
-/** All changes, and those of one device and of what is told last. */
-const chosen = (tenant: Tenant) => [null, ['gw/1', `end-${tenant}`]] as const
+/** All changes, and those of one device or rollout and of what is told last. */
+const chosen = (tenant: Tenant): readonly ToldOf[] => [
+  {},
+  { devices: ['gw/1', `end-${tenant}`] },
+  { rollouts: ['r-1'] },
+]
 const often = { interval: 5 }
 
 export async function play(store: Store, commands: readonly Command[]): Promise<void> {
@@ -50,21 +54,37 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
       model.register(device, now)
       tenantModel.owners.set(device, owner)
     }
+    async function declare(rollout: string, device: string, id: string, parts: readonly string[]): Promise<void> {
+      const declared = { deviceId: device, deploymentId: id, application: null, applicationVersion: null }
+      await writer.submit(declareDeployments({ name: rollout, project: null }, [{ ...declared, components: parts }]))
+      model.declare(rollout, [{ device, id, application: null, parts }], now)
+    }
     for (const tenant of tenants) await label(`end-${tenant}`, tenant)
     await label('gw/1', 'a')
     await label('gw/2', 'b')
+    for (const tenant of tenants) await declare('r-1', `end-${tenant}`, 'end', [])
+    const keys = await rolloutKeys()
     for (const tenant of tenants)
-      for (const devices of chosen(tenant)) {
-        for (const transport of transports) live.push(follow(api, transport, tenant, devices, base))
+      for (const of of chosen(tenant)) {
+        for (const transport of transports) live.push(follow(api, transport, tenant, of, keys, base))
         const receiver = await startReceiver()
         receivers.push(receiver)
-        live.push(await notify(api, receiver, tenant, devices, base))
+        live.push(await notify(api, receiver, tenant, of, keys, base))
       }
     sinks.refresh()
     for (const tenant of tenants)
       for (const transport of transports)
-        for (const document of [documents.deployment, documents.rollout])
-          watchers.push(watch(transport.watch(api.url, document, {}, viewer(tenant)), tenant))
+        for (const [document, of] of [
+          [documents.deployment, {}],
+          [documents.rollout, { rollouts: ['d-1'] }],
+        ] as const)
+          watchers.push(watch(transport.watch(api.url, document, {}, viewer(tenant)), tenant, of))
+    expectFrom(0)
+
+    async function rolloutKeys(): Promise<ReadonlyMap<string, number>> {
+      const rows = await database.session.run<{ key: number; name: string }>('select key, name from rollouts')
+      return new Map(rows.map(({ key, name }) => [name, key]))
+    }
 
     async function send(r: ModelReport): Promise<void> {
       const answer = await api.report(toReport(r))
@@ -94,20 +114,17 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
           await send({ ...order, reporter: 'gw', device, id, state, error, parts: named })
           break
         }
-        case 'declare': {
-          const { device, id, parts } = next
-          const list = [{ device, id, application: null, parts }]
-          const declared = { deviceId: device, deploymentId: id, application: null, applicationVersion: null }
-          await writer.submit(declareDeployments({ name: 'r-1', project: null }, [{ ...declared, components: parts }]))
-          model.declare('r-1', list, now)
+        case 'declare':
+          await declare(next.rollout, next.device, next.id, next.parts)
           break
-        }
         case 'forget': {
-          const keys = await database.session.run<{ key: number }>('select key from deployments order by key')
-          const key = keys[next.number]?.key
+          const all = await database.session.run<{ key: number }>('select key from deployments order by key')
+          // The first ones tell the end.
+          const number = next.number + tenants.length
+          const key = all[number]?.key
           if (key === undefined) break
           await writer.submit(forgetDeployments([key]))
-          model.forget([next.number], now)
+          model.forget([number], now)
           break
         }
         case 'label':
@@ -120,10 +137,10 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
     }
 
     function expectFrom(from: number): void {
-      for (const { tenant, devices, expected } of live)
-        expected.push(...tenantModel.changes(tenant, model.log.slice(from), devices))
-      for (const { tenant, allowed } of watchers)
-        for (const change of tenantModel.changes(tenant, model.log)) allowed.add(JSON.stringify(change))
+      for (const { tenant, of, expected } of live)
+        expected.push(...tenantModel.changes(tenant, model.log.slice(from), of))
+      for (const { tenant, of, allowed } of watchers)
+        for (const change of tenantModel.changes(tenant, model.log, of)) allowed.add(JSON.stringify(change))
     }
 
     /** Everybody has been told everything: the last is each tenant's own. */
@@ -150,13 +167,20 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
 
     for (const next of commands) await run(next)
     await settle()
+    const places: readonly ToldOf[] = [
+      {},
+      ...['gw/1', 'gw/2', 'gw/3'].map((device) => ({ devices: [device] })),
+      ...['r-1', 'r-2', 'd-1'].map((rollout) => ({ rollouts: [rollout] })),
+    ]
+    const allKeys = await rolloutKeys()
     for (const tenant of tenants) {
-      for (const devices of [null, ['gw/1'], ['gw/2'], ['gw/3']]) {
-        const expected = tenantModel.changes(tenant, model.log, devices)
-        const { changes } = await api.ask(documents.log, { filter: filterOf(devices) }, viewer(tenant))
+      for (const of of places) {
+        const expected = tenantModel.changes(tenant, model.log, of)
+        const filter = filterOf(of, allKeys)
+        const { changes } = await api.ask(documents.log, { filter }, viewer(tenant))
         expect(changes.nodes.map(showChange)).toEqual(expected)
         expect(changes.totalCount).toBe(expected.length)
-        const where = JSON.stringify(filterOf(devices))
+        const where = JSON.stringify(filter)
         const exported = await exportOf(tenant, 'changes', { afterRevision: String(base), where })
         expect(exported.map(showExported).map(showChange)).toEqual(expected)
       }
@@ -196,12 +220,12 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
     }
 
     async function expectResumed(tenant: Tenant, after: number): Promise<void> {
-      // Every other one with a filter.
-      const devices = chosen(tenant)[after % 2] ?? null
+      // With one filter after the other.
+      const of = chosen(tenant)[after % 3] ?? {}
       for (const transport of transports) {
         const rest = model.log.filter(({ revision }) => revision > after)
-        const expected = tenantModel.changes(tenant, rest, devices)
-        const variables = { after: String(after), filter: filterOf(devices) }
+        const expected = tenantModel.changes(tenant, rest, of)
+        const variables = { after: String(after), filter: filterOf(of, keys) }
         const stream = transport.watch(api.url, documents.changes, variables, viewer(tenant))
         try {
           const told: Answered[] = []

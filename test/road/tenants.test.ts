@@ -24,10 +24,21 @@ const leaks: [Command[]][] = [
   [[said('gw/2'), { do: 'forget', number: 0 }, said('gw/1', quiet)]],
   // Shows nothing; a move between two devices of one tenant: the former one is not told what its new one said.
   [[{ do: 'label', device: 'gw/2', owner: 'a' }, said('gw/1', { parts: ['x'] }), said('gw/2', { parts: ['y'] })]],
+  // Shows nothing; a deployment leaves two rollouts: they are not told what is declared then. It comes back in another one.
+  [
+    [
+      said('gw/1', { parts: ['x'] }),
+      { do: 'declare', rollout: 'r-1', device: 'gw/1', id: 'd-1', parts: ['x', 'y'] },
+      { do: 'declare', rollout: 'r-1', device: 'gw/1', id: 'd-2', parts: ['x'] },
+      { do: 'declare', rollout: 'r-2', device: 'gw/1', id: 'd-2', parts: ['y'] },
+      { do: 'forget', number: 1 },
+      { do: 'declare', rollout: 'r-1', device: 'gw/1', id: 'd-2', parts: ['x'] },
+    ],
+  ],
   // Shows nothing; its first report repeats the declaration.
   [
     [
-      { do: 'declare', device: 'gw/2', id: 'd-1', parts: ['x'] },
+      { do: 'declare', rollout: 'r-1', device: 'gw/2', id: 'd-1', parts: ['x'] },
       said('gw/2', { do: 'late', state: 'PENDING', fails: false, parts: [] }),
       said('gw/1', { id: 'd-2', state: 'PENDING', parts: ['y'] }),
       said('gw/2', { do: 'late', state: 'PENDING' }),

@@ -87,7 +87,7 @@ Rollout.implement({
     changes: t.field({
       type: ChangeConnection,
       description:
-        'The retained changes of its labels, deployments, resources, instances and actions, oldest first, and those with which deployments left it.',
+        'The retained changes of its labels, deployments, resources, instances and actions, oldest first, and those with which deployments left it: DEPLOYMENT_REVISED and COMPONENT_REMOVED.',
       args: revisionPageArgs(),
       resolve: ({ key, asOf }, args, context) => changesOf(context, { of: 'rollout', key }, {}, args, asOf),
     }),

@@ -31,7 +31,10 @@ const RolloutUpdate = builder.objectRef<RolloutUpdateRow>('RolloutUpdate').imple
       nullable: true,
       description: 'The rollout. Null: it does not exist yet, or is forgotten.',
     }),
-    changes: t.expose('changes', { type: [Change], description: 'The changes since the previous update.' }),
+    changes: t.expose('changes', {
+      type: [Change],
+      description: 'The changes since the previous update, as in `Rollout.changes`.',
+    }),
   }),
 })
 

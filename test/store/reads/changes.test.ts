@@ -23,6 +23,7 @@ describe.each(stores)('the changes on $name', (store) => {
   let start: Revision
   let log: readonly Change[]
   let deploymentKeys: readonly number[]
+  let rolloutKeys: readonly number[]
   let filters: fc.Arbitrary<ChangeFilter>
 
   beforeAll(async () => {
@@ -36,8 +37,10 @@ describe.each(stores)('the changes on $name', (store) => {
       cursor = (await summarizeNext(database.session, cursor, 5)) ?? Number.MAX_SAFE_INTEGER
     const last = moments.at(-1)?.deployments ?? []
     deploymentKeys = last.map(({ key }) => key)
+    // Also those that all deployments have left.
+    rolloutKeys = [...new Set(moments.flatMap(({ deployments }) => deployments.map(({ rolloutKey }) => rolloutKey)))]
     filters = filtersOf(
-      last.map(({ rolloutKey }) => rolloutKey),
+      rolloutKeys,
       log.map(({ at }) => at),
     )
   })
@@ -213,6 +216,7 @@ describe.each(stores)('the changes on $name', (store) => {
       fc
         .array(fc.constantFrom(...deploymentKeys), { minLength: 1 })
         .map((keys): ChangeScope => ({ of: 'deployment', keys })),
+      fc.array(fc.constantFrom(...rolloutKeys), { minLength: 1 }).map((keys): ChangeScope => ({ of: 'rollout', keys })),
       fc.array(component, { minLength: 1, maxLength: 4 }).map((items): ChangeScope => ({ of: 'component', items })),
     )
   }
@@ -223,6 +227,7 @@ describe.each(stores)('the changes on $name', (store) => {
       (change) =>
         (until === null || change.revision <= until) &&
         (scope.of !== 'deployment' || change.deploymentKey === parent) &&
+        (scope.of !== 'rollout' || matchesChange({ rolloutKeys: [parent] }, change)) &&
         (!item ||
           (change.deploymentKey === item.deploymentKey && 'component' in change && change.component === item.name)) &&
         matchesChange(filter, change),

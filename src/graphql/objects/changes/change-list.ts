@@ -29,7 +29,10 @@ const changeConditions = (t: InputFields) => ({
   deviceIds: t.stringList({
     description: 'IDs of the devices where the changes happened. A move matches both devices.',
   }),
-  rolloutIds: t.idList({ description: 'Node IDs of the rollouts that the deployments belong to.' }),
+  rolloutIds: t.idList({
+    description:
+      'Node IDs of the rollouts that the deployments belong to. Where a deployment joins another rollout, DEPLOYMENT_REVISED and COMPONENT_REMOVED match both.',
+  }),
   instanceIds: t.stringList({ description: 'Instance IDs of rollouts.' }),
   components: t.stringList({ description: 'Component names.' }),
   to: t.field({ type: [DeploymentStateEnum], description: 'States that a deployment or a component changed to.' }),

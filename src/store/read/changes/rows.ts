@@ -4,7 +4,13 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import { type ChangeCondition, type ChangeFilter, kindsOfBothTargets } from '../../../domain/change.ts'
+import {
+  type ChangeCondition,
+  type ChangeFilter,
+  type ChangeKind,
+  kindsOfBothRollouts,
+  kindsOfBothTargets,
+} from '../../../domain/change.ts'
 import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -129,19 +135,18 @@ function conditionsOf(reader: Pick<Session, 'accessScope'>, filter: ChangeCondit
   const { kinds, deploymentIds, deviceIds, rolloutKeys, instanceIds, components, to, labels } = filter
   const { label, errorCodes, since, before } = filter
   const isState = sql`body.change ->> 'kind' in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED')`
-  const isOfBoth = isAnyOf(sql`body.change ->> 'kind'`, kindsOfBothTargets, 'text')
   const onAny = (targetKeys: SQL): SQL =>
-    sql`(${entry.targetKey} in (${targetKeys}) or ${all([sql`${entry.fromTargetKey} in (${targetKeys})`, isOfBoth, ...sawIt])})`
+    sql`(${entry.targetKey} in (${targetKeys}) or ${all([sql`${entry.fromTargetKey} in (${targetKeys})`, isOneOf(kindsOfBothTargets), ...sawIt])})`
   const sawIt = sawOrigin(reader, entry)
   return [
-    ...(kinds ? [isAnyOf(sql`body.change ->> 'kind'`, kinds, 'text')] : []),
+    ...(kinds ? [isOneOf(kinds)] : []),
     ...(deploymentIds ? [sql`${entry.deploymentKey} in (${deploymentsNamed(deploymentIds)})`] : []),
     ...(deviceIds ? [onAny(devicesNamed(deviceIds))] : []),
     ...(rolloutKeys
       ? [
           either([
             isAnyOf(entry.rolloutKey, rolloutKeys, 'bigint'),
-            all([isAnyOf(entry.fromRolloutKey, rolloutKeys, 'bigint'), ...sawIt]),
+            all([isAnyOf(entry.fromRolloutKey, rolloutKeys, 'bigint'), isOneOf(kindsOfBothRollouts), ...sawIt]),
           ]),
         ]
       : []),
@@ -158,6 +163,10 @@ function conditionsOf(reader: Pick<Session, 'accessScope'>, filter: ChangeCondit
     ...(since === undefined ? [] : [sql`${entry.at} >= ${timeParameter(since)}`]),
     ...(before === undefined ? [] : [sql`${entry.at} < ${timeParameter(before)}`]),
   ]
+}
+
+function isOneOf(kinds: readonly ChangeKind[]): SQL {
+  return isAnyOf(sql`body.change ->> 'kind'`, kinds, 'text')
 }
 
 /** A change without a target has no labels. */
@@ -194,7 +203,7 @@ export function selectBySubject(
   return sql`select * from (${sql.join(runs, sql` union all `)}) as in_runs ${ending}`
 }
 
-/** The changes of a rollout, and those with which a deployment left it. One range of an index for each. */
+/** The changes of a rollout, and those with which a deployment left it, as a filter by rollouts has them. One range of an index for each. */
 export function selectOfRollout(
   reader: Pick<Session, 'accessScope'>,
   key: SQL,
@@ -204,7 +213,12 @@ export function selectOfRollout(
   const conditions = matchesChangeRow(reader, filter)
   const own = selectChanges(stretch, [sql`${entry.rolloutKey} = ${key}`, ...conditions])
   const hasLeft = sql`${entry.fromRolloutKey} = ${key} and ${entry.rolloutKey} is distinct from ${key}`
-  const left = selectChanges(stretch, [hasLeft, ...sawOrigin(reader, entry), ...conditions])
+  const left = selectChanges(stretch, [
+    hasLeft,
+    isOneOf(kindsOfBothRollouts),
+    ...sawOrigin(reader, entry),
+    ...conditions,
+  ])
   const ending =
     stretch.limit === null ? sql`` : inOrder(sql`first_revision`, sql`ord`, stretch.reversed, stretch.limit)
   return sql`select * from ((${own}) union all (${left})) as of_rollout ${ending}`
