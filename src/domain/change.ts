@@ -4,7 +4,7 @@ import type { InstanceStatus } from './instance.ts'
 import type { LifecycleState } from './lifecycle.ts'
 import type { Presence, SyncStatus } from './resource.ts'
 import { type LabelCondition, matchesLabel } from './selectors/label-condition.ts'
-import { matchesSelector, type Selector } from './selectors/selector.ts'
+import { leavesOf, matchesSelector, type Selector } from './selectors/selector.ts'
 import type { Connectivity, ConnectivitySource, Label, TargetKind } from './target.ts'
 import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
 
@@ -172,6 +172,16 @@ export interface ChangeCondition {
   readonly since?: Millis
   /** Recorded before this time. */
   readonly before?: Millis
+}
+
+/** The narrowest first. */
+const subjectFields = ['deploymentIds', 'deviceIds', 'instanceIds', 'rolloutKeys'] as const
+
+/** The condition that names the fewest subjects, of those that each match meets: the filter's own, and parts of its selector that must hold. */
+export function subjectsOf(filter: ChangeFilter): ChangeCondition | null {
+  const leaves = leavesOf<ChangeCondition>(filter)
+  const [narrowest] = subjectFields.flatMap((field) => leaves.find((leaf) => leaf[field]) ?? [])
+  return narrowest ?? null
 }
 
 /**

@@ -6,7 +6,7 @@
  * published, so it has nothing to splice. The result of a read belongs to the state that asked for it: if the state
  * changed meanwhile, the result is dropped.
  */
-import type { ChangeFilter } from '../domain/change.ts'
+import { type ChangeFilter, subjectsOf } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import type { Backlog } from './backlog.ts'
@@ -198,9 +198,10 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
 
 /** The narrowest field of the filter is the index. The rest of the filter is applied to what the index finds. */
 function topicsFor(filter: ChangeFilter): readonly Topic[] {
-  if (filter.deploymentIds) return filter.deploymentIds.map((id): Topic => `deployment:${id}`)
-  if (filter.deviceIds) return filter.deviceIds.map((id): Topic => `device:${id}`)
-  if (filter.instanceIds) return filter.instanceIds.map((id): Topic => `instance:${id}`)
-  if (filter.rolloutKeys) return filter.rolloutKeys.map((key): Topic => `rollout:${key}`)
+  const { deploymentIds, deviceIds, instanceIds, rolloutKeys } = subjectsOf(filter) ?? {}
+  if (deploymentIds) return deploymentIds.map((id): Topic => `deployment:${id}`)
+  if (deviceIds) return deviceIds.map((id): Topic => `device:${id}`)
+  if (instanceIds) return instanceIds.map((id): Topic => `instance:${id}`)
+  if (rolloutKeys) return rolloutKeys.map((key): Topic => `rollout:${key}`)
   return ['all']
 }

@@ -1,8 +1,9 @@
 /** Changes to subscribers: live, resumed, filtered, and from several replicas. */
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ChangeFilter } from '../../src/domain/change.ts'
 import type { FeedEvent } from '../../src/feed/event-queue.ts'
+import type { Topic } from '../../src/feed/hub.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import type { Database } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
@@ -46,6 +47,24 @@ describe.each(stores)('changes on $name', (store) => {
       }),
       { numRuns: 20 },
     )
+  })
+
+  it.each<readonly [filter: ChangeFilter, topic: Topic]>([
+    [{ deploymentIds: ['d-1'], rolloutKeys: [7] }, 'deployment:d-1'],
+    [{ kinds: [], where: { deviceIds: ['edge-1'] } }, 'device:edge-1'],
+    [{ rolloutKeys: [7], where: { and: [{ and: [{ instanceIds: ['run'] }] }] } }, 'instance:run'],
+    [{ where: { and: [{ rolloutKeys: [7] }, { not: { deviceIds: ['edge-1'] } }] } }, 'rollout:7'],
+    [{ where: { or: [{ rolloutKeys: [7] }] } }, 'all'],
+    [{ where: { not: { not: { rolloutKeys: [7] } } } }, 'all'],
+  ])('with the filter %j are taken from the topic %s', async (filter, topic) => {
+    const [road] = await open(store)
+    const subscribe = vi.spyOn(road.feed.hub, 'subscribe')
+    const stream = road.changes({ filter, after: null })
+    const first = stream.next()
+    await expect.poll(() => subscribe.mock.calls.length).toBe(1)
+    expect(subscribe.mock.calls[0]?.[0].topics).toEqual([topic])
+    await stream.return?.()
+    await first
   })
 
   it('that match a filter are the same from memory, from the log and live', async () => {

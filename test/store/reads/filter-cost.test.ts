@@ -195,6 +195,21 @@ describe.each(stores)('filtered reads on $name', (store) => {
     expect([refused.isRefused, refused.rows < 100, refused.rows]).toEqual([true, true, refused.rows])
   })
 
+  it('read the changes of the fewest subjects that a filter names in conditions that must hold', async () => {
+    const one: ChangeFilter = { deploymentIds: ['dep-7776'] }
+    const many: ChangeFilter = { rolloutKeys: Array.from({ length: size }, (_, n) => n + 1) }
+    for (const where of [
+      { and: [{ and: [one] }] },
+      { and: [many, one] },
+      { ...many, and: [{ to: ['INSTALLED'], ...one }] },
+    ]) {
+      const { rows, isRefused } = await cost((s) => pageChanges(s, fleet, { where }, first, null))
+      expect([isRefused, rows < 100, rows]).toEqual([false, true, rows])
+      const counted = await cost((s) => countChanges(s, fleet, { where }, null))
+      expect([counted.rows < 100, counted.rows]).toEqual([true, counted.rows])
+    }
+  })
+
   it('read few rows where few of a common state have it as their derived state', async () => {
     await database.session.run(
       `update deployments set derived_state = 'FAILED' where state = 'INSTALLED' and key > 100`,

@@ -175,18 +175,7 @@ function hasTargetLabel(condition: LabelCondition): SQL {
     ${hasLabelWhere(sql`'[]'::jsonb`, condition)})`
 }
 
-/** The condition that names subjects and must hold: of the filter itself, or of a selector's part that must match. */
-export function subjectsOf(filter: ChangeFilter): ChangeCondition | null {
-  const { where } = filter
-  const parts: readonly ChangeFilter[] = [filter, ...(where ? [where, ...(where.and ?? [])] : [])]
-  return (
-    parts.find(({ deploymentIds, deviceIds, instanceIds, rolloutKeys }) =>
-      Boolean(deploymentIds ?? deviceIds ?? instanceIds ?? rolloutKeys),
-    ) ?? null
-  )
-}
-
-/** Like selectChanges, for a filter that names subjects: one range of an index per subject, of which a page reads the first rows. */
+/** Like selectChanges, for a filter that names subjects (subjectsOf in domain/change.ts): one range of an index per subject, of which a page reads the first rows. */
 export function selectBySubject(
   reader: Pick<Session, 'accessScope'>,
   stretch: ChangeStretch,

@@ -1,6 +1,6 @@
 /** The subjects of a list or a count of changes, and how to read them. */
 import { type SQL, sql } from 'drizzle-orm'
-import type { ChangeFilter } from '../../../domain/change.ts'
+import { type ChangeFilter, subjectsOf } from '../../../domain/change.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Session } from '../../database.ts'
 import { presentFields } from '../deployment-filter.ts'
@@ -13,7 +13,6 @@ import {
   selectBySubject,
   selectChanges,
   selectOfRollout,
-  subjectsOf,
 } from './rows.ts'
 
 /** The subjects. Results are by 0 for the fleet, by key for deployments, rollouts and resources, and for components by the index in `items`. */
