@@ -1,7 +1,7 @@
 /** What a filtered list or count reads: no more than its limits allow, however large the fleet. */
 import { type SQL, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ChangeFilter } from '../../../src/domain/change.ts'
+import type { ChangeFilter, ChangeSelector } from '../../../src/domain/change.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import { createSummaries } from '../../../src/ingest/duties/change-summaries.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
@@ -198,11 +198,12 @@ describe.each(stores)('filtered reads on $name', (store) => {
   it('read the changes of the fewest subjects that a filter names in conditions that must hold', async () => {
     const one: ChangeFilter = { deploymentIds: ['dep-7776'] }
     const many: ChangeFilter = { rolloutKeys: Array.from({ length: size }, (_, n) => n + 1) }
-    for (const where of [
+    const selectors: readonly ChangeSelector[] = [
       { and: [{ and: [one] }] },
       { and: [many, one] },
       { ...many, and: [{ to: ['INSTALLED'], ...one }] },
-    ]) {
+    ]
+    for (const where of selectors) {
       const { rows, isRefused } = await cost((s) => pageChanges(s, fleet, { where }, first, null))
       expect([isRefused, rows < 100, rows]).toEqual([false, true, rows])
       const counted = await cost((s) => countChanges(s, fleet, { where }, null))
