@@ -17,7 +17,7 @@ const eachCodeAndAny =
   'group by grouping sets ((code), ()) having code is not null or grouping(code) = 1 and count(code) > 0'
 
 /** Rows {facet, state, convergence, n}: the difference `n` of the number of deployments with these values, from rows `entries`. */
-export const facetMoves = `
+export const selectFacetMoves = `
   select facet, state, convergence, sum(n)::int as n from (
     with moved as materialized (
       select case when json_typeof(before) = 'object' then before end as before, changes, from_state, from_convergence, to_state, to_convergence,
@@ -66,7 +66,7 @@ export const facetMoves = `
   ) as facets where state is not null and octet_length(facet) <= ${longestFacet} group by 1, 2, 3 having sum(n) <> 0`
 
 /** The same of the deployments that a row `d` of `deployments` is counted with: what they all are now. */
-export const facetTotals = `
+export const selectFacetTotals = `
   select facet, state, convergence, count(*)::int as n from deployments d cross join lateral (
     select unnest(array['a:' || d.application, 'v:' || d.application_version]) as facet
     union all select 'e' || coalesce(':' || code, '') from unnest(array_append(deployment_error_codes(d.error, d.components), null)) as code

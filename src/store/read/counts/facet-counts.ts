@@ -9,7 +9,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { DeploymentImage } from '../../../domain/deployment.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { entryColumns, longestFacet, facetMoves as movesOfFacets } from '../../sql/facet-moves.ts'
+import { entryColumns, longestFacet, selectFacetMoves } from '../../sql/facet-moves.ts'
 import { either, listParameter } from '../../sql/parameters.ts'
 import { changeLog, duties, facetCounts, facetMoves, logHead } from '../../tables/schema.ts'
 import { areVerbatim, type DeploymentFilter, presentFields } from '../deployment-filter.ts'
@@ -101,7 +101,7 @@ export function selectFacets({ names, strings }: Facets, asOf: Revision | null):
         from place cross join ${facetMoves} cross join lateral ${tally(sql`${facetMoves.counts}`)}
         where ${facetMoves.facet} = any (${wanted}) and ${facetMoves.revision} > place.base
       union all select moved.state, moved.convergence, case when place.at > place.base then moved.n else -moved.n end
-        from place cross join (${sql.raw(movesOfFacets)}) as moved where moved.facet = any (${wanted})
+        from place cross join (${sql.raw(selectFacetMoves)}) as moved where moved.facet = any (${wanted})
     ) as part`
 }
 

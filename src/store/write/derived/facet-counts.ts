@@ -5,7 +5,7 @@
  */
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { entryColumns, facetMoves, facetTotals } from '../../sql/facet-moves.ts'
+import { entryColumns, selectFacetMoves, selectFacetTotals } from '../../sql/facet-moves.ts'
 import { sumOfStates } from '../../sql/state-counters.ts'
 
 export const faceted = 'facets'
@@ -56,7 +56,7 @@ export async function beginFacets(session: Session): Promise<void> {
      ), boundary as (
        insert into facet_moves (facet, revision, counts) select '', revision, '[]' from begun where name = '${faceted}'
      )
-     insert into facet_counts (facet, counts) select facet, ${tallies} from (${facetTotals}) totals where exists (select from begun) group by facet`,
+     insert into facet_counts (facet, counts) select facet, ${tallies} from (${selectFacetTotals}) totals where exists (select from begun) group by facet`,
   )
 }
 
@@ -75,7 +75,7 @@ export async function countNext(
      ), block as (
        select max(last_revision) as revision from entries having count(*) = $2::int
      ), moves as materialized (
-       select m.* from block cross join lateral (${facetMoves}) m
+       select m.* from block cross join lateral (${selectFacetMoves}) m
      ), written as (
        insert into facet_moves (facet, revision, counts)
        select facet, revision, ${tallies} from block cross join moves group by 1, 2 union all select '', revision, '[]' from block
@@ -121,7 +121,7 @@ export async function countPrevious(
        select read.* from block join read on read.first_revision > block.start
      ), written as (
        insert into facet_moves (facet, revision, counts)
-       select facet, $1::bigint, ${tallies} from (${facetMoves}) moves group by 1 union all select '', start, '[]' from block
+       select facet, $1::bigint, ${tallies} from (${selectFacetMoves}) moves group by 1 union all select '', start, '[]' from block
        on conflict do nothing
      )
      update duties set cursor = (select start from block) where name = '${facetedPast}' and exists (select from block) returning cursor`,
