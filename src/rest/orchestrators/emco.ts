@@ -9,28 +9,34 @@ import {
   listKeys,
   resourceRow,
   statusHead,
-} from '../dialects/emco/answer.ts'
-import { parseBundleState, roomForBundleState } from '../dialects/emco/bundle-state.ts'
-import { mostItems, parseActions, parseConnectivity, parseResources, roomForResources } from '../dialects/emco/feed.ts'
-import { parseStatusQuery, type StatusQuery } from '../dialects/emco/query.ts'
-import type { ClusterName, EmcoRollout, EmcoRoute } from '../dialects/emco/routes.ts'
-import { parseLargeJson } from '../dialects/margo/json.ts'
-import type { Room } from '../dialects/margo/json-reader.ts'
-import { DomainError } from '../domain/errors.ts'
-import type { Principal } from '../domain/principal.ts'
-import type { ListedResource } from '../domain/resource.ts'
-import { kindInWords, type RolloutName } from '../domain/rollout.ts'
-import { recordActions } from '../ingest/commands/act.ts'
-import { reportResources, reportStateSnapshot, setConnectivity } from '../ingest/commands/resources.ts'
-import type { Writer } from '../ingest/writer.ts'
-import { paced } from '../limits/pace.ts'
-import type { Database, Snapshot } from '../store/database.ts'
-import type { ResourceFilter } from '../store/read/filters/resource-filter.ts'
-import { actionsOf, type InstanceRow, instancesOf } from '../store/read/instances.ts'
-import { countResources, listResources } from '../store/read/resources.ts'
-import { type RolloutRow, rolloutByName } from '../store/read/rollouts/rollouts.ts'
-import { answer, type Exchange, type Methods, readBody, requireMediaType, tracedBy } from './exchange.ts'
-import { type ReadingDeps, reading } from './reading.ts'
+} from '../../dialects/emco/answer.ts'
+import { parseBundleState, roomForBundleState } from '../../dialects/emco/bundle-state.ts'
+import {
+  mostItems,
+  parseActions,
+  parseConnectivity,
+  parseResources,
+  roomForResources,
+} from '../../dialects/emco/feed.ts'
+import { parseStatusQuery, type StatusQuery } from '../../dialects/emco/query.ts'
+import type { ClusterName, EmcoRollout, EmcoRoute } from '../../dialects/emco/routes.ts'
+import { parseLargeJson } from '../../dialects/margo/json.ts'
+import type { Room } from '../../dialects/margo/json-reader.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { Principal } from '../../domain/principal.ts'
+import type { ListedResource } from '../../domain/resource.ts'
+import { kindInWords, type RolloutName } from '../../domain/rollout.ts'
+import { recordActions } from '../../ingest/commands/act.ts'
+import { reportResources, reportStateSnapshot, setConnectivity } from '../../ingest/commands/resources.ts'
+import type { Writer } from '../../ingest/writer.ts'
+import { paced } from '../../limits/pace.ts'
+import type { Database, Snapshot } from '../../store/database.ts'
+import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts'
+import { actionsOf, type InstanceRow, instancesOf } from '../../store/read/instances.ts'
+import { countResources, listResources } from '../../store/read/resources.ts'
+import { type RolloutRow, rolloutByName } from '../../store/read/rollouts/rollouts.ts'
+import { answer, type Exchange, type Methods, readBody, requireMediaType, tracedBy } from '../exchange.ts'
+import { type ReadingDeps, reading } from '../reading.ts'
 
 export interface EmcoDeps extends ReadingDeps {
   readonly writer: Writer

@@ -1,15 +1,15 @@
 /** Notifications about an instance: k8splugin's status subscriptions, and so-cnf-adapter's calls for A&AI (docs/wire.md §3, §4). */
-import { parseInventoryOwner } from '../dialects/k8splugin/inventory-owner.ts'
-import { parseSubscription } from '../dialects/k8splugin/subscription.ts'
-import { parseJson } from '../dialects/margo/json.ts'
-import { DomainError } from '../domain/errors.ts'
-import type { Millis } from '../domain/values.ts'
-import type { Announcements } from '../sinks/announce.ts'
-import { callbackSettings } from '../sinks/callback.ts'
-import type { Database } from '../store/database.ts'
-import { type InstanceRow, instanceById } from '../store/read/instances.ts'
-import { changeSink, createSink, deleteSink, listSinks, type Sink } from '../store/sinks/sinks.ts'
-import { answer, type Exchange, type Handler, type Methods, readBody, requireMediaType } from './exchange.ts'
+import { parseInventoryOwner } from '../../dialects/k8splugin/inventory-owner.ts'
+import { parseSubscription } from '../../dialects/k8splugin/subscription.ts'
+import { parseJson } from '../../dialects/margo/json.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { Millis } from '../../domain/values.ts'
+import type { Announcements } from '../../sinks/announce.ts'
+import { callbackSettings } from '../../sinks/callback.ts'
+import type { Database } from '../../store/database.ts'
+import { type InstanceRow, instanceById } from '../../store/read/instances.ts'
+import { changeSink, createSink, deleteSink, listSinks, type Sink } from '../../store/sinks/sinks.ts'
+import { answer, type Exchange, type Handler, type Methods, readBody, requireMediaType } from '../exchange.ts'
 
 export interface SubscriptionDeps {
   readonly database: Database

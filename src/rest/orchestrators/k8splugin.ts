@@ -1,21 +1,27 @@
 /** The instance API of ONAP's k8splugin (docs/wire.md §3): routes that receive facts, and responses in the plugin's format. */
-import { parseInstance } from '../dialects/k8splugin/instance.ts'
-import type { K8spluginRoute } from '../dialects/k8splugin/routes.ts'
-import { parseInstanceStatus, roomForStatus } from '../dialects/k8splugin/status.ts'
-import { parseLargeJson } from '../dialects/margo/json.ts'
-import type { Room } from '../dialects/margo/json-reader.ts'
-import { DomainError } from '../domain/errors.ts'
-import { removeInstance, reportInstance, reportInstanceStatus } from '../ingest/commands/bundle.ts'
-import type { Writer } from '../ingest/writer.ts'
-import { paced } from '../limits/pace.ts'
-import type { Database, Snapshot } from '../store/database.ts'
-import { withScope } from '../store/read/access-scope.ts'
-import { documentsOf } from '../store/read/documents.ts'
-import { bundleInstances, type InstanceRow, instanceById } from '../store/read/instances.ts'
-import { countResources, detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/read/resources.ts'
-import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
-import { answer, type Exchange, type Methods, type Route, readBody, requireMediaType, tracedBy } from './exchange.ts'
-import { type ReadingDeps, reading } from './reading.ts'
+import { parseInstance } from '../../dialects/k8splugin/instance.ts'
+import type { K8spluginRoute } from '../../dialects/k8splugin/routes.ts'
+import { parseInstanceStatus, roomForStatus } from '../../dialects/k8splugin/status.ts'
+import { parseLargeJson } from '../../dialects/margo/json.ts'
+import type { Room } from '../../dialects/margo/json-reader.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { removeInstance, reportInstance, reportInstanceStatus } from '../../ingest/commands/bundle.ts'
+import type { Writer } from '../../ingest/writer.ts'
+import { paced } from '../../limits/pace.ts'
+import type { Database, Snapshot } from '../../store/database.ts'
+import { withScope } from '../../store/read/access-scope.ts'
+import { documentsOf } from '../../store/read/documents.ts'
+import { bundleInstances, type InstanceRow, instanceById } from '../../store/read/instances.ts'
+import {
+  countResources,
+  detailsOf,
+  pageResources,
+  type ResourceRow,
+  sumOfReadiness,
+} from '../../store/read/resources.ts'
+import { rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
+import { answer, type Exchange, type Methods, type Route, readBody, requireMediaType, tracedBy } from '../exchange.ts'
+import { type ReadingDeps, reading } from '../reading.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
 export interface K8spluginDeps extends SubscriptionDeps, ReadingDeps {
