@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import type { Principal } from '../domain/principal.ts'
 import type { Admission } from '../limits/admission.ts'
-import { answer, type Exchange } from '../rest/exchange.ts'
+import { answer, drained, type Exchange } from '../rest/exchange.ts'
 import { type ReadingDeps, reading } from '../rest/reading.ts'
 import { withScope } from '../store/read/access-scope.ts'
 import { bodyOf, type ReadPart } from './body.ts'
@@ -104,14 +104,4 @@ async function send(response: ServerResponse, bytes: Buffer): Promise<boolean> {
 /** Where few rows match, nothing is sent for long. The connection is not idle. */
 function stayOpen({ socket }: ServerResponse): void {
   socket?.setTimeout(socket.timeout ?? 0)
-}
-
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const go = (): void => {
-      response.off('drain', go).off('close', go)
-      resolve()
-    }
-    response.on('drain', go).on('close', go)
-  })
 }

@@ -47,6 +47,28 @@ export function answer(
   response.end(method === 'HEAD' ? undefined : body)
 }
 
+export function sendJson(exchange: Exchange, status: number, body: unknown): void {
+  answer(exchange, status, 'application/json', JSON.stringify(body))
+}
+
+/** The query of a URL. It may contain question marks itself. */
+export function searchOf(url = ''): string {
+  const start = url.indexOf('?')
+  return start < 0 ? '' : url.slice(start + 1)
+}
+
+/** Waits until the client has read what was written, or is gone. */
+export function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const go = (): void => {
+      response.off('drain', go).off('close', go)
+      resolve()
+    }
+    if (response.destroyed) resolve()
+    else response.on('drain', go).on('close', go)
+  })
+}
+
 /** Reads the whole body. Throws the errors of `Bodies.read`. */
 export function readBody({ bodies, request, response }: Exchange, limit: number): Promise<Buffer> {
   return bodies.read(request, response, limit)

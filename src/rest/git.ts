@@ -5,13 +5,13 @@ import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { idProblem } from '../dialects/margo/text.ts'
+import { readIds } from '../dialects/router.ts'
 import { manifestOwner } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Git } from '../git/git.ts'
 import type { Protocol } from '../git/program.ts'
 import { emptyBody } from './device-caller.ts'
-import { answer, type Exchange, lazyBody, type Methods } from './exchange.ts'
+import { answer, type Exchange, lazyBody, type Methods, searchOf } from './exchange.ts'
 import { type GitCallerDeps, isGit, requireReader } from './git-caller.ts'
 import { toProblem } from './problem.ts'
 
@@ -37,7 +37,8 @@ export function gitMethods(deps: GitDeps, path: string): Methods | null {
   const serve = (work: (exchange: Exchange, device: string) => Promise<void>) =>
     ({
       access: 'device',
-      handle: (exchange: Exchange) => withPlainErrors(exchange, () => work(exchange, nameOf(encoded))),
+      handle: (exchange: Exchange) =>
+        withPlainErrors(exchange, () => work(exchange, readIds({ deviceId: encoded }).deviceId)),
     }) as const
   switch (service) {
     case 'info/refs':
@@ -53,7 +54,7 @@ export function gitMethods(deps: GitDeps, path: string): Methods | null {
 
 async function advertise(deps: GitDeps, exchange: Exchange, device: string): Promise<void> {
   const { request } = exchange
-  const service = new URLSearchParams(request.url?.split('?')[1]).get('service')
+  const service = new URLSearchParams(searchOf(request.url)).get('service')
   requireGit(deps)
   if (service === receivePack) throw readOnly()
   if (service !== uploadPack) throw notForBrowsers(exchange.path)
@@ -96,18 +97,6 @@ async function sendOutput(
   } catch (error) {
     if (!response.destroyed) throw error
   }
-}
-
-function nameOf(encoded: string): string {
-  let name = ''
-  try {
-    name = decodeURIComponent(encoded)
-  } catch {
-    throw new DomainError('SEMANTIC_ERROR', 'the name of the device must be percent-encoded UTF-8')
-  }
-  const problem = idProblem(name)
-  if (problem !== null) throw new DomainError('SEMANTIC_ERROR', `the name of the device ${problem}`)
-  return name
 }
 
 function requireGit({ git: { missing } }: GitDeps): void {

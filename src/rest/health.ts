@@ -7,7 +7,7 @@ import { createTimeout } from '../store/connection/timeout.ts'
 import { isReadOnly, probeWriting } from '../store/connection/writable.ts'
 import type { Database, StandbyState } from '../store/database.ts'
 import { ageOf, type DutyState, listDuties } from '../store/read/duties.ts'
-import { answer, type Exchange } from './exchange.ts'
+import { answer, type Exchange, searchOf } from './exchange.ts'
 
 export interface HealthDeps {
   readonly database: Database
@@ -42,7 +42,7 @@ export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promi
     const found = await checking
     const problem = isClosing() ? 'the server is shutting down' : found
     const body = problem === null ? { status: 'ready' } : { status: 'not ready', reason: problem }
-    const isVerbose = new URLSearchParams(exchange.request.url?.split('?')[1]).has('verbose')
+    const isVerbose = new URLSearchParams(searchOf(exchange.request.url)).has('verbose')
     const details = isVerbose
       ? {
           duties: (found === null ? await duties() : []).map((duty) => describeDuty(duty, clock())),

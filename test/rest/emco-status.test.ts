@@ -167,6 +167,31 @@ describe.each(stores)('EMCO on $name', (store) => {
       expect([reply.status, JSON.stringify(reply.body)]).toEqual([status, expect.stringContaining(said)])
     })
 
+    it('reads a parameter up to its end, whatever is in it', async () => {
+      const refused = await emco.call('GET', `${emco.base}/status?output=summary?x`)
+      expect([refused.status, refused.body.detail]).toEqual([400, 'Invalid query output'])
+      expect(names(await emco.status('?resource=a?'))).toEqual([])
+    })
+
+    it('waits for a slow client without a listener more for each part', async () => {
+      const large = newGroup(server)
+      const own = newContext()
+      await large.act('Created', 'Approved', `Instantiated ${own}`)
+      const detail = { spec: 'x'.repeat(100_000) }
+      await large.apply(
+        own,
+        Array.from({ length: 40 }, (_, index) => ({ name: `n${index}`, detail })),
+      )
+      const warnings: string[] = []
+      const note = ({ name }: Error): void => void warnings.push(name)
+      process.on('warning', note)
+      const answer = await large.status('?output=detail')
+      expect(answer.apps[0].clusters[0].resources).toHaveLength(40)
+      expect(answer.apps[0].clusters[0].resources[39]).toMatchObject({ name: 'n39', detail })
+      process.off('warning', note)
+      expect(warnings).toEqual([])
+    })
+
     it('answers 404 for an unknown group or cluster', async () => {
       expect((await emco.call('GET', `${emco.base}x/status`)).status).toBe(404)
       expect((await emco.call('GET', '/v2/cluster-providers/p/clusters/nowhere/status')).status).toBe(404)

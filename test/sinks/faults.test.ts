@@ -9,7 +9,7 @@ import { removeInstance } from '../../src/ingest/commands/bundle.ts'
 import type { AaiConfig } from '../../src/sinks/aai.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { instanceById } from '../../src/store/read/instances.ts'
-import { listResources } from '../../src/store/read/resources.ts'
+import { detailsOf, listResources } from '../../src/store/read/resources.ts'
 import { createSink } from '../../src/store/sinks/sinks.ts'
 import { type Aai, startAai } from '../support/aai.ts'
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -103,13 +103,13 @@ describe.each(stores)('sinks on $name', (store) => {
     const wanted: string[] = []
     for (const id of ['one', 'two']) {
       const instance = await instanceById(session, id, null)
-      const rows = await listResources(
+      const rows = await listResources(session, instance?.key ?? 0, { presence: ['PRESENT'] }, null, 50)
+      const details = await detailsOf(
         session,
-        instance?.key ?? 0,
-        { presence: ['PRESENT'] },
-        { after: null, limit: 50, detail: 'detail' },
+        rows.map(({ key }) => key),
       )
-      for (const { kind, name, detail } of rows) {
+      for (const { key, kind, name } of rows) {
+        const detail = details.get(key)?.detail
         present[`${id}/${kind}/${name}`] = detail
         if (kind !== 'Pod') wanted.push(`${id}/${kind}/${name}/${labelOf(detail)}`)
       }

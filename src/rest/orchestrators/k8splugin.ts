@@ -20,7 +20,16 @@ import {
   sumOfReadiness,
 } from '../../store/read/resources.ts'
 import { rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
-import { answer, type Exchange, type Methods, type Route, readBody, requireMediaType, tracedBy } from '../exchange.ts'
+import {
+  type Exchange,
+  type Methods,
+  type Route,
+  readBody,
+  requireMediaType,
+  searchOf,
+  sendJson,
+  tracedBy,
+} from '../exchange.ts'
 import { type ReadingDeps, reading } from '../reading.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
@@ -47,7 +56,9 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
     case 'status': {
       const { instanceId } = route
       return {
-        GET: read(deps, (snapshot, exchange) => showStatus(snapshot, instanceId, queryOf(exchange))),
+        GET: read(deps, (snapshot, { request }) =>
+          showStatus(snapshot, instanceId, new URLSearchParams(searchOf(request.url))),
+        ),
         PUT: { access: 'reporter of all', handle: (exchange) => takeStatus(deps, exchange, instanceId) },
       }
     }
@@ -155,11 +166,6 @@ async function showStatus(snapshot: Snapshot, instanceId: string, query: URLSear
   }
 }
 
-function queryOf({ request }: Exchange): URLSearchParams {
-  const [, query = ''] = (request.url ?? '').split('?')
-  return new URLSearchParams(query)
-}
-
 async function allResources(snapshot: Snapshot, instanceKey: number): Promise<ResourceRow[]> {
   const scope = { of: 'instance', keys: [instanceKey] } as const
   const found: ResourceRow[] = []
@@ -184,8 +190,4 @@ async function requireInstance(snapshot: Snapshot, instanceId: string): Promise<
 async function readJson(exchange: Exchange, room: Room): Promise<unknown> {
   requireMediaType(exchange.request, ['application/json'])
   return parseLargeJson(await readBody(exchange, bodyLimit), room)
-}
-
-function sendJson(exchange: Exchange, status: number, body: unknown): void {
-  answer(exchange, status, 'application/json', JSON.stringify(body))
 }

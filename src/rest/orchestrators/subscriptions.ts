@@ -9,7 +9,7 @@ import { callbackSettings } from '../../sinks/callback.ts'
 import type { Database } from '../../store/database.ts'
 import { type InstanceRow, instanceById } from '../../store/read/instances.ts'
 import { changeSink, createSink, deleteSink, listSinks, type Sink } from '../../store/sinks/sinks.ts'
-import { answer, type Exchange, type Handler, type Methods, readBody, requireMediaType } from '../exchange.ts'
+import { type Exchange, type Handler, type Methods, readBody, requireMediaType, sendJson } from '../exchange.ts'
 
 export interface SubscriptionDeps {
   readonly database: Database
@@ -45,7 +45,7 @@ export function subscriptionMethods(
     DELETE: async (exchange) => {
       const { key } = await find(deps, instanceId, subscription)
       await deleteSink(deps.database.session, key)
-      answer(exchange, 204, 'application/json', '')
+      exchange.response.writeHead(204).end()
     },
   })
 }
@@ -135,8 +135,4 @@ async function readJson(exchange: Exchange): Promise<unknown> {
   } catch (error) {
     throw error instanceof DomainError ? new DomainError('SEMANTIC_ERROR', error.message) : error
   }
-}
-
-function sendJson(exchange: Exchange, status: number, body: unknown): void {
-  answer(exchange, status, 'application/json', JSON.stringify(body))
 }

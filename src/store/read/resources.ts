@@ -199,30 +199,23 @@ export async function listResources(
   session: Session,
   instanceKey: number,
   filter: ResourceFilter,
-  options: {
-    readonly after: ListedResource | null
-    readonly limit: number
-    readonly detail?: 'detail' | 'appliedDetail' | null
-  },
+  after: ListedResource | null,
+  limit: number,
 ): Promise<ListedResource[]> {
   const scope: ResourceScope = { of: 'instance', keys: [instanceKey] }
-  const { after, limit, detail } = options
-  const column = detail === 'appliedDetail' ? resourceDetails.appliedDetail : resourceDetails.detail
   const beyond =
     after === null
       ? sql`true`
       : sql`(component_first, target_first, ordered.key) > (select a.component_first, a.target_first, a.key from ordered as a where a.key = ${after.key}::bigint)`
+  // In one pass. A join with the places would read them all for each resource, where the planner expects one of each.
   return session.rows<ListedResource>(sql`with parent as (select ${instanceKey}::bigint as key),
-    places as (select distinct ${resources.component}, ${resources.targetKey},
+    ordered as (select ${r}.* from parent cross join (select ${resources}.*,
         min(${resources.key}) over (partition by ${resources.component}) as component_first,
         min(${resources.key}) over (partition by ${resources.component}, ${resources.targetKey}) as target_first
-      from ${resources} where ${resources.instanceKey} = ${instanceKey}::bigint and ${resources.goneAt} is null),
-    ordered as (select ${r}.*, places.component_first, places.target_first from parent cross join lateral (
-        select ${r}.* ${fromListed(session, scope, filter, null, [])}) as ${r}
-      join places on places.component = ${r.component} and places.target_key = ${r.targetKey})
+      from ${resources} where ${resources.instanceKey} = ${instanceKey}::bigint and ${resources.goneAt} is null) as ${r}
+      where ${all(isListed(session, scope, filter, []))})
     select ordered.key, ordered.component, t.provider, t.name as target, t.connectivity, ordered.api_group as "group", ordered.version,
-      ordered.kind, ordered.name, ordered.sync, ordered.presence, ordered.readiness,
-      ${detail ? sql`(select ${column} from ${resourceDetails} where ${resourceDetails.key} = ordered.key)` : sql`null`} as detail
+      ordered.kind, ordered.name, ordered.sync, ordered.presence, ordered.readiness, null as detail
     from ordered join ${targets} t on t.key = ordered.target_key
     where ${beyond} order by component_first, target_first, ordered.key limit ${limit}::int`)
 }

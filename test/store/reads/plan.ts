@@ -1,11 +1,16 @@
-/** A session that adds up the rows that the scans of its statements come by, those that a filter removes too. */
+/**
+ * A session that adds up the rows that the scans of its statements come by, those that a filter removes too, and the rows that all their nodes
+ * pass on: a node may sort once, and number the sorted rows once for each row of another.
+ */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../../../src/store/database.ts'
 
-export function readPlans(session: Session): { readonly session: Session; rows(): number } {
-  let rows = 0
+export function readPlans(session: Session): { readonly session: Session; rows(): number; passed(): number } {
+  let [rows, passed] = [0, 0]
   const add = ([answer]: readonly Explained[]): void => {
-    rows += rowsOf(answer?.['QUERY PLAN'][0]?.Plan)
+    const plan = answer?.['QUERY PLAN'][0]?.Plan
+    rows += rowsOf(plan)
+    passed += passedBy(plan)
   }
   return {
     session: {
@@ -19,6 +24,7 @@ export function readPlans(session: Session): { readonly session: Session; rows()
       },
     },
     rows: () => rows,
+    passed: () => passed,
   }
 }
 
@@ -43,4 +49,9 @@ function rowsOf(node: PlanNode | undefined): number {
       ? (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
       : 0
   return own + below
+}
+
+function passedBy(node: PlanNode | undefined): number {
+  if (!node) return 0
+  return (node.Plans ?? []).reduce((sum, child) => sum + passedBy(child), node['Actual Rows'] * node['Actual Loops'])
 }
