@@ -9,6 +9,13 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
+const unseen = /^\s|\s$|\p{Cc}/u
+
+/** Whether two names may look the same but differ: by white space at an end (U+FEFF is white space) or by control characters. */
+export function hasUnseen(name: string): boolean {
+  return unseen.test(name)
+}
+
 export function storable(text: string): string {
   return isStorable(text) ? text : text.toWellFormed().replaceAll('\0', '\ufffd')
 }

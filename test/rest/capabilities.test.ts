@@ -14,6 +14,13 @@ describe.each(stores)('on $name, where everything is open', (store) => {
   })
   afterAll(() => app.stop())
 
+  it('capabilities of an id that looks like another are refused', async () => {
+    expect(await send('POST', '/api/v1/capabilities', today('press\n'))).toMatchObject({
+      status: 422,
+      body: { errors: [{ field: 'properties.id' }] },
+    })
+  })
+
   it.each([
     ['2024', 'POST', '/device/one/capabilities', old, 201],
     ['2024', 'PUT', '/v1alpha2/margo/device/one/capabilities', old, 201],

@@ -203,4 +203,55 @@ describe.each(stores)('EMCO on $name', (store) => {
     const detail = await emco.status('?type=cluster&output=detail&resource=s')
     expect(detail.apps[0].clusters[0].resources[0].detail.metadata.name).toBe('s')
   })
+
+  it('refuses a cluster whose provider or name cannot be stored or told apart', async () => {
+    const emco = newGroup(server)
+    const context = newContext()
+    await emco.act('Created', 'Approved', `Instantiated ${context}`)
+    const place = { app: 'a', name: 'n', GVK: { Group: '', Version: 'v1', Kind: 'Pod' } }
+    const { body } = await emco.call('POST', `${emco.base}/instances/${context}/resources`, {
+      resources: [
+        { ...place, 'cluster-provider': 'p\0', cluster: 'c' },
+        { ...place, 'cluster-provider': 'p'.repeat(257), cluster: 'c' },
+        { ...place, 'cluster-provider': 'p+q', cluster: 'c' },
+        { ...place, 'cluster-provider': '', cluster: 'c' },
+        { ...place, cluster: 'p\0+c' },
+        { ...place, cluster: 'p+c\ud800' },
+        { ...place, 'cluster-provider': 'p', cluster: 'c' },
+      ],
+    })
+    const outcome = ({ verdict, errors = [] }: Answer): string[] => [
+      verdict,
+      ...errors.map(({ field }: Answer) => field),
+    ]
+    expect(body.results.map(outcome)).toEqual([
+      ...Array.from({ length: 6 }, (_, index) => ['REFUSED', `resources[${index}].cluster`]),
+      ['APPLIED'],
+    ])
+    expect(await emco.status('?clusters')).toMatchObject({
+      'clusters-by-app': [{ app: 'a', clusters: [{ 'cluster-provider': 'p', cluster: 'c' }] }],
+    })
+    const path = '/v2/cluster-providers/p%2Bq/clusters/c/connectivity'
+    expect(await emco.call('PUT', path, { connectivity: 'Available' })).toMatchObject({
+      status: 422,
+      body: { errors: [{ field: 'cluster-provider' }] },
+    })
+    const mutation =
+      'mutation ($rollout: RolloutKey!) { recordAction(input: { rollout: $rollout, state: APPLIED }) { __typename } }'
+    expect(JSON.stringify(await server.query(mutation, { rollout: { provider: 'p+q', name: 'c' } }))).toMatch(/Invalid/)
+  })
+
+  it('takes times that a calendar has, and none for the unset time of Go', async () => {
+    const emco = newGroup(server)
+    const act = (State: string, TimeStamp: string) => emco.call('POST', `${emco.base}/actions`, { State, TimeStamp })
+    for (const time of ['0000-01-01T00:00:00Z', '0001-01-01T00:00:00+01:00', '2020-02-30T00:00:00Z'])
+      expect(await act('Created', time)).toMatchObject({ status: 422, body: { errors: [{ field: 'TimeStamp' }] } })
+    expect((await act('Created', '0001-01-01T00:00:00Z')).status).toBe(201)
+    expect((await act('Approved', '2016-12-31T23:59:60Z')).status).toBe(201)
+    const { state } = await emco.status('?output=summary')
+    expect(state.Actions.map(({ TimeStamp }: Answer) => TimeStamp)).toEqual([
+      expect.stringMatching(/^20\d\d-/),
+      '2016-12-31T23:59:60Z',
+    ])
+  })
 })

@@ -1,7 +1,7 @@
 /** Bearer tokens: those that registerDevices or onboarding issued, and those that an OAuth2 server signed for a client. */
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { isStorable } from '../../domain/text.ts'
+import { hasUnseen, isStorable } from '../../domain/text.ts'
 import { hashDeviceToken, repositoryTokenPrefix } from '../../ingest/device-token.ts'
 import type { Database } from '../../store/database.ts'
 import { findTokens } from '../../store/read/device-credentials.ts'
@@ -78,7 +78,8 @@ function createSignedTokens(
       throw new CredentialRefused('UNAUTHENTICATED', error.reason, error.message)
     })
     const name = claimOf(payload, config.claim)
-    if (typeof name === 'string' && name !== '' && name.length <= longestName && isStorable(name)) return admit(name)
+    if (typeof name === 'string' && name !== '' && name.length <= longestName && isStorable(name) && !hasUnseen(name))
+      return admit(name)
     throw new CredentialRefused(
       'UNAUTHENTICATED',
       'claims',

@@ -2,11 +2,13 @@
 import type { FieldProblem } from '../../domain/errors.ts'
 import type { ActionFact, AppliedResource } from '../../domain/orchestrated-facts.ts'
 import type { Connectivity } from '../../domain/target.ts'
+import type { Millis } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
 import type { Room } from '../margo/json-reader.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { readId } from '../margo/text.ts'
+import { readTime } from '../margo/time.ts'
 import { canShow } from './bundle-state.ts'
 import { type ClusterName, parseCluster } from './routes.ts'
 import { actionWords, connectivityWords, syncWords, toAction, toConnectivity, toSync } from './vocabulary.ts'
@@ -45,7 +47,10 @@ function readAction(problems: Problems, item: unknown, field: string): ActionFac
   const state = toAction(word)
   if (!state) complain(problems, `${field}State`, `must be one of ${actionWords.join(', ')}, but is ${shown(word)}`)
   const timestamp = pick(item, 'TimeStamp', 'timeStamp', 'timestamp', 'time')
-  const at = isAbsent(timestamp) || timestamp === '' ? null : readTime(problems, `${field}TimeStamp`, timestamp)
+  const at =
+    isAbsent(timestamp) || timestamp === '' || timestamp === unset
+      ? null
+      : readActionTime(problems, `${field}TimeStamp`, timestamp)
   return {
     state: state ?? 'CREATED',
     instanceId: optionalId(
@@ -64,10 +69,12 @@ function readAction(problems: Problems, item: unknown, field: string): ActionFac
 }
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+/** How Go writes a time that is not set. */
+const unset = '0001-01-01T00:00:00Z'
 
-function readTime(problems: Problems, field: string, value: unknown): number | null {
-  const time = typeof value === 'string' && instant.test(value) ? Date.parse(value) : Number.NaN
-  if (!Number.isNaN(time)) return time
+function readActionTime(problems: Problems, field: string, value: unknown): Millis | null {
+  const time = typeof value === 'string' && instant.test(value) ? readTime(value) : null
+  if (time !== null) return time
   complain(problems, field, `must be a time such as "2020-08-21T05:37:28.947Z", but is ${shown(value)}`)
   return null
 }
@@ -183,19 +190,14 @@ function readResource(item: unknown, field: string, around: GroupValues): Resour
 function readCluster(problems: Problems, field: string, item: Body, around: GroupValues): ClusterName | null {
   const cluster = pick(item, 'cluster', 'Cluster') ?? around.cluster
   const provider = pick(item, 'cluster-provider', 'clusterProvider') ?? around.provider
-  if (
-    typeof cluster === 'string' &&
-    typeof provider === 'string' &&
-    cluster !== '' &&
-    provider !== '' &&
-    !cluster.includes('+')
-  ) {
-    const name = readId(problems, field, cluster)
-    return name === null ? null : { kind: 'CLUSTER', provider, name }
+  const isApart = typeof cluster === 'string' && typeof provider === 'string' && !cluster.includes('+')
+  const named = typeof cluster === 'string' ? parseCluster(isApart ? `${provider}+${cluster}` : cluster) : null
+  if (!named || (isApart && named.name !== cluster)) {
+    complain(problems, field, `must be provider+name, but is ${shown(isApart ? `${provider}+${cluster}` : cluster)}`)
+    return null
   }
-  const named = typeof cluster === 'string' && cluster.length <= 512 ? parseCluster(cluster) : null
-  if (!named) complain(problems, field, `must be provider+name, but is ${shown(cluster)}`)
-  return named
+  const parts = [named.provider, named.name].map((part) => readId(problems, field, part))
+  return parts.includes(null) ? null : named
 }
 
 function readGvk(problems: Problems, field: string, value: unknown) {

@@ -2,7 +2,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import type { Label } from '../../domain/target.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from './problems.ts'
-import { idProblem, longestId, readId, textProblem } from './text.ts'
+import { deviceIdProblem, idProblem, longestId, readId, textProblem } from './text.ts'
 
 const clusterKind = 'ClusterCapabilitiesManifest'
 const capabilityKinds = ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest', clusterKind]
@@ -61,7 +61,7 @@ function readOwnId(problems: Problems, where: string, holder: Body, expected: st
   const ids = ['id', 'targetName'].filter((name) => !isAbsent(holder[name]))
   const [id = null] = (ids.length === 0 ? ['id'] : ids).map((name) => {
     const field = `${where}.${name}`
-    const own = readId(problems, field, holder[name])
+    const own = readId(problems, field, holder[name], deviceIdProblem)
     const wanted = expected ?? (name === 'targetName' && ids.length > 1 ? holder.id : own)
     if (own !== null && own !== wanted)
       complain(

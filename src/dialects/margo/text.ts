@@ -1,4 +1,4 @@
-import { isStorable } from '../../domain/text.ts'
+import { hasUnseen, isStorable } from '../../domain/text.ts'
 import { complain, type Problems, shown } from './problems.ts'
 
 /** docs/wire.md §7.5. Counts characters, not UTF-16 units: an ID of 256 emoji has 256 characters. */
@@ -11,15 +11,13 @@ export function idProblem(value: unknown): string | null {
   return textProblem(value, longestId)
 }
 
-const unseen = /^\s|\s$|\p{Cc}/u
-
 /**
- * The problem of a device's ID, in a path or a registration. Null: it is valid. Two ids that look the same would be two devices, so white
- * space at an end (U+FEFF is white space) and control characters are refused. The specification's form of ids in bodies is narrower.
+ * The problem of a device's ID, wherever it names a device. Null: it is valid. Two ids that look the same would be two devices. The
+ * specification's form of ids in bodies is narrower.
  */
 export function deviceIdProblem(value: unknown): string | null {
   const problem = idProblem(value)
-  if (problem !== null || typeof value !== 'string' || !unseen.test(value)) return problem
+  if (problem !== null || typeof value !== 'string' || !hasUnseen(value)) return problem
   return 'must not begin or end with white space, and must not contain control characters'
 }
 
@@ -31,8 +29,15 @@ export function textProblem(text: string, longest: number): string | null {
   return 'must not contain half of a surrogate pair, which is not a character'
 }
 
-export function readId(problems: Problems, field: string, value: unknown): string | null {
-  const problem = field === 'deviceId' || field === 'clientId' ? deviceIdProblem(value) : idProblem(value)
+const ofDevices: ReadonlySet<string> = new Set(['deviceId', 'clientId', 'reporter'])
+
+export function readId(
+  problems: Problems,
+  field: string,
+  value: unknown,
+  problemOf = ofDevices.has(field) ? deviceIdProblem : idProblem,
+): string | null {
+  const problem = problemOf(value)
   if (problem !== null) complain(problems, field, problem)
   return problem === null && typeof value === 'string' ? value : null
 }

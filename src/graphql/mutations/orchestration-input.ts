@@ -14,6 +14,7 @@ export function readRollout(check: InputCheck, key: typeof RolloutKey.$inferInpu
   const parts = { name, project, compositeApp, compositeAppVersion, provider }
   for (const [field, value] of Object.entries(parts)) check.name(['rollout', field], value)
   if (provider) {
+    if (provider.includes('+')) check.add(['rollout', 'provider'], 'must not contain +')
     for (const field of ['project', 'compositeApp', 'compositeAppVersion'] as const)
       if (parts[field])
         check.add(['rollout', field], 'must be absent if provider is given (network intents of a cluster)')

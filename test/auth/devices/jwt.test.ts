@@ -58,6 +58,7 @@ describe.each(stores)('a token that an OAuth2 server signed, on $name', (store) 
     ['is of another issuer', { iss: 'https://elsewhere.example' }, 'claims'],
     ['names nobody', { sub: undefined }, 'claims'],
     ['names nobody in a text', { sub: '' }, 'claims'],
+    ['names a device that looks like another', { sub: ' press' }, 'claims'],
   ])('that %s is refused', async (_, more, reason) => {
     const before = await refusals(app, 'token', reason)
     const response = await report('press', await shared(claims('press', more)))

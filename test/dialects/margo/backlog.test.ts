@@ -131,6 +131,7 @@ describe('the reporter of an item', () => {
     ['is its reporter above all', { ...smallest, reporter: 'r:1', clientId: 'c' }, undefined, ['r:1', null]],
     ['must be said somehow', smallest, undefined, ['SEMANTIC_ERROR', 'deviceId']],
     ['must not be empty', { ...bad, reporter: '' }, undefined, ['SEMANTIC_ERROR', 'reporter', 'status.state']],
+    ['must not look like another', { ...smallest, reporter: 'edge-7\n' }, undefined, ['SEMANTIC_ERROR', 'reporter']],
     ['must be a string', { ...smallest, clientId: 5 }, undefined, ['SEMANTIC_ERROR', 'clientId']],
   ])('%s', (_case, item, credential, outcome) => {
     expect(parseReports([item], credential).map(sketch)).toEqual([outcome])
