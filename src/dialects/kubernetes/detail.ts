@@ -25,21 +25,24 @@ export function toDetail(object: unknown, limit = detailLimit, kind: string | nu
 
 /**
  * Secrets may be nested in a List, or in an object that a controller embeds. Every object of kind Secret loses its content, and so do the
- * items of a SecretList, which inherit their kind. `kind`: the kind, if the object does not state it.
+ * items of a SecretList, which inherit their kind. `kind`: the kind that the sender states beside the object. One of the two is enough:
+ * typed clients write "" for an unknown kind.
  */
 export function withoutSecrets(value: unknown, kind: string | null): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, kind))
   if (!isObject(value)) return value
-  const own = typeof value.kind === 'string' ? value.kind : kind
-  const isSecret = own?.toLowerCase() === 'secret'
-  const items = own?.toLowerCase() === 'secretlist' ? 'Secret' : null
-  const result: Record<string, unknown> = {}
-  for (const [key, member] of Object.entries(value)) {
-    if (isSecret && (key === 'data' || key === 'stringData')) continue
-    if (key === 'metadata' && isObject(member)) result[key] = cleanMetadata(member, isSecret)
-    else result[key] = withoutSecrets(member, key === 'items' ? items : null)
-  }
-  return result
+  const kinds = [value.kind, kind].map((one) => (typeof one === 'string' ? one.toLowerCase() : null))
+  const isSecret = kinds.includes('secret')
+  const items = kinds.includes('secretlist') ? 'Secret' : null
+  const kept = Object.entries(value).filter(([key]) => !isSecret || (key !== 'data' && key !== 'stringData'))
+  return Object.fromEntries(
+    kept.map(([key, member]) => [
+      key,
+      key === 'metadata' && isObject(member)
+        ? cleanMetadata(member, isSecret)
+        : withoutSecrets(member, key === 'items' ? items : null),
+    ]),
+  )
 }
 
 function cleanMetadata({ managedFields, ...metadata }: Json, isSecret: boolean): Json {

@@ -35,8 +35,16 @@ describe('a Kubernetes object', () => {
     expect(stored(object)).toEqual(expected)
   })
 
-  it('is a secret when whoever brings it says so', () => {
+  it('is a secret when the sender says so, whatever kind it has itself', () => {
     expect(stored(nameless, undefined, 'Secret')).toEqual(bareNameless)
+    expect(stored({ ...secret, kind: '' }, undefined, 'Secret')).toEqual({ ...bare, kind: '' })
+    expect(stored({ ...secret, kind: 'Other' }, undefined, 'Secret')).toEqual({ ...bare, kind: 'Other' })
+    expect(stored(secret, undefined, 'Other')).toEqual(bare)
+  })
+
+  it('keeps a member that is named as the prototype is', () => {
+    const text = '{"spec":{"__proto__":{"a":1}}}'
+    expect(toDetail(JSON.parse(text))?.text).toBe(text)
   })
 
   it('that is no secret keeps its data, and what was applied', () => {
