@@ -90,9 +90,9 @@ function describe({ resource, detail }: Shown) {
 function withoutNoise(description: ReturnType<typeof describe>): unknown {
   const { status } = description
   if (typeof status !== 'object' || status === null || !('metadata' in status)) return description
-  const { resourceVersion, managedFields, generation, ...metadata } = status.metadata as Readonly<
-    Record<string, unknown>
-  >
+  const { resourceVersion, managedFields, generation, ...metadata } = {
+    ...(status.metadata as object | null),
+  } as Readonly<Record<string, unknown>>
   return { ...description, status: { ...status, metadata } }
 }
 

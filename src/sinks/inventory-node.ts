@@ -49,7 +49,9 @@ export function describeNode(
   const { name, group, version, kind, namespace } = resource
   const id = resourceId(instanceId, { name, namespace, kind, group, version }, belonging)
   const metadata = metadataOf(detail)
-  const labels = Object.entries(metadata.labels ?? {}).map(([key, value]) => `${key}=${String(value)}`)
+  const labels = Object.entries(metadata.labels ?? {}).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
   const ours = [`k8splugin.io/rb-instance-id=${instanceId}`, `rollcall/readiness=${readinessWords[resource.readiness]}`]
   const query = new URLSearchParams({ kind, name, ...(namespace !== null && { namespace }) })
   return {

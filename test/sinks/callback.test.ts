@@ -115,6 +115,15 @@ describe.each(stores)("k8splugin's callbacks on $name", (store) => {
     await expect.poll(async () => (await lags()).get('two')).toBe(0)
   })
 
+  it('tell of an object whose metadata is null', async () => {
+    await instance('n')
+    const empty = { name: 'a', GVK, status: { apiVersion: 'apps/v1', metadata: null } }
+    await show('n', empty)
+    await send('POST', '/n/status/subscription', { name: 'four', 'callback-url': `${receiver.url}/four` })
+    const all = await receiver.until((received) => received.some(({ path }) => path === '/four'))
+    expect(all.find(({ path }) => path === '/four')?.body['resource-changes']).toMatchObject({ created: [empty] })
+  })
+
   it('refuse what cannot be', async () => {
     await instance('k')
     const post = (body: unknown) => send('POST', '/k/status/subscription', body)
@@ -143,7 +152,9 @@ describe.each(stores)("k8splugin's callbacks on $name", (store) => {
       status: 200,
       body: { 'callback-url': `${receiver.url}/4` },
     })
-    expect(await send('DELETE', '/k/status/subscription/three')).toMatchObject({ status: 204 })
+    const gone = await fetch(`${server.url}/v1/instance/k/status/subscription/three`, { method: 'DELETE' })
+    // RFC 9110 §8.6: a 204 has no Content-Length.
+    expect([gone.status, gone.headers.get('content-length')]).toEqual([204, null])
     expect(await send('GET', '/k/status/subscription/three')).toMatchObject({ status: 404 })
     expect(await send('POST', '/nobody/status/subscription', callback)).toMatchObject({ status: 404 })
   })
