@@ -2,6 +2,7 @@
 import { DomainError, type FieldProblem } from '../domain/errors.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 import { parseDateTime } from '../graphql/objects/scalars.ts'
+import { searchOf } from '../rest/exchange.ts'
 import { parseRevision } from '../store/sql/cursor.ts'
 
 /** The parameters, each given at most once. */
@@ -12,7 +13,7 @@ export const common = ['format', 'after'] as const
 
 /** Throws BAD_USER_INPUT that names all parameters that are unknown or repeated. */
 export function readQuery(url: string, accepted: readonly string[]): Query {
-  const given = new URLSearchParams(url.split('?')[1] ?? '')
+  const given = new URLSearchParams(searchOf(url))
   const known = [...common, ...accepted]
   const problems: FieldProblem[] = []
   for (const name of new Set(given.keys()))

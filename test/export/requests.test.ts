@@ -44,6 +44,11 @@ describe.each(stores)('GET /export on $name', (store) => {
     const typeOf = async (accept: string) => (await get('/export/devices', { accept })).headers.get('content-type')
     expect(await typeOf('*/*')).toBe('application/x-ndjson')
     expect(await typeOf('application/jsonl;q=0.5, text/csv')).toBe('text/csv')
+    expect(await typeOf('')).toBe('application/x-ndjson')
+    expect(await typeOf('*/*, application/x-ndjson;q=0')).toBe('application/x-ndjson')
+    expect(await typeOf('*/*, application/x-ndjson;q=0, application/ndjson;q=0, application/jsonl;q=0')).toBe(
+      'text/csv',
+    )
     expect(await problem('/export/devices', { accept: 'image/png' })).toEqual([
       ...[406, 'application/problem+json', 'NOT_ACCEPTABLE', ['Accept']],
     ])
@@ -146,6 +151,13 @@ describe.each(stores)('GET /export on $name', (store) => {
     )
   })
 
+  it('reads a parameter up to its end, whatever is in it', async () => {
+    expect(linesOf(await text('/export/devices?where={"text":"?"}'))).toEqual([])
+    expect(await problem('/export/devices?selector=site&format=csv?')).toEqual([
+      ...[400, 'application/problem+json', 'BAD_USER_INPUT', ['format']],
+    ])
+  })
+
   it('names a range that ends before it begins', async () => {
     const [first, second] = linesOf(await text('/export/changes')).map(({ revision }) => revision)
     expect(await problem(`/export/changes?afterRevision=${second}&atRevision=${first}`)).toEqual([
@@ -154,8 +166,9 @@ describe.each(stores)('GET /export on $name', (store) => {
   })
 
   it('refuses what is not part of the history', async () => {
-    expect(await problem('/export/changes?atRevision=999999')).toEqual([
-      ...[410, 'application/problem+json', 'HISTORY_EXPIRED', []],
-    ])
+    const expired = [410, 'application/problem+json', 'HISTORY_EXPIRED', []]
+    expect(await problem('/export/changes?atRevision=999999')).toEqual(expired)
+    const { cursor } = linesOf(await text('/export/changes'))[0] ?? {}
+    expect(await problem(`/export/changes?after=${Number(cursor) - 1_000}`)).toEqual(expired)
   })
 })

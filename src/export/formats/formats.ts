@@ -1,5 +1,6 @@
 /** The format of an export: by `format`, or else by `Accept`. */
 import { DomainError } from '../../domain/errors.ts'
+import { accepts } from '../../rest/conditions.ts'
 import { type Query, refused } from '../query.ts'
 import { csv } from './csv.ts'
 import type { Format } from './format.ts'
@@ -15,8 +16,8 @@ export function formatOf(query: Query, accept: string | undefined): Format {
     if (named) return named
     throw refused('format', `must be one of ${formats.map((format) => format.name).join(', ')}`)
   }
-  for (const type of acceptedTypes(accept ?? '*/*')) {
-    const found = formats.find(({ mediaTypes }) => mediaTypes.some((own) => matches(type, own)))
+  for (const type of acceptedTypes(accept?.trim() || '*/*')) {
+    const found = formats.find(({ mediaTypes }) => mediaTypes.some((own) => matches(type, own) && accepts(accept, own)))
     if (found) return found
   }
   const known = formats.map(({ mediaTypes: [first] }) => first).join(', ')

@@ -88,7 +88,8 @@ function createExtent({ from, to, first, last }: Bounds, filter: ChangeFilter, q
     async read(sessions, after) {
       const [given = first] = after === null ? [] : cursorNumbers(after, 1)
       if (given > to) throw refused('after', `is after ${to}, the revision of this export`)
-      const start = await requireRetained(sessions.whole, Math.max(given, first))
+      // Without `afterRevision` the bounds have moved with retention, so they do not say what the client has missed.
+      const start = Math.max(await requireRetained(sessions.whole, given), first)
       if (start >= last) return { rows: [], next: null }
       const found = await readLog(sessions.whole, start, entries, last)
       const end = found.at(-1)?.revision ?? last
