@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { startApp } from './support/app.ts'
@@ -30,6 +33,17 @@ describe('an upgrade', () => {
     const refused = new WebSocket(`${server.url.replace('http', 'ws')}/reports`, 'graphql-transport-ws')
     const error = await new Promise<Error>((resolve) => refused.once('error', resolve))
     expect(error.message).toContain('404')
+    await server.stop()
+  })
+
+  it('to HTTP/2, which Java offers with its first request, is ignored', async () => {
+    const server = await startApp()
+    const offer = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAEAAEAA' }
+    const sent = request(`${server.url}${path}`, { method: 'POST', headers: offer }).end(
+      JSON.stringify(body('installed')),
+    )
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    expect([answer.statusCode, await text(answer)]).toEqual([201, expect.stringContaining('APPLIED')])
     await server.stop()
   })
 })

@@ -75,8 +75,7 @@ async function takeOnboarding(deps: IntroduceDeps, exchange: Exchange): Promise<
       `the key of the certificate is registered for another device than ${device}, which sent the request`,
     )
   const clientId = device ?? holder ?? (certificate && nameOf(certificate))
-  if (clientId === null)
-    throw new DomainError('INVALID_REQUEST', 'certificate is missing: it identifies a client without a credential')
+  if (clientId === null) throw badCertificate('is missing: it identifies a client without a credential')
   deps.admission.admitDevice(clientId)
   const url = deps.repositoryOf(clientId)
   // Git clients send certificates and tokens, but cannot sign. A device token was rejected: it could also report, and Git stores it in a file.
@@ -116,8 +115,13 @@ function readCertificate(text: string): Certified {
     const certificate = new X509Certificate(text.includes('-----BEGIN') ? text : Buffer.from(text, 'base64'))
     return { names: certificate.subjectAltName, keyId: keyIdOf(certificate.publicKey) }
   } catch (cause) {
-    throw new DomainError('INVALID_REQUEST', 'certificate must be an X.509 certificate in base64', { cause })
+    throw badCertificate('must be an X.509 certificate in base64', cause)
   }
+}
+
+function badCertificate(message: string, cause?: unknown): DomainError {
+  const problems = [{ field: 'certificate', message }]
+  return new DomainError('INVALID_REQUEST', `certificate ${message}`, { cause, problems })
 }
 
 /** The device that has registered the key of the certificate. */

@@ -11,6 +11,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import { pageNames } from '../dashboard/page-names.ts'
 import { DomainError } from '../domain/errors.ts'
+import { hasAlready } from './conditions.ts'
 import { answer, type Exchange } from './exchange.ts'
 import { bundlePage, readBuiltPage } from './page-bundle.ts'
 import { welcomeText } from './welcome-text.ts'
@@ -122,7 +123,7 @@ function send(exchange: Exchange, { type, bodies }: Asset, headers: Readonly<Rec
   const body = bodies[coding]
   const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
   const more = { ...headers, etag: tag, ...(coding === 'identity' ? {} : { 'content-encoding': coding }) }
-  if (exchange.request.headers['if-none-match'] === tag) {
+  if (hasAlready(exchange.request.headers['if-none-match'], tag)) {
     exchange.response.writeHead(304, more).end()
     return
   }

@@ -175,7 +175,11 @@ export function createHttpServer(deps: ServerDeps): Server {
   }
 
   // The interval of Node's timeout checks: short relative to the timeout.
-  const options = { connectionsCheckingInterval: Math.min(timeouts.headers / 3, 5_000) }
+  const options = {
+    connectionsCheckingInterval: Math.min(timeouts.headers / 3, 5_000),
+    // The HTTP client of Java offers h2c with its first request. It is a request like any other (RFC 9110 §7.8).
+    shouldUpgradeCallback: ({ headers }: IncomingMessage) => /\bwebsocket\b/i.test(headers.upgrade ?? ''),
+  }
   const listener: RequestListener = (request, response) => {
     const url = request.url ?? '/'
     const query = url.indexOf('?')

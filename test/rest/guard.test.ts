@@ -41,7 +41,10 @@ describe('every answer', () => {
     const page = await fetch(`${server.url}/`, html)
     const [, script] = /src="(assets\/[^"]+\.js)"/.exec(await page.text()) ?? []
     expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
-    expect((await fetch(`${server.url}/${script}`)).headers.get('x-content-type-options')).toBe('nosniff')
+    const asset = await fetch(`${server.url}/${script}`)
+    expect(asset.headers.get('x-content-type-options')).toBe('nosniff')
+    const known = { headers: { 'if-none-match': `"other", W/${asset.headers.get('etag')}` } }
+    expect((await fetch(`${server.url}/${script}`, known)).status).toBe(304)
     const graphiql = await fetch(`${server.url}/graphql`, html)
     expect(await graphiql.text()).toContain('GraphiQL')
     const policy = graphiql.headers.get('content-security-policy')

@@ -57,6 +57,8 @@ describe.each(stores)('on $name, where everything is open', (store) => {
     raw[point] = (raw[point] ?? 0) ^ 1
     const answer = await send('POST', '/api/v1/onboarding', { certificate: raw.toString('base64') })
     expect([answer.status, answer.body.error]).toEqual([400, expect.stringContaining('certificate must be')])
+    for (const { body } of [answer, await send('POST', '/api/v1/onboarding', {})])
+      expect(body.errors).toMatchObject([{ field: 'certificate' }])
   })
 
   it('onboarding takes the name of a client from its certificate', async () => {
