@@ -12,6 +12,7 @@ import {
   findManyDeployments,
   pageDeployments,
 } from '../../../src/store/read/deployments.ts'
+import { newestOfGroups } from '../../../src/store/read/groups/members.ts'
 import { readFleetFigures } from '../../../src/store/read/monitoring/fleet-figures.ts'
 import { countReports, pageReports } from '../../../src/store/read/reports/reports.ts'
 import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts/rollouts.ts'
@@ -118,6 +119,9 @@ describe.each(stores)('reads on $name', (store) => {
       'a rollout by NAME': (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'NAME', first, null),
       'a rollout by filter and NAME_DESC': (s) =>
         pageDeployments(s, fleet, { rolloutKeys: [spring] }, 'NAME_DESC', last, null),
+      'the newest of groups by rollout': (s) => newestOfGroups(s, some.slice(0, 5).map(groupOf), 'fleet', {}, 3, null),
+      'the newest of groups by rollout a while ago': (s) =>
+        newestOfGroups(s, some.slice(0, 5).map(groupOf), 'fleet', {}, 3, recent),
       'one device by filter': (s) =>
         pageDeployments(s, fleet, { deviceIds: ['device-77'] }, 'CHANGED_DESC', first, null),
       'the deployments of a device by state': (s) =>
@@ -160,6 +164,8 @@ describe.each(stores)('reads on $name', (store) => {
     }
     const many = (device: string | null) =>
       [5, 6, 7, 8].map((n) => ({ deploymentId: `dep-${n}`, deviceId: device && `${device}${n}` }))
+    const groupOf = (key: number) =>
+      ({ parent: 0, name: { by: 'ROLLOUT', labelKey: null, value: String(spring + key), detail: null } }) as const
     const costs: Record<string, number> = {}
     for (const [name, read] of Object.entries(reads)) costs[name] = await rowsRead(read)
     const dear = Object.entries(costs).filter(([, rows]) => rows > 500)

@@ -38,7 +38,8 @@ export async function newestOfGroups(
   }
   const keys = groups.map(({ parent }) => parent)
   const scope: Scope = of === 'fleet' ? { of } : { of, keys }
-  const rows = await partedRows(session, scope, first.name, filter, asOf)
+  const names = groups.map(({ name }) => name)
+  const rows = await partedRows(session, scope, first.name, narrowed(filter, names), asOf)
   const wanted = JSON.stringify(groups.map(({ parent, name }, index) => ({ index, parent, name: placeOf(name) })))
   // The window numbers each group's rows in one pass. A lateral page for each group would read all rows once a group.
   const found = await session.rows<ShownRecord & { readonly group_index: number }>(
@@ -75,14 +76,7 @@ export async function spansOfGroups(
 ): Promise<Map<number, GroupSpan>> {
   const [by] = names
   if (!by) return new Map()
-  const rolloutKeys = names.map(({ value }) => Number(value))
-  const rows = await alikeRows(
-    session,
-    { of: 'fleet' },
-    by,
-    by.by === 'ROLLOUT' ? { ...filter, rolloutKeys } : filter,
-    asOf,
-  )
+  const rows = await alikeRows(session, { of: 'fleet' }, by, narrowed(filter, names), asOf)
   const records = await session.rows<SpanRecord>(
     sql`select ${nameColumn} as name, min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
       ${rows} group by part.value, part.detail`,
@@ -96,4 +90,11 @@ export async function spansOfGroups(
       return span ? [[index, span]] : []
     }),
   )
+}
+
+/** The filter of groups of one grouping. Of groups by rollout, an index has the deployments. */
+function narrowed(filter: DeploymentFilter, names: readonly GroupName[]): DeploymentFilter {
+  if (names[0]?.by !== 'ROLLOUT') return filter
+  const keys = new Set(names.map(({ value }) => Number(value)))
+  return { ...filter, rolloutKeys: [...keys].filter((key) => filter.rolloutKeys?.includes(key) ?? true) }
 }
