@@ -59,6 +59,8 @@ export interface SinksOptions {
   readonly interval?: number
   /** The number of concurrent deliveries. */
   readonly concurrency?: number
+  /** Milliseconds of a webhook's round while other sinks wait for their turn. */
+  readonly turn?: Millis
   /** Milliseconds to wait after a failure, doubled with each further failure, and the limit. */
   readonly backOff?: { readonly first: Millis; readonly longest: Millis }
   /** Milliseconds between notes of the cursor during a long round. */
@@ -82,6 +84,7 @@ export function createSinks(options: SinksOptions): Sinks {
     clock,
     interval = 5_000,
     concurrency = 16,
+    turn = 5_000,
     noteInterval = 2_000,
     giveUpAfter = null,
   } = options
@@ -89,6 +92,9 @@ export function createSinks(options: SinksOptions): Sinks {
   const holder = randomUUID()
   const held = new Map<number, Sink>()
   const busy = new Map<number, Promise<void>>()
+  /** When their last rounds began, by performance.now(). */
+  const lastTurns = new Map<number, number>()
+  let areOthersWaiting = false
   let isStopped = false
   let looking: Promise<void> | null = null
   let isWanted = false
@@ -126,12 +132,17 @@ export function createSinks(options: SinksOptions): Sinks {
     heldUntil = asked + term
     held.clear()
     for (const sink of mine) held.set(sink.key, sink)
+    for (const key of lastTurns.keys()) if (!held.has(key)) lastTurns.delete(key)
   }
 
-  /** Begins a delivery to each sink that is behind and idle. */
+  /** Begins a delivery to each sink that is behind and idle, beginning with the one that has waited longest. */
   async function start(moving: ReadonlySet<number>): Promise<void> {
     const now = clock()
-    const idle = [...held.values()].filter((sink) => !busy.has(sink.key) && !moving.has(sink.key) && isDue(sink, now))
+    const lastTurn = ({ key }: Sink): number => lastTurns.get(key) ?? 0
+    const idle = [...held.values()]
+      .filter((sink) => !busy.has(sink.key) && !moving.has(sink.key) && isDue(sink, now))
+      .sort((a, b) => lastTurn(a) - lastTurn(b))
+    areOthersWaiting = false
     if (idle.length === 0) return
     const { revision } = await readHead(database.session)
     const level = idle.filter(({ kind }) => kind === 'CALLBACK' || kind === 'INVENTORY').map(({ key }) => key)
@@ -140,15 +151,18 @@ export function createSinks(options: SinksOptions): Sinks {
     const wanted = webhooks.length === 0 ? [] : await wantedDeliveries(database.session, webhooks)
     for (const { sinkKey } of wanted) behind.add(sinkKey)
     for (const sink of idle) {
-      // The end of a delivery looks again. To look until then would renew all holds twenty times a second.
-      if (busy.size >= concurrency) return
       const readsLog = sink.kind === 'WEBHOOK' || sink.kind === 'ALERTMANAGER'
       const mustRepeat = sink.kind === 'ALERTMANAGER' && isRepeatDue(sink, now)
-      if (behind.has(sink.key) || mustRepeat || (readsLog && sink.cursor < revision)) begin(sink, revision)
+      if (!behind.has(sink.key) && !mustRepeat && !(readsLog && sink.cursor < revision)) continue
+      // The end of a delivery looks again. To look until then would renew all holds twenty times a second.
+      areOthersWaiting = busy.size >= concurrency
+      if (areOthersWaiting) return
+      begin(sink, revision)
     }
   }
 
   function begin(sink: Sink, head: Revision): void {
+    lastTurns.set(sink.key, performance.now())
     const work = deliverRound(sink, head)
       .catch(failed)
       .finally(() => {
@@ -166,8 +180,12 @@ export function createSinks(options: SinksOptions): Sinks {
   }
 
   async function deliverRound(sink: Sink, head: Revision): Promise<void> {
-    const isOver = (): boolean => isStopped || performance.now() > heldUntil || !held.has(sink.key) || isChanged(sink)
-    let notedAt = performance.now()
+    const began = performance.now()
+    // The cursor of a webhook has the rest. The others send what is, which is bounded.
+    const hasHadTurn = (): boolean => sink.kind === 'WEBHOOK' && areOthersWaiting && performance.now() - began >= turn
+    const isOver = (): boolean =>
+      isStopped || performance.now() > heldUntil || !held.has(sink.key) || isChanged(sink) || hasHadTurn()
+    let notedAt = began
     const reached = async (cursor: Revision): Promise<void> => {
       if (performance.now() - notedAt < noteInterval) return
       notedAt = performance.now()

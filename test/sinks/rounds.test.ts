@@ -120,6 +120,32 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     expect((await stateOf(replica, sink.key))?.failures).toBe(1)
   })
 
+  it('of a long backlog take turns with others', async () => {
+    const replica = await start(await startStore())
+    const { database, feed } = replica.road
+    await replica.outgoing.stop()
+    const { revision: after } = await readHead(database.session)
+    for (const name of ['one', 'two', 'three'])
+      await replica.outgoing.manager.createWebhook({ name, url: 'http://127.0.0.1', secret: null, filter, after })
+    await tell(replica.road, 'one')
+    const sent: string[] = []
+    // Nothing but its turn ends a round.
+    const deliver: Deliver = async ({ name, cursor }, _, { isOver }) => {
+      sent.push(name)
+      while (!isOver()) await new Promise((resolve) => setImmediate(resolve))
+      return { cursor, isSent: true, isFurther: true, status: 200, error: null, nextAt: null }
+    }
+    const sinks = createSinks({
+      ...{ database, hub: feed.hub, clock: Date.now, concurrency: 1, turn: 1 },
+      deliver: { WEBHOOK: deliver, CALLBACK: deliver, INVENTORY: deliver, ALERTMANAGER: deliver },
+    })
+    onTestFinished(() => sinks.stop())
+    await expect.poll(() => sent.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(6)
+    const round = sent.slice(0, 3)
+    expect(round.toSorted()).toEqual(['one', 'three', 'two'])
+    expect(sent.slice(3, 6)).toEqual(round)
+  })
+
   it('that wait for others cost nothing meanwhile', async () => {
     const replica = await start(await startStore())
     const { database, feed } = replica.road
