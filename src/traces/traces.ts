@@ -19,7 +19,7 @@ import { type RolloutRow, rolloutsByKey } from '../store/read/rollouts/rollouts.
 import { notePublished, readPublished } from '../store/sinks/published.ts'
 import type { TracesConfig } from './config.ts'
 import { sendAll } from './delivery.ts'
-import { createExporter } from './exporter.ts'
+import { createExporter, type Exporter } from './exporter.ts'
 import { attemptSpans, beginsAttempt, endsAttempt, rolloutSpan, type Span, type TracedRollout } from './spans.ts'
 
 export interface TracesOptions {
@@ -57,6 +57,13 @@ export async function createTraces({
     await notePublished(session, { name, at: clock(), seconds: 0, cursor: (await readHead(session)).revision })
   const holder = randomUUID()
   const exporter = createExporter(config)
+  /** A collector that does not answer must not delay the end of the server by each request that is left. */
+  const whileRunning: Pick<Exporter, 'send'> = {
+    send: async (spans) => {
+      if (isStopped) throw new Error('the server stops')
+      await exporter.send(spans)
+    },
+  }
   let isStopped = false
   let isWanted = false
   let isFailing = false
@@ -69,12 +76,15 @@ export async function createTraces({
     const began = performance.now()
     const head = await readHead(session)
     let cursor = (await readPublished(session, name)) ?? head.revision
-    if (cursor < head.tail) log.warn({ from: cursor, to: head.tail }, 'traces are missing: their changes have expired')
+    let missing = cursor < head.tail ? { from: cursor, to: head.tail } : null
     cursor = Math.min(Math.max(cursor, head.tail), head.revision)
     do {
       const changes = await readLog(session, cursor, step, head.revision)
       const reached = changes.at(-1)?.revision ?? head.revision
-      await sendAll(exporter, log, await spansOf(session, changes, cursor))
+      await sendAll(whileRunning, log, await spansOf(session, changes, cursor))
+      // Not before something is sent: while the collector is away, each round would say it.
+      if (missing) log.warn(missing, 'traces are missing: their changes have expired')
+      missing = null
       cursor = reached
       await notePublished(session, { name, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
     } while (cursor < head.revision && !isStopped && performance.now() < began + 3 * interval)

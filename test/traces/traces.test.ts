@@ -1,6 +1,7 @@
 /** Rollouts as traces: what a collector gets, whatever ends in between. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
+import type { Database } from '../../src/store/database.ts'
 import { unlisted } from '../auth/published.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts'
@@ -23,6 +24,7 @@ describe.each(stores)('traces on $name', (store) => {
   let empty: EmptyStore
   let collector: Collector
   let server: RunningApp
+  let database: Database
   let now = begin
   const env = () => ({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -50,8 +52,12 @@ describe.each(stores)('traces on $name', (store) => {
   }
   const named = (name: string): readonly CollectedSpan[] => collector.spans.filter((span) => span.name === name)
 
+  const open = async () => {
+    database = await empty.open()
+    return database
+  }
   const start = () =>
-    startApp({ on: empty, env: env(), clock: () => now, timeouts: { ...defaultTimeouts, duties: 50 } })
+    startApp({ on: { ...empty, open }, env: env(), clock: () => now, timeouts: { ...defaultTimeouts, duties: 50 } })
 
   beforeAll(async () => {
     collector = await startCollector()
@@ -195,6 +201,24 @@ describe.each(stores)('traces on $name', (store) => {
 
   it('have only values that the table of access lists', () => {
     expect(unlisted(collector.spans)).toEqual([])
+  })
+
+  it('say once that changes have expired, when the collector is there again', async () => {
+    const { session } = database
+    const said = () => server.logged.filter(({ msg }) => msg === 'traces are missing: their changes have expired')
+    const failures = async () => {
+      const [row] = await session.run<{ failures: number }>("select failures from duties where name = 'traces'")
+      return row?.failures ?? 0
+    }
+    collector.answer(503)
+    await report(6, 400, 'installing', { front: 'installing' })
+    await report(6, 410, 'installed', { front: 'installed' })
+    await session.run("update duties set cursor = (select tail - 1 from log_head) where name = 'traces'")
+    const before = await failures()
+    await expect.poll(failures).toBeGreaterThan(before + 2)
+    expect(said()).toEqual([])
+    collector.answer(200)
+    await expect.poll(() => said().length).toBe(1)
   })
 })
 
