@@ -53,8 +53,8 @@ export function createAnnouncements(deps: AnnouncementDeps): Announcements {
       const [known] = await listSinks(session, ['INVENTORY'], instance.key)
       const sink = known
         ? await changeSink(session, known.key, { settings: { ...known.settings, ...request } })
-        : await createInventorySink(instance, request)
-      // Null: the sink was removed after it was read.
+        : await createInventorySink(instance, request).catch(unlessMade)
+      // Null: the sink was removed or made after it was read.
       if (!sink) continue
       deps.refresh()
       return sink
@@ -65,6 +65,11 @@ export function createAnnouncements(deps: AnnouncementDeps): Announcements {
     const settings = { ...request, toldRequest: null, inService: null }
     const sink = { kind: 'INVENTORY', name: instanceId, instanceKey: key, url: '', secret: null, filter: {} } as const
     return createSink(session, { ...sink, settings, cursor: 0 }, deps.clock())
+  }
+
+  function unlessMade(error: unknown): null {
+    if (error instanceof DomainError && error.code === 'CONFLICT') return null
+    throw error
   }
 
   return {
