@@ -18,7 +18,7 @@ const text = fc.string({ unit: 'grapheme', maxLength: 30 }).map((value) => value
 const firstDay = Date.parse('1970-01-01T00:00:00Z')
 const lastDay = Date.parse('2262-01-01T00:00:00Z')
 const row = fc.record({
-  a: orNull(fc.oneof(text, fc.constantFrom('=1+1', '', '"', ',', '\r\n', '-3', '@x', "'"))),
+  a: orNull(fc.oneof(text, fc.constantFrom('=1+1', '＝1+1', '\n=1+1', '', '"', ',', '\r\n', '-3', '@x', "'"))),
   b: orNull(fc.maxSafeNat()),
   c: orNull(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })),
   d: orNull(fc.boolean()),
@@ -92,7 +92,8 @@ describe('rows', () => {
     const select = `select * from read_csv(FILE, all_varchar = true, header = true, delim = ',', quote = '"', escape = '"',
       allow_quoted_nulls = false, new_line = '\\r\\n', auto_detect = false, columns = {'a': 'VARCHAR', 'b': 'VARCHAR', 'c': 'VARCHAR',
       'd': 'VARCHAR', 'e': 'VARCHAR', 'f': 'VARCHAR', 'cursor': 'VARCHAR'})`
-    const guarded = (value: unknown) => (typeof value === 'string' ? value.replace(/^[=+\-@\t\r]/, "'$&") : value)
+    const guarded = (value: unknown) =>
+      typeof value === 'string' ? value.replace(/^[=+\-@\t\r\n＝＋－＠]/, "'$&") : value
     await fc.assert(
       fc.asyncProperty(rows, async (some) => {
         const found = await duck.ask(await bytesOf(csv, some), select)

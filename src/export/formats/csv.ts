@@ -31,7 +31,7 @@ function fieldsOf(columns: readonly Column[], row: Row): string[] {
   })
 }
 
-/** A device chooses its texts. A spreadsheet would run one that begins like a formula. */
-const guarded = (text: string): string => text.replace(/^[=+\-@\t\r]/, "'$&")
+/** A device chooses its texts. A spreadsheet would run one that begins like a formula; some read full-width signs too (OWASP, CSV injection). */
+const guarded = (text: string): string => text.replace(/^[=+\-@\t\r\n＝＋－＠]/, "'$&")
 
 const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`
