@@ -198,6 +198,12 @@ export function formerRolloutOf({ kind, fromRolloutKey }: Change): number | null
   return kindsOfBothRollouts.includes(kind) ? fromRolloutKey : null
 }
 
+/** Of the last change that describes the rollout which a deployment left. `revision`: of the last change of all, with which it joined another. */
+export function leftAt(changes: readonly ChangeBody[], revision: Revision): Revision {
+  const last = changes.findLastIndex(({ kind }) => kindsOfBothRollouts.includes(kind))
+  return revision - (changes.length - 1 - last)
+}
+
 export function matchesChange(filter: ChangeFilter, change: Change): boolean {
   if (filter.kinds && !filter.kinds.includes(change.kind)) return false
   if (filter.deploymentIds && !includes(filter.deploymentIds, change.deploymentId)) return false

@@ -3,13 +3,14 @@
  * and the last change of all. A rollout without deployments in progress has been finished since that number last changed, so no
  * counter is needed to know it.
  */
+import { type ChangeBody, leftAt } from '../domain/change.ts'
 import type { Deployment } from '../domain/deployment.ts'
 import type { DeploymentState, Revision } from '../domain/values.ts'
 import type { RolloutLife } from '../store/write/contract.ts'
 
 export interface RolloutLives {
-  /** A change of a deployment, up to `revision`. */
-  take(known: Deployment | null, deployment: Deployment, revision: Revision): void
+  /** The changes of a deployment, up to `revision`. */
+  take(known: Deployment | null, deployment: Deployment, changes: readonly ChangeBody[], revision: Revision): void
   /** Any other change of the rollout. */
   touch(rolloutKey: number, revision: Revision): void
   effects(): ReadonlyMap<number, RolloutLife>
@@ -42,9 +43,10 @@ export function createRolloutLives(): RolloutLives {
   }
 
   return {
-    take(known, deployment, revision) {
+    take(known, deployment, changes, revision) {
       moveIn(deployment.rolloutKey, known, deployment, revision)
-      if (known && known.rolloutKey !== deployment.rolloutKey) moveIn(known.rolloutKey, known, deployment, revision)
+      if (known && known.rolloutKey !== deployment.rolloutKey)
+        moveIn(known.rolloutKey, known, deployment, leftAt(changes, revision))
     },
     touch,
     effects: () => lives,

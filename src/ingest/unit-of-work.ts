@@ -201,7 +201,7 @@ export function createUnitOfWork(
         after: deployment,
         changes,
       })
-      lives.take(known, deployment, revision)
+      lives.take(known, deployment, changes, revision)
     },
     countRepeat: deployments.countRepeat,
     countDeviations(targetKey, deviations) {

@@ -58,7 +58,6 @@ async function foldLives(api: Api): Promise<Row[]> {
   const counts = new Map<number, { active: number; started: number }>()
   const folded = new Map<number, Row>()
   for (const entry of log) {
-    const then = { revision: entry.last_revision, at: entry.at }
     const change = entry.deployment_key !== null && entry.resource_key === null
     const before: Counted = change && entry.before ? toImage(entry.before) : null
     const foldable = {
@@ -68,6 +67,11 @@ async function foldLives(api: Api): Promise<Row[]> {
     const after: Counted = change ? imageAt(before && toImage(entry.before ?? {}), foldable, entry.last_revision) : null
     for (const key of new Set([entry.rollout_key, entry.from_rollout_key])) {
       if (key === null) continue
+      const left = entry.changes.findLastIndex(
+        ({ kind }) => kind === 'DEPLOYMENT_REVISED' || kind === 'COMPONENT_REMOVED',
+      )
+      const revision = key === entry.rollout_key ? entry.last_revision : entry.first_revision + left
+      const then = { revision, at: entry.at }
       const row = rows.get(key)
       if (!row) throw new Error(`there is no rollout ${key}`)
       const count = counts.get(key) ?? { active: 0, started: 0 }
@@ -116,6 +120,7 @@ const event = fc.oneof(
     device: fc.constantFrom(...devices),
     deploymentId: fc.constantFrom('x', 'y'),
     rollout: fc.constantFrom(...rolloutNames),
+    components: fc.constantFrom(null, ['web'], ['web', 'db']),
   }),
   fc.record({ what: fc.constant('forget' as const), at: fc.nat(10) }),
   fc.record({ what: fc.constant('act' as const), state: fc.constantFrom('TERMINATED', 'INSTANTIATED', 'UPDATED') }),
@@ -128,6 +133,7 @@ const fact = { instanceId: null, at: null, timestamp: null, compositeProfile: nu
 
 describe.each(stores)('the lives of rollouts on $name', (store) => {
   let api: Api
+  let first = 0
   let instance = 0
   beforeAll(async () => {
     api = await startApi({ store, graphql: { auth: namedAuth } })
@@ -137,6 +143,7 @@ describe.each(stores)('the lives of rollouts on $name', (store) => {
         { ...fact, state: 'APPROVED' },
       ]),
     )
+    first = Number((await api.ask('{ revision }')).revision)
   })
   afterAll(() => api.close())
 
@@ -156,7 +163,7 @@ describe.each(stores)('the lives of rollouts on $name', (store) => {
               deploymentId: one.deploymentId,
               application: null,
               applicationVersion: null,
-              components: null,
+              components: one.components,
             },
           ]),
         )
@@ -197,7 +204,17 @@ describe.each(stores)('the lives of rollouts on $name', (store) => {
       fc.asyncProperty(fc.array(fc.array(event, { minLength: 1, maxLength: 6 }), { maxLength: 8 }), async (batches) => {
         // What is submitted at once is mostly one batch. What is refused changes nothing.
         for (const batch of batches) await Promise.allSettled(batch.map(play))
-        expect(await rowsOf(api)).toEqual(await foldLives(api))
+        const lives = await foldLives(api)
+        expect(await rowsOf(api)).toEqual(lives)
+        const head = Number((await api.ask('{ revision }')).revision)
+        for (const at of [null, ...[1, 2, 3].map((n) => Math.max(head - n, first))]) {
+          const { rollouts } = await api.ask(
+            'query ($at: Revision) { rollouts(atRevision: $at) { nodes { changedRevision changes(last: 1) { nodes { revision } } } } }',
+            { at: at === null ? null : String(at) },
+          )
+          for (const { changedRevision, changes } of rollouts.nodes)
+            expect(changes.nodes).toEqual([{ revision: changedRevision }])
+        }
       }),
       { numRuns: 12 },
     )
@@ -212,9 +229,14 @@ describe.each(stores)('the lives of rollouts on $name', (store) => {
     const migration = (await readMigrations()).find(({ tag }) => tag.endsWith('rollout-lives'))
     await api.road.database.session.run(migration?.text.split('--> statement-breakpoint').at(-1) ?? '')
     const filled = await rowsOf(api)
+    const entries = await api.road.database.session.run<{ last: number }>(
+      'select last_revision as last from change_log order by first_revision',
+    )
+    // Of a rollout that a deployment left, the migration takes the end of the entry.
+    const endOf = (revision: number | null) => entries.find(({ last }) => last >= (revision ?? 0))?.last
     const exact = (rows: readonly Row[]) =>
       rows.map(({ key, created_at, changed_revision, changed_at, started_revision }) => ({
-        ...{ key, created_at, changed_revision, changed_at, hasStarted: started_revision !== null },
+        ...{ key, created_at, changed: endOf(changed_revision), changed_at, hasStarted: started_revision !== null },
       }))
     expect(exact(filled)).toEqual(exact(kept))
   })

@@ -1,9 +1,10 @@
 /** When rollouts were created, started, changed last and finished. The writer keeps it in their rows (ingest/rollout-lives.ts). */
 import { sql } from 'drizzle-orm'
+import { kindsOfBothRollouts } from '../../../domain/change.ts'
 import type { Counters } from '../../../domain/counters.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { asParents } from '../../sql/parameters.ts'
+import { asParents, isAnyOf } from '../../sql/parameters.ts'
 import { toLife } from '../../sql/rows.ts'
 import { changeLog } from '../../tables/schema.ts'
 
@@ -62,13 +63,17 @@ export async function changedBefore(
   asOf: Revision,
 ): Promise<Map<number, Instant>> {
   if (!seesWholeRollouts(session)) return new Map()
-  const last = (column: typeof changeLog.rolloutKey | typeof changeLog.fromRolloutKey) =>
-    sql`(select ${changeLog.lastRevision}, ${changeLog.at} from ${changeLog}
-      where ${column} = parent.key and ${changeLog.firstRevision} <= ${asOf}::bigint order by ${changeLog.firstRevision} desc limit 1)`
+  const last = (column: typeof changeLog.rolloutKey | typeof changeLog.fromRolloutKey, entries: number) =>
+    sql`(select * from ${changeLog} where ${column} = parent.key and ${changeLog.firstRevision} <= ${asOf}::bigint
+      order by ${changeLog.firstRevision} desc limit ${sql.raw(String(entries))})`
+  const own = sql`select least(last_revision, ${asOf}::bigint), at from ${last(changeLog.rolloutKey, 1)} as own`
+  // Of the entry that spans the revision, all that describes the rollout may be later: then it is the entry before.
+  const left = sql`select first_revision + body.ord - 1 as revision, at from ${last(changeLog.fromRolloutKey, 2)} as left_by
+      cross join lateral json_array_elements(changes) with ordinality as body(change, ord)
+      where ${isAnyOf(sql`body.change ->> 'kind'`, kindsOfBothRollouts, 'text')} and first_revision + body.ord - 1 <= ${asOf}::bigint`
   const rows = await session.rows<{ key: number; revision: Revision; at: Millis }>(
-    sql`select parent.key, least(found.last_revision, ${asOf}::bigint) as revision, found.at from ${asParents(keys)}
-      cross join lateral (select * from (${last(changeLog.rolloutKey)} union all ${last(changeLog.fromRolloutKey)}) as either
-        order by last_revision desc limit 1) as found`,
+    sql`select parent.key, found.revision, found.at from ${asParents(keys)}
+      cross join lateral (select * from (${left} union all ${own}) as either order by revision desc limit 1) as found`,
   )
   return new Map(rows.map(({ key, revision, at }) => [key, { revision, at }]))
 }
