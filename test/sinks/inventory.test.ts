@@ -265,11 +265,6 @@ describe.each(stores)('A&AI on $name', (store) => {
     expect(await belong('i', 'update', { tenantId: '' })).toBe(422)
     expect(await belong('i', 'update', { callbackUrl: 'http://192.168.0.1/' })).toBe(422)
   })
-
-  it('is announced several times at once', async () => {
-    await tell('often', 'a')
-    expect(await Promise.all([1, 2, 3].map(() => belong('often', 'update')))).toEqual([202, 202, 202])
-  })
 })
 
 it('misses no instance where there is no inventory, and says so to those that announce one', async () => {
