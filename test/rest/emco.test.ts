@@ -253,5 +253,11 @@ describe.each(stores)('EMCO on $name', (store) => {
       expect.stringMatching(/^20\d\d-/),
       '2016-12-31T23:59:60Z',
     ])
+    const mutation = `mutation ($rollout: RolloutKey!, $at: DateTime!) {
+      recordAction(input: { rollout: $rollout, state: CREATED, at: $at }) { ... on InvalidInput { problems { path } } } }`
+    for (const at of ['0000-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '9999-12-31T23:59:59-14:00'])
+      expect(await server.query(mutation, { rollout: emco.key, at })).toEqual({
+        recordAction: { problems: [{ path: ['at'] }] },
+      })
   })
 })

@@ -22,7 +22,12 @@ export function readTime(value: unknown): Millis | null {
   if (offset === null) return null
   const millis = Number((parts[7] ?? '').slice(0, 3).padEnd(3, '0'))
   const instant = Date.UTC(year, month - 1, day, hour, minute, second, millis) - offset
-  return instant >= 0 && instant <= lastInstant ? instant : null
+  return isReportable(instant) ? instant : null
+}
+
+/** Whether a time that another system states is from 1970 to 9999: the database and ISO 8601 write those with four digits. */
+export function isReportable(time: Millis): boolean {
+  return time >= 0 && time <= lastInstant
 }
 
 export function timeProblem(value: unknown): string {

@@ -1,3 +1,4 @@
+import { isReportable } from '../../dialects/margo/time.ts'
 import { recordActions } from '../../ingest/commands/act.ts'
 import { required } from '../execution/required.ts'
 import { Rollout } from '../objects/refs.ts'
@@ -25,10 +26,11 @@ addMutation('recordAction', {
   },
   errors: ['NotFound', 'Conflict'],
   names: { State: 'state', ContextId: 'instanceId' },
-  check: ({ rollout, instanceId, compositeProfile }, check) => {
+  check: ({ rollout, instanceId, at, compositeProfile }, check) => {
     const name = readRollout(check, rollout)
     check.name(['instanceId'], instanceId)
     check.name(['compositeProfile'], compositeProfile)
+    if (typeof at === 'number' && !isReportable(at)) check.add(['at'], 'must be a time from 1970 to 9999')
     return name
   },
   act: async ({ state, at = null, instanceId = null, compositeProfile = null }, context, name) => {
