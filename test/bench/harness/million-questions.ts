@@ -136,6 +136,7 @@ export function questions(moments: Moments): Question[] {
     ...past,
     seriesOf('the fleet, all time', oldest),
     seriesOf('the fleet, one day', newest - day),
+    seriesOf('those with an error code, all time', oldest, { errorCodes: ['E_DISK'] }),
     seriesOf('the large rollout, all time', oldest, { rolloutIds: [moments.large] }),
     seriesOf('a small rollout, all time', oldest, { rolloutIds: [moments.small] }),
     ...['COMPONENT', 'ERROR', 'APPLICATION_VERSION', 'TARGET', 'ROLLOUT', 'MANIFEST_VERSION', 'CONVERGENCE'].flatMap(
