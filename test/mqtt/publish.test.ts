@@ -185,6 +185,8 @@ describe.skipIf(isMissing).each(stores)('a part of the fleet at the broker, on $
     await register('inside', 'berlin')
     await register('outside', 'munich')
     const observer = await observe(broker.url)
+    // Published changes begin with the first round.
+    await expect.poll(() => observer.retained.has('rollcall/present/revision'), { timeout: 20_000 }).toBe(true)
     for (const state of ['installing', 'failed', 'installed', 'removed', 'installing'])
       for (const device of ['outside', 'inside']) await report(device, state)
     await expect.poll(() => statesOf(observer), { timeout: 20_000 }).toEqual({ 'on-inside': 'INSTALLING' })
