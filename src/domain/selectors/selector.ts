@@ -37,6 +37,14 @@ export function leavesOf<Leaf extends object>({
   return [...conjuncts(own as unknown as Selector<Leaf>), ...(where ? conjuncts(where) : [])]
 }
 
+/** The leaves of a selector that is a conjunction of them. Null: it has an `or` or a `not`. */
+export function conjunctionOf<Leaf extends object>(selector: Selector<Leaf>): readonly Leaf[] | null {
+  const { and = [], or, not, ...leaf } = selector
+  const parts = and.map((part) => conjunctionOf<Leaf>(part))
+  if (or || not || parts.includes(null)) return null
+  return [leaf as unknown as Leaf, ...parts.flatMap((part) => part ?? [])]
+}
+
 /** A row matches if it matches all parts of the leaves as `matchesLeaf` says. */
 export function matchesSelector<Leaf extends object>(
   selector: Selector<Leaf>,

@@ -2,7 +2,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Convergence } from '../../domain/desired.ts'
-import type { Selector } from '../../domain/selectors/selector.ts'
+import { conjunctionOf, type Selector } from '../../domain/selectors/selector.ts'
 import { isStorable } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Readiness, Revision } from '../../domain/values.ts'
 import {
@@ -159,6 +159,31 @@ function closedWith(condition: SQL): SQL {
 /** The filter as of a revision: whether a device was retired then is not what the device says now. Null: the present. */
 export function filterAt(filter: DeploymentFilter, revision: Revision | null): DeploymentFilter {
   return filter.retired && revision !== null ? { ...filter, retired: revision } : filter
+}
+
+/** Fields of which a deployment has one value: it matches two lists if it matches what both have. */
+const singleFields: ReadonlySet<string> = new Set([
+  'states',
+  'convergence',
+  'applications',
+  'applicationVersions',
+  'rolloutKeys',
+] satisfies (keyof DeploymentFilter)[])
+
+/** The same filter without a selector, if a filter can say that. Stored counts answer only such filters. */
+export function flattened(filter: DeploymentFilter): DeploymentFilter {
+  const { where, ...own } = filter
+  const leaves = where ? conjunctionOf<DeploymentCondition>(where) : null
+  if (leaves === null) return filter
+  const flat: Record<string, unknown> = { ...own }
+  for (const leaf of leaves)
+    for (const field of presentFields(leaf)) {
+      const [known, value] = [flat[field] ?? null, leaf[field]]
+      if (known !== null && !singleFields.has(field)) return filter
+      const both = (known ?? value) as readonly unknown[]
+      flat[field] = known === null ? value : both.filter((one) => (value as readonly unknown[]).includes(one))
+    }
+  return flat
 }
 
 /** The same text as the predicates of the indexes (tables/core.ts). */

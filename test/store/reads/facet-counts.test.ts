@@ -11,7 +11,7 @@ import { withScope } from '../../../src/store/read/access-scope.ts'
 import { audit } from '../../../src/store/read/audit.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { areCounted, facetsOf } from '../../../src/store/read/counts/facet-counts.ts'
-import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import { type DeploymentFilter, flattened } from '../../../src/store/read/deployment-filter.ts'
 import { countConvergence, countDeployments } from '../../../src/store/read/deployments.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
@@ -39,6 +39,20 @@ const filters: readonly (readonly [DeploymentFilter, (image: DeploymentImage) =>
     { applications: ['shop'], convergence: ['UNKNOWN'] },
     (d) => d.application === 'shop' && d.convergence === 'UNKNOWN',
   ],
+  [
+    { states: ['FAILED', 'PENDING'], where: { and: [{ hasError: true }, { states: ['FAILED', 'INSTALLED'] }] } },
+    (d) => codesOf(d).length > 0 && d.state === 'FAILED',
+  ],
+  [
+    {
+      where: {
+        applications: ['shop'],
+        and: [{ and: [{ applications: ['shop', 'Till%'], convergence: ['UNKNOWN'] }] }],
+      },
+    },
+    (d) => d.application === 'shop' && d.convergence === 'UNKNOWN',
+  ],
+  [{ applications: ['shop'], where: { applications: ['Till%'] } }, () => false],
 ]
 
 function codesOf({ error, components }: DeploymentImage): string[] {
@@ -89,7 +103,7 @@ async function expectFold(database: Database, start: Revision, since = start): P
     expect([revision, await areCounted(database.session, revision)]).toEqual([revision, true])
     const images = [...foldAll(changes, revision ?? newest ?? 0).values()].filter(isCounted)
     for (const [filter, isWanted] of filters) {
-      expect(facetsOf(database.session, fleet, filter)).not.toBeNull()
+      expect(facetsOf(database.session, fleet, flattened(filter))).not.toBeNull()
       const own = images.filter(isWanted)
       const counts = await countDeployments(database.session, fleet, filter, revision)
       expect([revision, filter, counts.get(0)]).toEqual([revision, filter, countsOf(own)])
@@ -143,10 +157,13 @@ it.each(stores)(
       { errorCodes: ['a', 'b'] },
       { hasError: false },
       { applications: ['x'], consistent: true },
+      { applications: ['x'], where: { or: [{ states: ['FAILED'] }] } },
+      { applications: ['x'], where: { and: [{ not: { states: ['FAILED'] } }] } },
+      { errorCodes: ['a'], where: { errorCodes: ['b'] } },
       { applications: ['x'.repeat(2_000)] },
       {},
     ]
-    for (const filter of others) expect(facetsOf(session, fleet, filter)).toBeNull()
+    for (const filter of others) expect(facetsOf(session, fleet, flattened(filter))).toBeNull()
     expect(facetsOf(session, { of: 'rollout', keys: [1] }, { hasError: true })).toBeNull()
     const scoped = withScope(session, { labels: [{ key: 'site', value: 'x' }], projects: null })
     expect(facetsOf(scoped, fleet, { hasError: true })).toBeNull()

@@ -16,7 +16,7 @@ import type { Convergence } from '../../../domain/desired.ts'
 import type { DeploymentState, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all, asParents } from '../../sql/parameters.ts'
-import { type DeploymentFilter, d, filterAt, matchesDeployment } from '../deployment-filter.ts'
+import { type DeploymentFilter, d, filterAt, flattened, matchesDeployment } from '../deployment-filter.ts'
 import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from '../deployment-scope.ts'
 import { type Source, type SourceLimits, sourceLimits, sourceOfCount } from '../filters/deployment-source.ts'
 import { narrowWhole } from '../filters/past-candidates.ts'
@@ -87,16 +87,18 @@ async function countBy<Value extends CountedValue>(
   by: Dimension<Value>,
   session: Session,
   scope: Scope,
-  filter: DeploymentFilter,
+  given: DeploymentFilter,
   asOf: Revision | null,
   limits: SourceLimits,
 ): Promise<Map<number, Record<Lowercase<Value>, number>>> {
   const past = asOf === null ? null : await openPast(session, asOf)
+  const flat = flattened(given)
   // Stored counters ignore access scopes.
-  const counted = session.accessScope ? null : scopeOfCounters(scope, filter)
-  const joint = isJoint(by, filter)
-  const named = facetsOf(session, scope, filter)
+  const counted = session.accessScope ? null : scopeOfCounters(scope, flat)
+  const named = counted ? null : facetsOf(session, scope, flat)
   const facets = named && (await areCounted(session, asOf)) ? named : null
+  const filter = counted || facets ? flat : given
+  const joint = isJoint(by, filter)
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts(by)]))
   const add = ({ parent, value, n }: Omit<CountRecord<Value>, 'read'>): void => {
     const counts = totals.get(scope.of === 'fleet' ? 0 : parent)
