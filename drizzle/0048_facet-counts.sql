@@ -1,11 +1,11 @@
-CREATE TABLE "facet_counts" (
-	"facet" text PRIMARY KEY NOT NULL,
-	"counts" json NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "facet_moves" (
+CREATE TABLE "facet_checkpoints" (
 	"facet" text NOT NULL,
 	"revision" bigint NOT NULL,
 	"counts" json NOT NULL,
-	CONSTRAINT "facet_moves_facet_revision_pk" PRIMARY KEY("facet","revision")
+	CONSTRAINT "facet_checkpoints_facet_revision_pk" PRIMARY KEY("facet","revision")
+);
+--> statement-breakpoint
+CREATE TABLE "facet_counts" (
+	"facet" text PRIMARY KEY NOT NULL,
+	"counts" json NOT NULL
 );

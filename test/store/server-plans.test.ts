@@ -95,7 +95,7 @@ describe.each(postgresStores)('a server on a database without statistics, on $na
     await plain.close()
     // The server itself does it for larger fleets only.
     const measured = measuringAll(await empty.open(), empty.config.url ?? '', found)
-    const isOver = () => found.filter(({ text }) => /insert into facet_moves/.test(text)).length > 10
+    const isOver = () => found.filter(({ text }) => /insert into facet_checkpoints/.test(text)).length > 10
     await createFacetCounts(measured, { fewest: 0, mostFacets: deployments, spacing: 100 }).run({
       ...{ now: 0, listeningSince: 0, isOver },
     })

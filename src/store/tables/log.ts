@@ -110,11 +110,11 @@ export const facetCounts = pgTable('facet_counts', {
 })
 
 /**
- * What consecutive entries, of which the last ends at the revision, did to the counts of a facet. A row of the facet '' is at the end of each such
- * stretch, and at the begin of the first.
+ * The same before a stretch of entries that changed it, of which the last ends at the revision. A row of the facet '' is at the end of each stretch,
+ * and at the begin of the first.
  */
-export const facetMoves = pgTable(
-  'facet_moves',
+export const facetCheckpoints = pgTable(
+  'facet_checkpoints',
   {
     facet: text('facet').notNull(),
     revision: revision('revision').notNull(),

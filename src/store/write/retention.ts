@@ -70,7 +70,7 @@ export async function pruneHistory(
   // No count begins at a checkpoint before the tail.
   await session.run('delete from deployment_checkpoints where revision < (select tail from log_head)')
   await session.run('delete from rollout_labels where until <= (select tail from log_head)')
-  await session.run('delete from facet_moves where revision <= (select tail from log_head)')
+  await session.run('delete from facet_checkpoints where revision <= (select tail from log_head)')
   await session.run('delete from change_summaries where last_revision <= (select tail from log_head)')
   return entries + reports + resources + alerts + lines
 }

@@ -173,7 +173,7 @@ it.each(stores)(
     expect(await areCounted(session, at + 1)).toBe(true)
     await createFacetCounts(database, { fewest: size, mostFacets: 0, spacing: 1_000 }).run(turn)
     expect(await areCounted(session, null)).toBe(false)
-    expect(await session.run('select from facet_moves union all select from facet_counts')).toEqual([])
+    expect(await session.run('select from facet_checkpoints union all select from facet_counts')).toEqual([])
   },
   120_000,
 )

@@ -1,7 +1,8 @@
 /**
  * Counts of the fleet's deployments with one application, version or error code, or with any error, at present and in the past:
  *
- *   counts at R = counts at the duty's cursor − what the stretches of 1,000 entries after R did − what the entries between R and the first of them did
+ *   counts at R = counts at the end of the stretch of 1,000 entries that R is in − what its entries after R did
+ *   counts at the end of a stretch = those before the next stretch that changed them, or else those at the duty's cursor
  *
  * The duty is in store/write/derived/facet-counts.ts. After its cursor, what the entries up to R did is added instead.
  */
@@ -11,7 +12,7 @@ import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { entryColumns, longestFacet, selectFacetMoves } from '../../sql/facet-moves.ts'
 import { either, listParameter } from '../../sql/parameters.ts'
-import { changeLog, duties, facetCounts, facetMoves, logHead } from '../../tables/schema.ts'
+import { facetCheckpoints as c, changeLog, duties, facetCounts, logHead } from '../../tables/schema.ts'
 import { areVerbatim, type DeploymentFilter, presentFields } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 
@@ -82,12 +83,10 @@ export function selectFacets({ names, strings }: Facets, asOf: Revision | null):
         ),
       )
     : sql`true`
-  const tally = (counts: SQL): SQL =>
-    sql`json_to_recordset(${counts}) as had(state deployment_state, convergence convergence, n int)`
   return sql`select part.state, part.convergence, part.n from (
       with place as materialized (
         select known.cursor, known.at, case when known.at > known.cursor then known.cursor else (
-          select min(${facetMoves.revision}) from ${facetMoves} where ${facetMoves.facet} = '' and ${facetMoves.revision} >= known.at) end as base
+          select min(${c.revision}) from ${c} where ${c.facet} = '' and ${c.revision} >= known.at) end as base
         from (select ${cursorOf('facets')} as cursor, ${atOf(asOf)} as at from ${logHead}) as known
       ), entries as materialized (
         select entry.* from place cross join lateral (
@@ -95,11 +94,11 @@ export function selectFacets({ names, strings }: Facets, asOf: Revision | null):
           where ${changeLog.firstRevision} > least(place.at, place.base) and ${changeLog.firstRevision} <= greatest(place.at, place.base)
             and ${concerns} offset 0) as entry
       )
-      select had.state, had.convergence, had.n from ${facetCounts} cross join lateral ${tally(sql`${facetCounts.counts}`)}
-        where ${facetCounts.facet} = any (${wanted})
-      union all select had.state, had.convergence, -had.n
-        from place cross join ${facetMoves} cross join lateral ${tally(sql`${facetMoves.counts}`)}
-        where ${facetMoves.facet} = any (${wanted}) and ${facetMoves.revision} > place.base
+      select had.state, had.convergence, had.n from place cross join unnest(${wanted}) as wanted(facet) cross join lateral (
+          (select ${c.counts}, ${c.revision} from ${c} where ${c.facet} = wanted.facet and ${c.revision} > place.base order by ${c.revision} limit 1)
+          union all (select ${facetCounts.counts}, null from ${facetCounts} where ${facetCounts.facet} = wanted.facet)
+          order by revision limit 1) as known
+        cross join lateral json_to_recordset(known.counts) as had(state deployment_state, convergence convergence, n int)
       union all select moved.state, moved.convergence, case when place.at > place.base then moved.n else -moved.n end
         from place cross join (${sql.raw(selectFacetMoves)}) as moved where moved.facet = any (${wanted})
     ) as part`

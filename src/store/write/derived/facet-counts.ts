@@ -1,6 +1,6 @@
 /**
- * Keeps counts of deployments by facet (store/sql/facet-moves.ts) behind the writer: what they are at the cursor `facets`, and what each 1,000
- * entries of the log did to them, from the cursor `facets-past` on. So a count at any of these revisions reads no deployments
+ * Keeps counts of deployments by facet (store/sql/facet-moves.ts) behind the writer: what they are at the cursor `facets`, and what they were before
+ * each 1,000 entries of the log that changed them, from the cursor `facets-past` on. So a count at any of these revisions reads no deployments
  * (store/read/counts/facet-counts.ts). The first counts are counted once; the entries before them follow from the newest to the oldest.
  */
 import type { Revision } from '../../../domain/values.ts'
@@ -41,12 +41,15 @@ export async function readFacetState(session: Session): Promise<FacetState | nul
 export async function clearFacets(session: Session): Promise<void> {
   // One statement: a snapshot that still has the cursors has the counts, too.
   await session.run(
-    `with moves as (delete from facet_moves), counts as (delete from facet_counts)
+    `with past as (delete from facet_checkpoints), counts as (delete from facet_counts)
      update duties set cursor = null where name in ('${faceted}', '${facetedPast}')`,
   )
 }
 
 const tallies = `json_agg(json_build_object('state', state, 'convergence', convergence, 'n', n))`
+const talliesLeft = `coalesce(${tallies} filter (where n <> 0), '[]')`
+const tallied = (counts: string): string =>
+  `json_to_recordset(${counts}) as had(state deployment_state, convergence convergence, n int)`
 
 /** Counts all deployments, if nothing is counted. */
 export async function beginFacets(session: Session): Promise<void> {
@@ -54,7 +57,7 @@ export async function beginFacets(session: Session): Promise<void> {
     `with begun as (
        update duties set cursor = h.revision from log_head h where name in ('${faceted}', '${facetedPast}') and cursor is null returning name, h.revision
      ), boundary as (
-       insert into facet_moves (facet, revision, counts) select '', revision, '[]' from begun where name = '${faceted}'
+       insert into facet_checkpoints (facet, revision, counts) select '', revision, '[]' from begun where name = '${faceted}'
      )
      insert into facet_counts (facet, counts) select facet, ${tallies} from (${selectFacetTotals}) totals where exists (select from begun) group by facet`,
   )
@@ -76,18 +79,18 @@ export async function countNext(
        select max(last_revision) as revision from entries having count(*) = $2::int
      ), moves as materialized (
        select m.* from block cross join lateral (${selectFacetMoves}) m
+     ), moved as (
+       select f.facet, coalesce(c.counts, '[]') as counts from (select distinct facet from moves) f left join facet_counts c using (facet)
      ), written as (
-       insert into facet_moves (facet, revision, counts)
-       select facet, revision, ${tallies} from block cross join moves group by 1, 2 union all select '', revision, '[]' from block
+       insert into facet_checkpoints (facet, revision, counts)
+       select facet, revision, counts from block cross join moved union all select '', revision, '[]' from block
      ), summed as (
        select facet, state, convergence, sum(n)::int as n from (
-         select * from moves
-         union all select c.facet, had.* from (select distinct facet from moves) f join facet_counts c using (facet)
-           cross join lateral json_to_recordset(c.counts) as had(state deployment_state, convergence convergence, n int)) parts
+         select * from moves union all select moved.facet, had.* from moved cross join lateral ${tallied('moved.counts')}) parts
        group by 1, 2, 3
      ), counted as (
        insert into facet_counts (facet, counts)
-       select facet, coalesce(${tallies} filter (where n <> 0), '[]') from summed group by facet
+       select facet, ${talliesLeft} from summed group by facet
        on conflict (facet) do update set counts = excluded.counts
      )
      update duties set cursor = (select revision from block) where name = '${faceted}' and exists (select from block) returning cursor`,
@@ -119,9 +122,21 @@ export async function countPrevious(
        where $1::bigint > $2::bigint and exists (select from turn)
      ), entries as (
        select read.* from block join read on read.first_revision > block.start
+     ), moves as materialized (
+       select * from (${selectFacetMoves}) moves
+     ), known as (
+       select f.facet, coalesce(later.counts, c.counts, '[]') as counts from (select distinct facet from moves) f
+       left join facet_counts c using (facet)
+       left join lateral (
+         select p.counts from facet_checkpoints p where p.facet = f.facet and p.revision > $1::bigint order by p.revision limit 1) later on true
+     ), summed as (
+       select facet, state, convergence, sum(n)::int as n from (
+         select facet, state, convergence, -n as n from moves
+         union all select known.facet, had.* from known cross join lateral ${tallied('known.counts')}) parts
+       group by 1, 2, 3
      ), written as (
-       insert into facet_moves (facet, revision, counts)
-       select facet, $1::bigint, ${tallies} from (${selectFacetMoves}) moves group by 1 union all select '', start, '[]' from block
+       insert into facet_checkpoints (facet, revision, counts)
+       select facet, $1::bigint, ${talliesLeft} from summed group by facet union all select '', start, '[]' from block
        on conflict do nothing
      )
      update duties set cursor = (select start from block) where name = '${facetedPast}' and exists (select from block) returning cursor`,
