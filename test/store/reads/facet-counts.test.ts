@@ -168,6 +168,20 @@ it.each(stores)(
     const scoped = withScope(session, { labels: [{ key: 'site', value: 'x' }], projects: null })
     expect(facetsOf(scoped, fleet, { hasError: true })).toBeNull()
 
+    // A duty that is far behind: to read all entries since would take longer.
+    const lag = (by: number) => session.run('update duties set cursor = cursor - $1 where name = $2', [by, 'facets'])
+    await lag(20_001)
+    const known = [base + 2 * size - 20_000, base + 2 * size - 1, base + 2 * size, null]
+    expect(await Promise.all(known.map((revision) => areCounted(session, revision)))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+    await lag(-1)
+    expect(await areCounted(session, null)).toBe(true)
+    await lag(-20_000)
+
     // What retention removes is forgotten, and all of it where there are too many facets.
     await session.run(`update log_head set tail = ${at}`)
     expect(await areCounted(session, at + 1)).toBe(true)

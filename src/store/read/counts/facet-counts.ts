@@ -9,7 +9,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { DeploymentImage } from '../../../domain/deployment.ts'
 import type { Revision } from '../../../domain/values.ts'
-import type { Session } from '../../database.ts'
+import type { Session, Snapshot } from '../../database.ts'
 import { entryColumns, longestFacet, selectFacetMoves } from '../../sql/facet-moves.ts'
 import { either, listParameter } from '../../sql/parameters.ts'
 import { facetCheckpoints as c, changeLog, duties, facetCounts, logHead } from '../../tables/schema.ts'
@@ -57,16 +57,39 @@ function namedBy(field: keyof DeploymentFilter, filter: DeploymentFilter): Facet
 const cursorOf = (name: 'facets' | 'facets-past'): SQL =>
   sql`(select ${duties.cursor} from ${duties} where ${duties.name} = ${name})`
 
-/** Whether the counts at the revision are known, and few entries have to be read for them. Null: the present. */
-export async function areCounted(session: Session, asOf: Revision | null): Promise<boolean> {
-  const [row] = await session.rows<{ readonly is_counted: boolean }>(
-    sql`select coalesce(${logHead.countedWrites} = ${logHead.writes} and known.cursor >= greatest(${logHead.tail}, ${logHead.countedSince})
-        and known.past <= ${atOf(asOf)}
-        and (select count(*) from (select 1 from ${changeLog}
-          where ${changeLog.firstRevision} > known.cursor and ${changeLog.firstRevision} <= ${atOf(asOf)} limit ${mostEntries + 1}) as entry) <= ${mostEntries}, false) as is_counted
-      from ${logHead} cross join (select ${cursorOf('facets')} as cursor, ${cursorOf('facets-past')} as past) as known`,
+/** The revisions at which counts are known, and few entries have to be read for them. */
+interface Known {
+  readonly past: Revision
+  /** Null: up to the present. */
+  readonly beyond: Revision | null
+}
+
+const knownName = 'facets'
+
+/** Null: nothing is counted. A chart asks at each of its moments, and in a snapshot the answer stays. */
+function knownOf(session: Session & Partial<Pick<Snapshot, 'derived'>>): Promise<Known | null> {
+  const found = session.derived?.get(knownName) as Promise<Known | null> | undefined
+  const known = found ?? readKnown(session)
+  session.derived?.set(knownName, known)
+  return known
+}
+
+async function readKnown(session: Session): Promise<Known | null> {
+  const [row] = await session.rows<Known>(
+    sql`select known.past, (select ${changeLog.firstRevision} from ${changeLog} where ${changeLog.firstRevision} > known.cursor
+        order by ${changeLog.firstRevision} offset ${mostEntries} limit 1) as beyond
+      from ${logHead} cross join (select ${cursorOf('facets')} as cursor, ${cursorOf('facets-past')} as past) as known
+      where ${logHead.countedWrites} = ${logHead.writes} and known.cursor >= greatest(${logHead.tail}, ${logHead.countedSince}) and known.past is not null`,
   )
-  return row?.is_counted ?? false
+  return row ?? null
+}
+
+/** Whether the counts at the revision are known. Null: the present. */
+export async function areCounted(session: Session, asOf: Revision | null): Promise<boolean> {
+  const known = await knownOf(session)
+  if (known === null) return false
+  const { past, beyond } = known
+  return asOf === null ? beyond === null : past <= asOf && (beyond === null || asOf < beyond)
 }
 
 function atOf(asOf: Revision | null): SQL {
