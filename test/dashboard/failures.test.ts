@@ -95,4 +95,25 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     await page.getByRole('link', { name: '4 others like it' }).waitFor()
     expect(complaints).toEqual([])
   })
+
+  it('show the last release of a rollout, and not that of one which a deployment has joined', async () => {
+    const declare = (rollout: string, deploymentId: string, applicationVersion: string) =>
+      server().query(
+        `mutation ($rollout: String!, $deployments: [DeploymentDeclaration!]!) {
+          declareDeployments(input: { rollout: { name: $rollout }, deployments: $deployments }) { __typename }
+        }`,
+        { rollout, deployments: [{ deviceId: 'lathe-1', deploymentId, application: 'cut', applicationVersion }] },
+      )
+    await declare('lathes', 'cut-1', '1.0')
+    await declare('lathes', 'cut-2', '1.0')
+    await declare('mills', 'cut-2', '2.0')
+    const ids = await server().query(
+      '{ lathes: rollout(key: { name: "lathes" }) { id } mills: rollout(key: { name: "mills" }) { id } }',
+    )
+    for (const [rollout, release] of Object.entries({ lathes: 'cut 1.0', mills: 'cut 1.0 → 2.0' })) {
+      const { page } = await visit(`#/rollout/${ids[rollout].id}`)
+      const line = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem').nth(1)
+      await expect.poll(() => line.textContent()).toMatch(new RegExp(`^Release.*${release}$`))
+    }
+  })
 })

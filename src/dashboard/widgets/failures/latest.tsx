@@ -43,9 +43,14 @@ interface LatestProps {
 export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
   const variables = { asOf: at.value, rolloutIds: rolloutIds && [...rolloutIds] }
   const { data, error } = useAnswer(latestDocument, variables, { version: Math.floor(now.value / calm) })
-  // A deployment that joins another rollout is revised, too.
+  // A deployment that joins another rollout is revised, too: that is a change of both.
+  const isOwn = (id: string | undefined): boolean =>
+    rolloutIds === null || (id !== undefined && rolloutIds.includes(id))
   const release = data?.released.nodes.findLast(
-    (change) => 'application' in change && change.applicationVersion !== change.fromApplicationVersion,
+    (change) =>
+      'application' in change &&
+      change.applicationVersion !== change.fromApplicationVersion &&
+      isOwn(change.rollout?.presentId),
   )
   const [act] = data?.acted.nodes ?? []
   const otherwise = data ? 'none' : error ? 'not known' : '…'
