@@ -21,7 +21,7 @@ import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts
 import { actionsOf, type InstanceRow, instancesOf } from '../../store/read/instances.ts'
 import { countResources, detailsOf, listResources } from '../../store/read/resources.ts'
 import { type RolloutRow, rolloutByName } from '../../store/read/rollouts/rollouts.ts'
-import { drained, type Exchange, searchOf, sendJson } from '../exchange.ts'
+import { type Exchange, searchOf, sendJson, sendParts } from '../exchange.ts'
 import { type ReadingDeps, reading } from '../reading.ts'
 
 /** Resources in one page of a read. */
@@ -46,7 +46,7 @@ export async function sendStatus(
     }
     const instance = pickInstance(instances, query)
     if (query.list) return sendJson(exchange, 200, await composeList(snapshot, query, rollout, instance))
-    await send(exchange, composeStatus(snapshot, query, rollout, instance))
+    await sendParts(exchange, composeStatus(snapshot, query, rollout, instance))
   })
 }
 
@@ -181,16 +181,4 @@ async function countsOf(snapshot: Snapshot, query: StatusQuery, instanceKey: num
   }
   const { APPLIED, PENDING, FAILED, RETRYING, DELETED } = (await count(filtered)).sync
   return { Applied: APPLIED, Pending: PENDING, Failed: FAILED, Retrying: RETRYING, Deleted: DELETED }
-}
-
-async function send({ response, method }: Exchange, parts: AsyncGenerator<string>): Promise<void> {
-  let isBegun = false
-  for await (const part of parts) {
-    if (!isBegun) response.writeHead(200, { 'content-type': 'application/json' })
-    isBegun = true
-    if (method === 'HEAD') break
-    if (!response.write(part)) await drained(response)
-    if (response.destroyed) return
-  }
-  response.end()
 }
