@@ -28,6 +28,7 @@ import {
   requireMediaType,
   searchOf,
   sendJson,
+  sendParts,
   tracedBy,
 } from '../exchange.ts'
 import { type ReadingDeps, reading } from '../reading.ts'
@@ -40,11 +41,21 @@ export interface K8spluginDeps extends SubscriptionDeps, ReadingDeps {
 
 /** Bytes. A body has whole objects. Helm stores a compressed release in one object of at most 1.5 MiB. */
 const bodyLimit = 8 << 20
+/** Documents of a list that are read together. */
+const together = 8
 
 export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Methods {
   switch (route.of) {
     case 'instances':
-      return { GET: read(deps, listInstances) }
+      return {
+        GET: {
+          access: 'viewer',
+          handle: (exchange, principal) =>
+            reading(deps, exchange.request, principal, (snapshot) =>
+              sendParts(exchange, listInstances(withScope(snapshot, principal.accessScope))),
+            ),
+        },
+      }
     case 'instance': {
       const { instanceId } = route
       return {
@@ -114,18 +125,24 @@ interface InstanceDocument {
   readonly namespace?: string
 }
 
-async function listInstances(snapshot: Snapshot): Promise<unknown> {
+/** A document has up to the size of a body, of which the list shows a part. */
+async function* listInstances(snapshot: Snapshot): AsyncGenerator<string> {
   const instances = await bundleInstances(snapshot)
-  const documents = await documentsOf(
-    snapshot,
-    instances.map(({ key }) => key),
-  )
-  return instances.flatMap(({ key }) => {
-    const document = documents.get(key) as InstanceDocument | null | undefined
-    if (!document) return []
-    const { id, request, namespace } = document
-    return [{ id, request, 'release-name': request['release-name'] ?? '', namespace: namespace ?? '' }]
-  })
+  let separator = ''
+  yield '['
+  for (let from = 0; from < instances.length; from += together) {
+    const keys = instances.slice(from, from + together).map(({ key }) => key)
+    const documents = await documentsOf(snapshot, keys)
+    for (const key of keys) {
+      const document = documents.get(key) as InstanceDocument | null | undefined
+      if (!document) continue
+      const { id, request, namespace } = document
+      const shown = { id, request, 'release-name': request['release-name'] ?? '', namespace: namespace ?? '' }
+      yield separator + JSON.stringify(shown)
+      separator = ','
+    }
+  }
+  yield ']'
 }
 
 async function showInstance(snapshot: Snapshot, instanceId: string): Promise<unknown> {

@@ -6,7 +6,13 @@ import { isStorable } from '../../domain/text.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
-import { type ActionRecord, type InstanceRecord, toAction, toInstance } from '../sql/rows-orchestration.ts'
+import {
+  type ActionRecord,
+  type InstanceRecord,
+  instanceColumns,
+  toAction,
+  toInstance,
+} from '../sql/rows-orchestration.ts'
 import { changeLog, instances, lifecycleActions, rollouts, sinks } from '../tables/schema.ts'
 import { visibleInstance } from './access-scope.ts'
 
@@ -97,7 +103,7 @@ async function read(session: Session, which: ReturnType<typeof sql>, asOf: Revis
             and body.change ->> 'kind' = 'INSTANCE_STATUS_CHANGED' and ${instances.revision} > ${asOf}::bigint
           order by ${changeLog.firstRevision} limit 1)`
   const rows = await session.rows<InstanceRecord & { readonly was: InstanceStatus | null }>(
-    sql`select ${instances}.*, ${then} as was from ${instances} where ${all([which, existed, ...visibleInstance(session, instances)])}
+    sql`select ${sql.raw(instanceColumns('instances'))}, ${then} as was from ${instances} where ${all([which, existed, ...visibleInstance(session, instances)])}
       order by ${instances.rolloutKey}, ${instances.createdRevision}, ${instances.key}`,
   )
   return rows.map((row) => ({ ...toInstance(row), status: row.was ?? row.status, asOf }))

@@ -45,8 +45,14 @@ export function recordOfFields<T extends PgTable, Row extends object>(
 
 /** `row.a, row.b`: a select list. */
 export function columnList<T extends PgTable>(table: T, fields: readonly Field<T>[]): (row: string) => SQL {
+  const text = columnText(table, fields)
+  return (row) => sql.raw(text(row))
+}
+
+/** The same as text. */
+export function columnText<T extends PgTable>(table: T, fields: readonly Field<T>[]): (row: string) => string {
   const columns = columnsOf(table, isOneOf(fields))
-  return (row) => sql.raw(columns.map(([, { name }]) => `${row}.${name}`).join(', '))
+  return (row) => columns.map(([, { name }]) => `${row}.${name}`).join(', ')
 }
 
 function isOneOf(fields: readonly string[]): (field: string) => boolean {

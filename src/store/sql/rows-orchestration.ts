@@ -4,10 +4,13 @@ import type { LifecycleAction } from '../../domain/lifecycle.ts'
 import type { Resource } from '../../domain/resource.ts'
 import { bundles, instances, lifecycleActions, resources, resourceTallies } from '../tables/schema.ts'
 import type { Bundle, Tally } from '../write/contract.ts'
-import { fieldsBut, type RowOf, rowMapper } from './row-mapping.ts'
+import { columnText, fieldsBut, type RowOf, rowMapper } from './row-mapping.ts'
 
-export type InstanceRecord = RowOf<typeof instances>
-export const toInstance: (row: InstanceRecord) => Instance = rowMapper(instances, fieldsBut(instances, 'document'))
+/** A document has up to 8 MiB: it is read alone (read/documents.ts). */
+const instanceFields = fieldsBut(instances, 'document')
+export const instanceColumns = columnText(instances, instanceFields)
+export type InstanceRecord = RowOf<typeof instances, (typeof instanceFields)[number]>
+export const toInstance: (row: InstanceRecord) => Instance = rowMapper(instances, instanceFields)
 
 export type ActionRecord = RowOf<typeof lifecycleActions>
 export const toAction: (row: ActionRecord) => LifecycleAction = rowMapper(lifecycleActions, fieldsBut(lifecycleActions))

@@ -11,6 +11,7 @@ import {
   type ActionRecord,
   type BundleRecord,
   type InstanceRecord,
+  instanceColumns,
   type ResourceRecord,
   type TallyRecord,
   toAction,
@@ -24,7 +25,7 @@ import type { LoadedOrchestration, OrchestratedNeed } from './contract.ts'
 const rolloutsNamed = `json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
   join rollouts r on r.kind = x.kind and r.identity = x.identity`
 /** Also instances of other rollouts with one of these ids. */
-const instancesText = `select i.* from instances i where i.rollout_key in (select r.key from ${rolloutsNamed})
+const instancesText = `select ${instanceColumns('i')} from instances i where i.rollout_key in (select r.key from ${rolloutsNamed})
   or i.instance_id in (select x from json_array_elements_text($2::text::json) x)`
 const actionsText = `select a.* from ${rolloutsNamed} join lifecycle_actions a on a.rollout_key = r.key`
 const deploymentsOfInstances = `select d.* from deployments d
