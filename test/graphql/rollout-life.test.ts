@@ -212,8 +212,9 @@ describe.each(stores)('the lives of rollouts on $name', (store) => {
             'query ($at: Revision) { rollouts(atRevision: $at) { nodes { changedRevision changes(last: 1) { nodes { revision } } } } }',
             { at: at === null ? null : String(at) },
           )
+          // All rollouts of a batch are created with its first change, so within the batch one may have none of its own yet.
           for (const { changedRevision, changes } of rollouts.nodes)
-            expect(changes.nodes).toEqual([{ revision: changedRevision }])
+            expect(changes.nodes).toEqual(changedRevision === null ? [] : [{ revision: changedRevision }])
         }
       }),
       { numRuns: 12 },
