@@ -25,9 +25,10 @@ export interface FacetLimits {
 }
 
 export function createFacetCounts(
-  { session }: Database,
+  database: Database,
   limits: FacetLimits = { fewest, mostFacets, spacing: facetSpacing },
 ): Duty {
+  const { session } = database
   const { spacing } = limits
   let isGivenUp = false
 
@@ -41,7 +42,7 @@ export function createFacetCounts(
       if (isGivenUp || (cursor !== null && cursor < oldest)) await clearFacets(session)
       else if (cursor !== null) return state
       else if (deployments < limits.fewest) return null
-      else await beginFacets(session)
+      else isGivenUp = !(await beginFacets(database, limits.mostFacets))
     }
   }
 

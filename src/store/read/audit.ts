@@ -32,7 +32,7 @@ export async function audit(session: Session, step = 5_000): Promise<Drift[]> {
   return [
     ...drift,
     ...(await auditCheckpoints(session, step)),
-    ...(await auditFacets(session)),
+    ...(await auditFacets(session, step)),
     ...(await auditTallies(session, step)),
   ]
 }

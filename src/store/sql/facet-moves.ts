@@ -65,9 +65,9 @@ export const selectFacetMoves = `
     ) as counted
   ) as facets where state is not null and octet_length(facet) <= ${longestFacet} group by 1, 2, 3 having sum(n) <> 0`
 
-/** The same of the deployments that a row `d` of `deployments` is counted with: what they all are now. */
+/** The same rows of what the deployments of rows `step` are now. */
 export const selectFacetTotals = `
-  select facet, state, convergence, count(*)::int as n from deployments d cross join lateral (
+  select facet, state, convergence, count(*)::int as n from step d cross join lateral (
     select unnest(array['a:' || d.application, 'v:' || d.application_version]) as facet
     union all select 'e' || coalesce(':' || code, '') from unnest(array_append(deployment_error_codes(d.error, d.components), null)) as code
       where deployment_has_error(d.error, d.components)) as facets

@@ -151,6 +151,10 @@ it.each(stores)(
     expect(await drift()).toEqual([])
     await session.run(`update facet_counts set counts = '[]' where facet = 'a:shop'`)
     expect(await drift()).toEqual([{ scope: 'facet:a:shop', field: 'INSTALLED/UNKNOWN', counted: 0, recounted: size }])
+    await session.run(
+      `update facet_counts set counts = '[{"state":"INSTALLED","convergence":"UNKNOWN","n":${size}}]' where facet = 'a:shop'`,
+    )
+    expect(await drift()).toEqual([])
 
     // Another scope or filter is counted by its rows.
     const others: readonly DeploymentFilter[] = [
@@ -181,6 +185,11 @@ it.each(stores)(
     await lag(-1)
     expect(await areCounted(session, null)).toBe(true)
     await lag(-20_000)
+
+    // A facet that nobody has any more is forgotten, and counts as none.
+    await session.run(`insert into facet_counts values ('e:E_ONCE', '[]')`)
+    await duty.run(turn)
+    expect(await session.run(`select from facet_counts where facet = 'e:E_ONCE'`)).toEqual([])
 
     // What retention removes is forgotten, and all of it where there are too many facets.
     await session.run(`update log_head set tail = ${at}`)

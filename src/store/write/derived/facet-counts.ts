@@ -3,9 +3,11 @@
  * each 1,000 entries of the log that changed them, from the cursor `facets-past` on. So a count at any of these revisions reads no deployments
  * (store/read/counts/facet-counts.ts). The first counts are counted once; the entries before them follow from the newest to the oldest.
  */
+import { storableJson } from '../../../domain/text.ts'
 import type { Revision } from '../../../domain/values.ts'
-import type { Session } from '../../database.ts'
-import { entryColumns, selectFacetMoves, selectFacetTotals } from '../../sql/facet-moves.ts'
+import type { Database, Session } from '../../database.ts'
+import { totalFacets } from '../../read/counts/facet-totals.ts'
+import { entryColumns, selectFacetMoves } from '../../sql/facet-moves.ts'
 import { sumOfStates } from '../../sql/state-counters.ts'
 
 export const faceted = 'facets'
@@ -28,6 +30,8 @@ export interface FacetState {
 /** Null: a server of an earlier version writes, so the newest entries do not say what they did. */
 export async function readFacetState(session: Session): Promise<FacetState | null> {
   await session.run(`insert into duties (name) values ('${faceted}'), ('${facetedPast}') on conflict (name) do nothing`)
+  // A facet that no deployment has. Error codes with numbers in them would add up for ever.
+  await session.run("delete from facet_counts where counts::text = '[]'")
   const [row] = await session.run<FacetState>(
     `select d.cursor, p.cursor as past, greatest(h.tail, h.counted_since) as oldest, ${sumOfStates('h')} as deployments,
        (select count(*)::int from facet_counts) as facets
@@ -37,13 +41,17 @@ export async function readFacetState(session: Session): Promise<FacetState | nul
   return row ?? null
 }
 
-/** Removes all counts. */
+/** Rows that a statement removes. */
+const removed = 20_000
+
+/** Removes all counts. The cursors first: a snapshot without them uses no counts, and one that has them has all counts. */
 export async function clearFacets(session: Session): Promise<void> {
-  // One statement: a snapshot that still has the cursors has the counts, too.
-  await session.run(
-    `with past as (delete from facet_checkpoints), counts as (delete from facet_counts)
-     update duties set cursor = null where name in ('${faceted}', '${facetedPast}')`,
-  )
+  await session.run(`update duties set cursor = null where name in ('${faceted}', '${facetedPast}')`)
+  for (const table of ['facet_checkpoints', 'facet_counts'])
+    for (let rows = [{}]; rows.length > 0; )
+      rows = await session.run(
+        `delete from ${table} where ctid = any (array(select ctid from ${table} limit ${removed})) returning 1`,
+      )
 }
 
 const tallies = `json_agg(json_build_object('state', state, 'convergence', convergence, 'n', n))`
@@ -51,16 +59,33 @@ const talliesLeft = `coalesce(${tallies} filter (where n <> 0), '[]')`
 const tallied = (counts: string): string =>
   `json_to_recordset(${counts}) as had(state deployment_state, convergence convergence, n int)`
 
-/** Counts all deployments, if nothing is counted. */
-export async function beginFacets(session: Session): Promise<void> {
+/** Counts all deployments. False: they have more than `most` facets. */
+export async function beginFacets(database: Database, most: number): Promise<boolean> {
+  const { session } = database
+  const snapshot = await database.snapshot(undefined, 'primary')
+  const read = async () => ({ totals: await totalFacets(snapshot, most), revision: (await snapshot.head).revision })
+  // The embedded database has one connection: it writes after the snapshot is closed.
+  const { totals, revision } = await read().finally(() => snapshot.close())
+  if (totals === null) return false
+  await clearFacets(session)
+  const rows = [...totals].map(([facet, places]) => ({
+    facet,
+    counts: [...places].map(([place, n]) => {
+      const [state, convergence] = place.split('/')
+      return { state, convergence, n }
+    }),
+  }))
   await session.run(
     `with begun as (
-       update duties set cursor = h.revision from log_head h where name in ('${faceted}', '${facetedPast}') and cursor is null returning name, h.revision
+       update duties set cursor = $2::bigint where name in ('${faceted}', '${facetedPast}') and cursor is null returning name
      ), boundary as (
-       insert into facet_checkpoints (facet, revision, counts) select '', revision, '[]' from begun where name = '${faceted}'
+       insert into facet_checkpoints (facet, revision, counts) select '', $2::bigint, '[]' from begun where name = '${faceted}'
      )
-     insert into facet_counts (facet, counts) select facet, ${tallies} from (${selectFacetTotals}) totals where exists (select from begun) group by facet`,
+     insert into facet_counts (facet, counts)
+     select facet, counts from json_to_recordset($1::text::json) as total(facet text, counts json) where exists (select from begun)`,
+    [storableJson(rows), revision],
   )
+  return true
 }
 
 /** Counts the next 1,000 entries, and returns the new cursor. Null: there are fewer, or another replica has counted them. */
