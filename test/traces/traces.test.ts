@@ -212,7 +212,10 @@ describe.each(stores)('traces on $name', (store) => {
     }
     collector.answer(503)
     await report(6, 400, 'installing', { front: 'installing' })
+    const atFirst = await failures()
     await report(6, 410, 'installed', { front: 'installed' })
+    // Not before: a round that has read the first report only sends nothing, and would note its cursor afterwards.
+    await expect.poll(failures).toBeGreaterThan(atFirst)
     await session.run("update duties set cursor = (select tail - 1 from log_head) where name = 'traces'")
     const before = await failures()
     await expect.poll(failures).toBeGreaterThan(before + 2)
