@@ -9,18 +9,19 @@ function start({ isFollowed = true, isDraining = false, batchTime = 10 } = {}) {
 }
 
 describe('a batch of a server that writes for others', () => {
-  it('waits for the callers of the last batch, as long as that batch took', () => {
+  it('waits for half of the callers of the last batch, as long as that batch took', () => {
     const gathering = start()
     expect(gathering.timeLeft(64, 0)).toBe(0)
     gathering.taken()
     expect(gathering.timeLeft(20, 0)).toBe(8)
-    expect(gathering.timeLeft(60, 0)).toBe(0)
+    expect(gathering.timeLeft(30, 0)).toBe(8)
+    expect(gathering.timeLeft(31, 0)).toBe(0)
   })
 
   it('counts the callers in flight', () => {
     const gathering = start()
-    expect(gathering.timeLeft(32, 32)).toBe(8)
-    expect(gathering.timeLeft(58, 6)).toBe(0)
+    expect(gathering.timeLeft(24, 40)).toBe(8)
+    expect(gathering.timeLeft(32, 32)).toBe(0)
   })
 
   it('waits at most 15 ms after the last answer', () => {
@@ -32,7 +33,7 @@ describe('a batch of a server that writes for others', () => {
   it('does not wait for callers that have left', () => {
     const gathering = start()
     gathering.timeLeft(64, 0)
-    for (let batch = 0; batch < 24; batch += 1) gathering.taken()
+    for (let batch = 0; batch < 10; batch += 1) gathering.taken()
     expect(gathering.timeLeft(20, 0)).toBe(0)
   })
 

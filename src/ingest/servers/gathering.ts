@@ -15,8 +15,8 @@ export interface Gathering {
 
 /** Fewer commands at a time do not use the processor enough to delay them. */
 const leastCommands = 16
-/** The share of the callers that is worth waiting for. Some have left, or are slow. */
-const mostOfThem = 0.9
+/** The share of the callers that is worth waiting for. With half of them, two batches alternate: one is decided while the other is written. */
+const mostOfThem = 0.5
 /** The number of callers is forgotten by this factor a batch. */
 const decay = 0.95
 const longestGathering = 15
