@@ -57,22 +57,6 @@ export function searchOf(url = ''): string {
   return start < 0 ? '' : url.slice(start + 1)
 }
 
-/** Bytes that are written ahead of a slow client. Until then a snapshot need not wait for it: the embedded database has one connection, for reports, too. */
-const mostAhead = 4 << 20
-
-/** JSON in parts, so the memory is bounded for an answer of any size. */
-export async function sendParts({ response, method }: Exchange, parts: AsyncGenerator<string>): Promise<void> {
-  let isBegun = false
-  for await (const part of parts) {
-    if (!isBegun) response.writeHead(200, { 'content-type': 'application/json' })
-    isBegun = true
-    if (method === 'HEAD') break
-    if (!response.write(part) && response.writableLength >= mostAhead) await drained(response)
-    if (response.destroyed) return
-  }
-  response.end()
-}
-
 /** Waits until the client has read what was written, or is gone. */
 export function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {

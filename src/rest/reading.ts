@@ -1,6 +1,6 @@
 /**
  * Runs the reads of a route on one snapshot, within the time limit of an operation and the caller's limit of concurrent reads. `read` runs
- * again on the primary if the standby that it read is lost, so it answers last.
+ * again on the primary if the standby that it read is lost, so it answers last, or in parts (parts.ts).
  */
 import type { IncomingMessage } from 'node:http'
 import type { Principal } from '../domain/principal.ts'

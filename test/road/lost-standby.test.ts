@@ -4,21 +4,31 @@ import { lost } from '../../src/store/connection/failure.ts'
 import type { Database, Session } from '../../src/store/database.ts'
 import { transports } from '../graphql/clients.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
+import { type Applied, newContext, newGroup } from '../support/emco.ts'
 import { stores } from '../support/stores.ts'
 
-/** The next statement on a snapshot that need not be the primary's fails, and all later ones on it. */
-let isLosing = false
+/** This statement on a snapshot that need not be the primary's fails, counted from 1, and all later ones on it. 0: none does. */
+let losing = 0
+/** Done before the next snapshot of the primary. */
+let meanwhile: (() => Promise<unknown>) | null = null
 
 function lossy(database: Database): Database {
   return {
     ...database,
     async snapshot(signal, freshness) {
+      const isPrimary = freshness === undefined || freshness === 'primary'
+      const first = isPrimary ? meanwhile : null
+      if (first) meanwhile = null
+      await first?.()
       const snapshot = await database.snapshot(signal, freshness)
-      if (freshness === undefined || freshness === 'primary') return snapshot
+      if (isPrimary) return snapshot
       let isLost = false
       const orLost = async <T>(answer: Promise<T>): Promise<T> => {
         await answer
-        if (isLosing) [isLosing, isLost] = [false, true]
+        if (losing > 0) {
+          losing -= 1
+          isLost = losing === 0
+        }
         if (isLost) throw lost()
         return answer
       }
@@ -42,17 +52,83 @@ describe.each(stores)('a standby that is lost while it is read, on $name', (stor
 
   it('loses no query', async () => {
     await report('installing')
-    isLosing = true
+    losing = 1
     const { deployment } = await server.query('{ deployment(deploymentId: "d-1") { state device { deviceId } } }')
     expect(deployment).toEqual({ state: 'INSTALLING', device: { deviceId: 'edge-1' } })
-    expect(isLosing).toBe(false)
+    expect(losing).toBe(0)
   })
 
   it('loses no answer of a route', async () => {
-    isLosing = true
+    losing = 1
     const answer = await fetch(`${server.url}/v1/instance`)
     expect([answer.status, await answer.json()]).toEqual([200, []])
-    expect(isLosing).toBe(false)
+    expect(losing).toBe(0)
+  })
+
+  describe('in the middle of an answer in parts', () => {
+    const list = () => `${server.url}/v1/instance`
+    const put = async (id: string, namespace: string) => {
+      const request = {
+        'rb-name': 'r',
+        'rb-version': 'v1',
+        'profile-name': 'p',
+        'cloud-region': 'c',
+        'release-name': id,
+      }
+      const answer = await fetch(`${list()}/${id}`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id, request, namespace, resources: [] }),
+      })
+      expect(answer.ok).toBe(true)
+    }
+    const read = async (url: string) => (await fetch(url)).text()
+    /** Resources of an instance, in more statements than one. */
+    const resources = Array.from({ length: 120 }, (_, index) => ({ name: `n${index}`, detail: { index } }))
+    let status = ''
+    let apply = async (_more: readonly Applied[]): Promise<void> => {}
+    beforeAll(async () => {
+      for (let number = 10; number < 40; number += 1) await put(`id-${number}`, 'n')
+      const emco = newGroup(server)
+      const context = newContext()
+      await emco.act('Created', 'Approved', `Instantiated ${context}`)
+      await emco.apply(context, resources)
+      status = `${server.url}${emco.base}/status?output=detail`
+      apply = (more) => emco.apply(context, more)
+    })
+
+    it.each([1, 2, 3, 4, 5])('completes a list when statement %i is lost', async (statement) => {
+      const whole = await read(list())
+      losing = statement
+      expect([await read(list()), losing]).toEqual([whole, 0])
+    })
+
+    it.each([1, 4, 6, 7, 8])('completes an EMCO status when statement %i is lost', async (statement) => {
+      const whole = await read(status)
+      losing = statement
+      expect([await read(status), losing]).toEqual([whole, 0])
+    })
+
+    it('shows a change behind what was sent', async () => {
+      losing = 4
+      meanwhile = () => put('id-39', 'changed meanwhile')
+      expect(await (await fetch(list())).json()).toMatchObject({ 29: { id: 'id-39', namespace: 'changed meanwhile' } })
+    })
+
+    it('cuts off a list of which a sent part has changed', async () => {
+      losing = 4
+      meanwhile = () => put('id-10', 'changed meanwhile')
+      const answer = await fetch(list())
+      expect(answer.status).toBe(200)
+      await expect(answer.text()).rejects.toThrow('terminated')
+      expect(await (await fetch(list())).json()).toMatchObject({ 0: { namespace: 'changed meanwhile' } })
+    })
+
+    it('cuts off an EMCO status of which a sent part has changed', async () => {
+      losing = 7
+      meanwhile = () => apply([{ name: 'n0', detail: { index: 'changed' } }])
+      await expect(read(status)).rejects.toThrow('terminated')
+    })
   })
 
   it.each(transports)('loses no update of a subscriber, over $name', async ({ watch }) => {
@@ -62,10 +138,10 @@ describe.each(stores)('a standby that is lost while it is read, on $name', (stor
       'subscription { deployment(deploymentId: "d-1") { deployment { state } } }',
     )
     expect(await stream.data()).toEqual({ deployment: { deployment: { state: 'INSTALLING' } } })
-    isLosing = true
+    losing = 1
     await report('installed')
     expect(await stream.data()).toEqual({ deployment: { deployment: { state: 'INSTALLED' } } })
-    expect(isLosing).toBe(false)
+    expect(losing).toBe(0)
     await report('failed')
     expect(await stream.data()).toEqual({ deployment: { deployment: { state: 'FAILED' } } })
     await stream.close()

@@ -21,7 +21,8 @@ import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts
 import { actionsOf, type InstanceRow, instancesOf } from '../../store/read/instances.ts'
 import { countResources, detailsOf, listResources } from '../../store/read/resources.ts'
 import { type RolloutRow, rolloutByName } from '../../store/read/rollouts/rollouts.ts'
-import { type Exchange, searchOf, sendJson, sendParts } from '../exchange.ts'
+import { type Exchange, searchOf, sendJson } from '../exchange.ts'
+import { createParts } from '../parts.ts'
 import { type ReadingDeps, reading } from '../reading.ts'
 
 /** Resources in one page of a read. */
@@ -36,6 +37,7 @@ export async function sendStatus(
   name: EmcoRollout,
 ): Promise<void> {
   const query = parseStatusQuery(searchOf(exchange.request.url))
+  const send = createParts(exchange)
   await reading(deps, exchange.request, principal, async (snapshot) => {
     const rollout = await rolloutByName(snapshot, name)
     if (!rollout) throw new DomainError('NOT_FOUND', `there is no ${kindInWords(name)}`)
@@ -46,7 +48,7 @@ export async function sendStatus(
     }
     const instance = pickInstance(instances, query)
     if (query.list) return sendJson(exchange, 200, await composeList(snapshot, query, rollout, instance))
-    await sendParts(exchange, composeStatus(snapshot, query, rollout, instance))
+    await send(composeStatus(snapshot, query, rollout, instance))
   })
 }
 

@@ -28,9 +28,9 @@ import {
   requireMediaType,
   searchOf,
   sendJson,
-  sendParts,
   tracedBy,
 } from '../exchange.ts'
+import { createParts } from '../parts.ts'
 import { type ReadingDeps, reading } from '../reading.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
@@ -50,10 +50,12 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
       return {
         GET: {
           access: 'viewer',
-          handle: (exchange, principal) =>
-            reading(deps, exchange.request, principal, (snapshot) =>
-              sendParts(exchange, listInstances(withScope(snapshot, principal.accessScope))),
-            ),
+          handle(exchange, principal) {
+            const send = createParts(exchange)
+            return reading(deps, exchange.request, principal, (snapshot) =>
+              send(listInstances(withScope(snapshot, principal.accessScope))),
+            )
+          },
         },
       }
     case 'instance': {

@@ -1,0 +1,49 @@
+/** Answers in parts, so the memory is bounded for an answer of any size. */
+import { createHash } from 'node:crypto'
+import { DomainError } from '../domain/errors.ts'
+import { drained, type Exchange } from './exchange.ts'
+
+/** Sends a whole answer. */
+export type SendParts = (parts: AsyncGenerator<string>) => Promise<void>
+
+/** Bytes that are written ahead of a slow client. Until then a snapshot need not wait for it: the embedded database has one connection, for reports, too. */
+const mostAhead = 4 << 20
+
+/**
+ * Sends JSON in parts. It is called again if a standby was lost in the middle of an answer (reading.ts). The primary may have changed, so
+ * the new answer is continued only if it begins with what was sent. Otherwise the error ends the connection.
+ */
+export function createParts({ response, method }: Exchange): SendParts {
+  const sent = createHash('sha256')
+  /** Characters. */
+  let sentLength = 0
+  let isBegun = false
+
+  return async (parts) => {
+    const repeated = createHash('sha256')
+    let left = sentLength
+    for await (const part of parts) {
+      if (!isBegun) response.writeHead(200, { 'content-type': 'application/json' })
+      isBegun = true
+      if (method === 'HEAD') break
+      const known = part.slice(0, left)
+      if (known !== '') {
+        left -= known.length
+        repeated.update(known)
+        if (left === 0 && !repeated.digest().equals(sent.copy().digest())) throw changed()
+      }
+      const next = part.slice(known.length)
+      if (next === '') continue
+      sent.update(next)
+      sentLength += next.length
+      if (!response.write(next) && response.writableLength >= mostAhead) await drained(response)
+      if (response.destroyed) return
+    }
+    if (left > 0) throw changed()
+    response.end()
+  }
+}
+
+function changed(): DomainError {
+  return new DomainError('UNAVAILABLE', 'the answer changed while it was sent: send the request again')
+}
