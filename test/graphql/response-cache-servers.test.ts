@@ -1,7 +1,7 @@
 /** Cached responses of whole servers: what one costs with an API key or a session, and that it reflects what another server has stored. */
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { describe, expect, it } from 'vitest'
-import { headText } from '../../src/store/connection/log-head.ts'
+import { headStatement } from '../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../src/store/database.ts'
 import { startApp } from '../support/app.ts'
 import { postgresStores, stores } from '../support/stores.ts'
@@ -41,7 +41,7 @@ describe.each(stores)('cached responses to an API key, and to a session of it, o
       for (let n = 0; n < asks; n += 1) expect(await ask(headers)).toBe(200)
       expect(sent.filter((text) => text.includes('"api_keys"'))).toHaveLength(asks)
       // Duties look at the head, too.
-      expect(sent.filter((text) => text === headText).length).toBeLessThan(asks / 2)
+      expect(sent.filter((text) => text === headStatement.text).length).toBeLessThan(asks / 2)
     }
     await manage(`mutation { revokeApiKey(input: { id: "${createApiKey.apiKey.id}" }) { __typename } }`)
     for (const headers of [bearer, { cookie }]) expect(await ask(headers)).toBe(401)

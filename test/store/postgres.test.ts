@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { mostStatements, openConnection } from '../../src/store/connection/connection.ts'
 import { ensureEpoch } from '../../src/store/connection/epoch.ts'
 import { isTransient } from '../../src/store/connection/failure.ts'
+import { headStatement, readHead } from '../../src/store/connection/log-head.ts'
 import { openPostgres, type PostgresOptions } from '../../src/store/connection/postgres.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
@@ -98,6 +99,19 @@ describe.each(postgresStores)('a connection on $name', (store) => {
     expect(await next).toEqual([{ one: 1 }])
   })
 
+  it('prepares the read of the head, which all snapshots and repeated queries need', async () => {
+    const database = openHere({ url: await urlOf(await openFresh(store)), readers: 1 })
+    const { revision } = await readHead(database.session)
+    for (let n = 0; n < 2; n += 1) {
+      const snapshot = await database.snapshot()
+      expect((await snapshot.head).revision).toBe(revision)
+      await snapshot.close()
+    }
+    const question = 'select statement as text from pg_prepared_statements where statement like $1'
+    const kept = await database.session.run(question, ['%from log_head%'])
+    expect(kept).toEqual([{ text: headStatement.text }])
+  })
+
   it('is replaced after it has prepared a number of different statements', async () => {
     const database = openHere({ url: await urlOf(await openFresh(store)), readers: 1 })
     const question = 'select pg_backend_pid() as process, count(*) as kept from pg_prepared_statements where $1'
@@ -110,7 +124,8 @@ describe.each(postgresStores)('a connection on $name', (store) => {
       await snapshot.close()
     }
     const first = await ask()
-    await prepare(0, mostStatements - 2)
+    // The snapshot reads the head, too.
+    await prepare(0, mostStatements - 3)
     expect(await ask()).toEqual({ process: first?.process, kept: mostStatements - 1 })
     await prepare(mostStatements, 1)
     const second = await ask()

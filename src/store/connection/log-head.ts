@@ -1,10 +1,22 @@
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { LogHead, Session } from '../database.ts'
 
-export const headText = `select epoch_base as "epochBase", revision, tail, tail_at as "tailAt", at, writes from log_head where id = 1`
+/** A statement and its parameters. postgres.js prepares none without parameters, and to parse and plan this one takes longer than to execute it. */
+export interface HeadStatement {
+  readonly text: string
+  readonly parameters: readonly unknown[]
+}
+
+export const headStatement: HeadStatement = {
+  text: `select epoch_base as "epochBase", revision, tail, tail_at as "tailAt", at, writes from log_head where id = $1`,
+  parameters: [1],
+}
+
+/** The same as a part of another statement. */
+export const headText = headStatement.text.replace('$1', '1')
 
 export async function readHead(session: Session): Promise<LogHead> {
-  const [head] = await session.run<LogHead>(headText)
+  const [head] = await session.run<LogHead>(headStatement.text, headStatement.parameters)
   if (!head) throw new Error('the database has no log head: it was not migrated')
   return head
 }

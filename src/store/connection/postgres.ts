@@ -5,7 +5,7 @@ import { openConnection, silenceLimit } from './connection.ts'
 import { createPool } from './connection-pool.ts'
 import { createDoorbell } from './doorbell.ts'
 import { lost } from './failure.ts'
-import { headText } from './log-head.ts'
+import { headStatement } from './log-head.ts'
 import { grace, openReadPool, type ReadPoolOptions } from './read-pool.ts'
 import { createSideConnection } from './side-connection.ts'
 import { sessionOf, transact } from './transaction.ts'
@@ -60,7 +60,7 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
     kind: 'postgres',
     location: withoutPassword(url),
     session: sessionOf(reader.run),
-    snapshot: (signal) => reader.snapshot(headText, signal),
+    snapshot: (signal) => reader.snapshot(headStatement, signal),
     async transaction(work) {
       const connection = await writer.take()
       try {

@@ -2,14 +2,15 @@
 import type { LogHead, Session, Snapshot } from '../database.ts'
 import { openConnection, silenceLimit } from './connection.ts'
 import { createPool } from './connection-pool.ts'
+import type { HeadStatement } from './log-head.ts'
 import type { SideConnection } from './side-connection.ts'
 import { openSnapshot } from './transaction.ts'
 
 export interface ReadPool {
   /** A single statement. */
   readonly run: Session['run']
-  /** `headText`: reads the head that the snapshot has. */
-  snapshot(headText: string, signal?: AbortSignal): Promise<CancellableSnapshot>
+  /** `head`: reads the head that the snapshot has. */
+  snapshot(head: HeadStatement, signal?: AbortSignal): Promise<CancellableSnapshot>
   close(): Promise<void>
 }
 
@@ -63,11 +64,15 @@ export function openReadPool(
         pool.give(connection)
       }
     },
-    async snapshot(headText, signal) {
+    async snapshot(head, signal) {
       const connection = await pool.take(signal)
       const snapshot = openSnapshot({
         run: connection.run,
-        begin: () => connection.runAll<LogHead>(`begin isolation level repeatable read read only; ${headText}`),
+        async begin() {
+          const begun = connection.run('begin isolation level repeatable read read only')
+          const [, rows] = await Promise.all([begun, connection.run<LogHead>(head.text, head.parameters)])
+          return rows
+        },
         async end() {
           // Nothing was written, so the COMMIT is not awaited. The next statement on the connection follows it.
           connection.runAll('commit').catch(() => undefined)

@@ -11,7 +11,7 @@ import type { LogHead, Snapshot } from '../database.ts'
 import { openConnection } from './connection.ts'
 import { createPool } from './connection-pool.ts'
 import { isTransient } from './failure.ts'
-import { headText, includes, type LogPosition } from './log-head.ts'
+import { type HeadStatement, headStatement, includes, type LogPosition } from './log-head.ts'
 import { missingMigrations } from './migrate.ts'
 import { createPositionQueue } from './position-queue.ts'
 import { type CancellableSnapshot, openReadPool, type ReadPoolOptions } from './read-pool.ts'
@@ -47,7 +47,10 @@ export interface StandbyOptions extends ReadPoolOptions {
 /** Milliseconds. The primary is asked instead. */
 const silentAfter = 2_000
 
-const standbyHeadText = `select h.*, pg_is_in_recovery() as "isStandby" from (${headText}) h`
+const standbyHead: HeadStatement = {
+  text: `select h.*, pg_is_in_recovery() as "isStandby" from (${headStatement.text}) h`,
+  parameters: headStatement.parameters,
+}
 
 interface StandbyHead extends LogHead {
   readonly isStandby: boolean
@@ -105,7 +108,7 @@ export function openStandby({ patience, epochBase, problemChanged, ...options }:
 
   async function look(): Promise<void> {
     try {
-      const [head] = await ask((run) => run<StandbyHead>(standbyHeadText))
+      const [head] = await ask((run) => run<StandbyHead>(standbyHead.text, standbyHead.parameters))
       if (head) note(head)
       else fail('it has no log')
     } catch (error) {
@@ -122,7 +125,7 @@ export function openStandby({ patience, epochBase, problemChanged, ...options }:
 
   async function open(signal: AbortSignal | undefined): Promise<CancellableSnapshot | null> {
     try {
-      return await pool.snapshot(standbyHeadText, signal)
+      return await pool.snapshot(standbyHead, signal)
     } catch (error) {
       // Every connection to it is in use.
       if (!isTransient(error)) throw error
