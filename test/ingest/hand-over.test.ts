@@ -22,6 +22,8 @@ import {
 import { expectSound, revisionsBetween } from '../support/soundness.ts'
 import { postgresStores } from '../support/stores.ts'
 
+type InstallState = 'INSTALLING' | 'INSTALLED'
+
 describe.each(postgresStores)('a batch handed over on $name', (store) => {
   it('is written by the other server, and answered as if it were written here', async () => {
     const empty = await openEmpty(store)
@@ -129,7 +131,7 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     await meet(leader, server)
     isHeld = true
     batches.length = 0
-    const submit = (device: string, state: 'INSTALLING' | 'INSTALLED'): Promise<ReportOutcome> =>
+    const submit = (device: string, state: InstallState): Promise<ReportOutcome> =>
       server.writer.submit(change(device, state))
     const outcomes = [submit('edge-1', 'INSTALLING')]
     await expect.poll(() => held).toHaveLength(1)
@@ -217,10 +219,14 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     const sizes: number[] = []
     let limit = 0
     let asked = 0
+    let appended = 0
     let gate = Promise.resolve()
     const gated = (database: Database): Database => ({
       ...database,
-      append: (connection, text, parameters) => gate.then(() => database.append(connection, text, parameters)),
+      append: (connection, text, parameters) => {
+        appended += 1
+        return gate.then(() => database.append(connection, text, parameters))
+      },
     })
     const gatherLimit = (): number => {
       asked += 1
@@ -230,16 +236,16 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     const leader = await openServer(empty, 'a', untouched, { gatherLimit, observe }, gated)
     const server = await openServer(empty, 'b', untouched, { answerLimit: 60_000 })
     await meet(leader, server)
-    const submit = (road: Road, device: string, state: 'INSTALLING' | 'INSTALLED'): Promise<ReportOutcome[]> =>
-      Promise.all(Array.from({ length: 20 }, (_, n) => road.writer.submit(change(`${device}-${n}`, state))))
-    await submit(leader, 'ours', 'INSTALLING')
-    await submit(server, 'theirs', 'INSTALLING')
-    // The leader learns that there are forty callers.
+    const submit = (road: Road, device: string, count: number, state: InstallState): Promise<ReportOutcome[]> =>
+      Promise.all(Array.from({ length: count }, (_, n) => road.writer.submit(change(`${device}-${n}`, state))))
+    await submit(leader, 'ours', 30, 'INSTALLING')
+    await submit(server, 'theirs', 30, 'INSTALLING')
+    // The leader learns that there are forty callers: two batches are in flight at once. Each is two statements, the write and its notice.
     const { promise, resolve: open } = Promise.withResolvers<void>()
     gate = promise
-    asked = 0
-    const first = [submit(leader, 'ours', 'INSTALLED'), submit(server, 'theirs', 'INSTALLED')]
-    await expect.poll(() => asked).toBeGreaterThan(0)
+    appended = 0
+    const first = [submit(leader, 'ours', 20, 'INSTALLED'), submit(server, 'theirs', 20, 'INSTALLED')]
+    await expect.poll(() => appended).toBe(4)
     open()
     await Promise.all(first)
     await expect.poll(() => sizes.slice(-2)).toEqual([20, 20])
@@ -247,10 +253,11 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     limit = 60_000
     asked = 0
     sizes.length = 0
-    const theirs = submit(server, 'theirs', 'INSTALLING')
+    // Fewer than half of the callers are not worth a batch.
+    const theirs = submit(server, 'theirs', 10, 'INSTALLING')
     await expect.poll(() => asked).toBeGreaterThan(0)
     expect(sizes).toEqual([])
-    await Promise.all([submit(leader, 'ours', 'INSTALLING'), theirs])
+    await Promise.all([submit(leader, 'ours', 30, 'INSTALLED'), theirs])
     await expect.poll(() => sizes).toEqual([40])
     expect(await newestWriter(server)).toBe('inbox-a')
     await expectSound(server.database)
