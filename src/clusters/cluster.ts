@@ -43,8 +43,6 @@ export interface ClusterWatch {
 export interface ClusterTuning {
   /** Milliseconds to wait after a failure, doubled with each further failure, and the limit. */
   readonly backOff?: { readonly first: Millis; readonly longest: Millis }
-  /** Consecutive failed attempts to reach the cluster before it is OFFLINE. */
-  readonly maxRefusals?: number
   readonly waiting?: PendingStatesLimits
   /** Milliseconds between retries of pending objects. */
   readonly retryInterval?: number
@@ -60,8 +58,11 @@ export interface ClusterWatchOptions extends ClusterTuning {
   readonly observe: (verdict: Verdict | 'REFUSED' | 'DROPPED', count: number) => void
 }
 
+/** Consecutive failed attempts to reach the cluster before it is OFFLINE. */
+const maxRefusals = 3
+
 export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
-  const { api, target, database, writer, log, clock, observe, maxRefusals = 3, retryInterval = 1_000 } = options
+  const { api, target, database, writer, log, clock, observe, retryInterval = 1_000 } = options
   const backOff = options.backOff ?? { first: 1_000, longest: 60_000 }
   const cluster = `${target.provider}+${target.name}`
   const leaving = new AbortController()

@@ -119,7 +119,7 @@ export function App() {
 const failedSubscription = graphql(`subscription Failing { deploymentCounts { cursor counts { failed } } }`)
 
 function Failing() {
-  const data = useStream(failedSubscription, {})
+  const data = useStream(failedSubscription)
   useEffect(() => {
     failing.value = data?.deploymentCounts.counts.failed ?? null
   }, [data])

@@ -11,9 +11,10 @@ export interface HeartbeatsOptions {
   /** Seconds of silence after which any device counts as OFFLINE. Null: silence does not count. */
   readonly offlineAfter: number | null
   readonly clock: () => number
-  /** Milliseconds that signs of life wait for others. */
-  readonly delay?: number
 }
+
+/** Milliseconds that signs of life wait for others. */
+const delay = 1_000
 
 /** Milliseconds between writes for one device. A device that promised a heartbeat is noted four times in its interval. */
 const oftenEnough = 60_000
@@ -22,7 +23,7 @@ export interface Heartbeats {
   note(device: string, known: { readonly lastHeardAt: Millis | null; readonly expectedInterval: number | null }): void
 }
 
-export function createHeartbeats({ writer, offlineAfter, clock, delay = 1_000 }: HeartbeatsOptions): Heartbeats {
+export function createHeartbeats({ writer, offlineAfter, clock }: HeartbeatsOptions): Heartbeats {
   const present = new Set<string>()
   let timer: NodeJS.Timeout | undefined
 

@@ -27,9 +27,6 @@ export interface WriterOptions {
   readonly offlineAfter?: number | null
   /** The limit of queued commands. Further commands are refused with UNAVAILABLE. */
   readonly capacity?: number
-  readonly batchSize?: number
-  /** Deployments, and devices, in the row cache. */
-  readonly remembered?: number
   /** How long a batch may retry to reach the database before its commands fail with UNAVAILABLE. */
   readonly commitTimeout?: Millis
   /** Unique among all writers on this database. */
@@ -65,6 +62,12 @@ export interface WriterState {
   isDraining: boolean
 }
 
+/** The limit of commands of one batch. */
+export const batchSize = 1_000
+
+/** Deployments, and devices, in the row cache. */
+const cachedRows = 50_000
+
 /** The prefix of writers that receive batches of other servers. Names of older servers do not begin with it. */
 const inboxPrefix = 'inbox-'
 
@@ -73,11 +76,10 @@ export function createWriterState({
   name = randomUUID(),
   clock,
   offlineAfter = null,
-  remembered = 50_000,
 }: WriterOptions): WriterState {
   return {
     writer: `${database.mail ? inboxPrefix : ''}${name}`,
-    rowCache: createRowCache(remembered),
+    rowCache: createRowCache(cachedRows),
     clock,
     offlineAfter,
     batchNumber: 0,

@@ -16,7 +16,7 @@ import { createOrderedWrite } from './ordered-write.ts'
 import { createFollower } from './servers/follower.ts'
 import { createGathering } from './servers/gathering.ts'
 import { createHandOver } from './servers/hand-over.ts'
-import { createWriterState, isFollowed, type WriterOptions, type WriterState } from './writer-state.ts'
+import { batchSize, createWriterState, isFollowed, type WriterOptions, type WriterState } from './writer-state.ts'
 
 export type { WriterOptions } from './writer-state.ts'
 
@@ -36,7 +36,7 @@ export interface Writer {
 const leastHalf = 32
 
 export function createWriter(options: WriterOptions): Writer {
-  const { capacity = 20_000, batchSize = 1_000 } = options
+  const { capacity = 20_000 } = options
   const state = createWriterState(options)
   const queue: Waiting[] = []
   /** Batches of other servers, at most one of each of their lanes. */

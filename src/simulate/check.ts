@@ -71,7 +71,6 @@ export async function checkServer(
   rolloutIds: readonly string[],
   ledger: Ledger,
   observer: Observer,
-  now: () => number = Date.now,
 ): Promise<DeviceFindings> {
   const differences = [...ledger.differences, ...observer.differences]
   const received = { changes: observer.changes, until: observer.newest }
@@ -97,7 +96,7 @@ export async function checkServer(
         reports += found.reports.nodes.length
         changes += found.history.nodes.length
         const account = ledger.accounts.get(found.deploymentId)
-        if (account) differences.push(...compare(account, found, received, now()))
+        if (account) differences.push(...compare(account, found, received, Date.now()))
         else differences.push(`${found.deploymentId} is in the rollout ${name}, but was never declared`)
       }
       after = rollout.deployments.pageInfo.endCursor

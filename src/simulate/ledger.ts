@@ -53,7 +53,7 @@ export const mostKept = 100
 /** The number of differences that are listed in full. The others are counted. */
 const mostDifferences = 1_000
 
-export function createLedger(deployments: readonly SimulatedDeployment[], now: () => number = Date.now): Ledger {
+export function createLedger(deployments: readonly SimulatedDeployment[]): Ledger {
   const accounts = new Map<string, Account>(
     deployments.map((deployment) => [
       deployment.deploymentId,
@@ -102,8 +102,8 @@ export function createLedger(deployments: readonly SimulatedDeployment[], now: (
       verdicts[verdict] += 1
       account.acknowledged += 1
       const marks = generationOf(report).marks(report)
-      const predicted = expectVerdict(account.expected, report.step, marks, now())
-      const next = afterTaking(account.expected, report.step, marks, now())
+      const predicted = expectVerdict(account.expected, report.step, marks, Date.now())
+      const next = afterTaking(account.expected, report.step, marks, Date.now())
       const changesDeployment = predicted === 'APPLIED'
       const movedChild = predicted !== 'STALE' && movesChild(report)
       const expected = changesDeployment || movedChild ? 'APPLIED' : predicted

@@ -22,32 +22,35 @@ export type DeviceCredential =
   | { readonly kind: 'token'; readonly token: string | null }
   | { readonly kind: 'certificate' }
 
-const bodyOf = (deploymentId: string): string =>
-  JSON.stringify({ deploymentId, status: { state: 'installing' }, components: [{ name: 'web', state: 'installing' }] })
+/** The deployment of the reports. */
+const deploymentId = 'hello'
 
-const reportAddress = (deviceId: string, deploymentId: string): string =>
-  `${server}/device/${part(deviceId)}/deployment/${part(deploymentId)}/status`
+const body = JSON.stringify({
+  deploymentId,
+  status: { state: 'installing' },
+  components: [{ name: 'web', state: 'installing' }],
+})
 
-export function reportCommand(deviceId: string, credential: DeviceCredential, deploymentId = 'hello'): string {
+const reportAddress = (deviceId: string): string =>
+  `${server}/device/${part(deviceId)}/deployment/${deploymentId}/status`
+
+export function reportCommand(deviceId: string, credential: DeviceCredential): string {
   const proof = {
     none: '',
     token: ` \\\n  -H "Authorization: Bearer ${(credential.kind === 'token' && credential.token) || '$DEVICE_TOKEN'}"`,
     certificate: ' \\\n  --cert device.pem --key device.key',
   }[credential.kind]
-  return `curl -X POST ${quote(reportAddress(deviceId, deploymentId))}${proof} \\
+  return `curl -X POST ${quote(reportAddress(deviceId))}${proof} \\
   -H 'Content-Type: application/json' \\
-  -d ${quote(bodyOf(deploymentId))}`
+  -d ${quote(body)}`
 }
 
 export const keyCommand = `openssl genpkey -algorithm ed25519 -out device.key
 openssl pkey -in device.key -pubout`
 
 /** A report that is signed by OpenSSL with the key of `keyCommand`. */
-export const signedReportCommand = (
-  deviceId: string,
-  deploymentId = 'hello',
-): string => `body=${quote(bodyOf(deploymentId))}
-url=${quote(reportAddress(deviceId, deploymentId))}
+export const signedReportCommand = (deviceId: string): string => `body=${quote(body)}
+url=${quote(reportAddress(deviceId))}
 digest="sha-256=:$(printf %s "$body" | openssl dgst -sha256 -binary | openssl base64 -A):"
 keyid=$(openssl pkey -in device.key -pubout -outform DER | openssl dgst -sha256 -hex | sed 's/.* //')
 params="(\\"@method\\" \\"@target-uri\\" \\"content-digest\\");created=$(date +%s);keyid=\\"$keyid\\""

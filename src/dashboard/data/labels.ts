@@ -105,5 +105,4 @@ export function formatShare(part: number, whole: number): string {
   return `${share >= 10 || Number.isInteger(share) ? Math.floor(share) : share} %`
 }
 
-export const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${formatNumber(count)} ${count === 1 ? one : many}`
+export const plural = (count: number, one: string): string => `${formatNumber(count)} ${count === 1 ? one : `${one}s`}`

@@ -115,21 +115,16 @@ export function useLiveAnswer<Data extends { readonly revision: string }, Variab
   return answer
 }
 
-/** The latest result of a state stream. Null variables: no subscription. */
-export function useStream<Data, Variables>(
-  subscription: Document<Data, Variables>,
-  variables: Variables | null,
-): Data | null {
+/** The latest result of a state stream. */
+export function useStream<Data>(subscription: Document<Data, object>): Data | null {
   const [data, setData] = useState<Data | null>(null)
-  const key = variables && JSON.stringify(variables)
   useEffect(() => {
-    if (!variables) return
     const show = perFrame<Data>(setData)
-    const leave = follow(subscription, variables, { next: show })
+    const leave = follow(subscription, {}, { next: show })
     return () => {
       leave()
       show.cancel()
     }
-  }, [subscription, key])
+  }, [subscription])
   return data
 }

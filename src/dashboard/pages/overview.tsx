@@ -171,7 +171,7 @@ const resourcesSubscription = graphql(`
 
 /** Shown only if there are resources: a fleet of devices has none. */
 function ResourceSummary() {
-  const counts = useStream(resourcesSubscription, {})?.resourceCounts.counts
+  const counts = useStream(resourcesSubscription)?.resourceCounts.counts
   if (!counts || counts.total === 0) return null
   return (
     <section class="panel" aria-labelledby="resources">

@@ -14,7 +14,7 @@ import { largestMessage } from '../../store/database.ts'
 import { type BatchRecord, toAscii } from '../../store/write/batches.ts'
 import { type Outcome, settle, takeNext, type Waiting } from '../batch.ts'
 import type { Attempt, OrderedWrite } from '../ordered-write.ts'
-import { lanesOf, type WriterOptions, type WriterState } from '../writer-state.ts'
+import { batchSize, lanesOf, type WriterOptions, type WriterState } from '../writer-state.ts'
 import type { HandOver } from './hand-over.ts'
 
 export interface Follower {
@@ -131,8 +131,7 @@ export function createFollower(
       }
       if (underWay.size > 0) return event
       const next = queue.findIndex(({ command }) => command.portable)
-      const limit = options.batchSize ?? 1_000
-      const waiting = takeNext(queue, Math.min(next > 0 ? next : queue.length, limit), true)
+      const waiting = takeNext(queue, Math.min(next > 0 ? next : queue.length, batchSize), true)
       if (waiting.length > 0) await ordered.write({ waiting, handed: [] })
     },
     async drain() {

@@ -109,10 +109,10 @@ export function tooRare(walked: number): DomainError {
 }
 
 /** What a read of the past throws that gave up. */
-export function tooMuchChanged(counted: number, advice = ''): DomainError {
+export function tooMuchChanged(counted: number): DomainError {
   return new DomainError(
     'BAD_USER_INPUT',
-    `more than ${counted} deployments have changed since then, too many to look through: ${advice}add conditions on states, devices, labels, rollouts or deploymentIds, or ask for a later time`,
+    `more than ${counted} deployments have changed since then, too many to look through: add conditions on states, devices, labels, rollouts or deploymentIds, or ask for a later time`,
   )
 }
 
