@@ -13,7 +13,7 @@ import type { Outage } from './outage.ts'
 import { createNoteRefused } from './refused-credentials.ts'
 import type { Database } from './store/database.ts'
 
-export interface AuthenticationDeps {
+interface AuthenticationDeps {
   readonly config: Config
   readonly database: Database
   readonly writer: Writer

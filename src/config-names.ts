@@ -1,7 +1,7 @@
 /** Finds environment variables that are probably mistyped names of ours. Without a warning, they would silently have no effect. */
 import { editDistance } from './domain/edit-distance.ts'
 
-export interface Misspelled {
+interface Misspelled {
   readonly name: string
   readonly meant: string
 }

@@ -1,6 +1,6 @@
 /** The first steps that the server prints in a terminal: commands that work here, in order. */
 
-export interface FirstStepsAuth {
+interface FirstStepsAuth {
   readonly device: { readonly methods: readonly string[] }
   readonly api: { readonly methods: readonly string[] }
 }

@@ -8,7 +8,7 @@
 import type { Log } from './log.ts'
 import { isTransient } from './store/connection/failure.ts'
 
-export interface OutageDeps {
+interface OutageDeps {
   readonly log: Log
   readonly ping: () => Promise<void>
   readonly clock: () => number

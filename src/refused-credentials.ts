@@ -5,7 +5,7 @@ import type { Refused } from './auth/devices/device-auth.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
-export interface RefusedCredentialsDeps {
+interface RefusedCredentialsDeps {
   readonly metrics: Pick<Metrics, 'credentialRefused'>
   readonly trail: Pick<AuditTrail, 'refused'>
   readonly log: Log

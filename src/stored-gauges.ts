@@ -7,7 +7,7 @@ import { ageOf, listDuties } from './store/read/duties.ts'
 import { listSinkStates } from './store/sinks/sinks.ts'
 import { within } from './within.ts'
 
-export interface StoredGauges {
+interface StoredGauges {
   /** Revisions. */
   lag(): Promise<number>
   /** Seconds. */

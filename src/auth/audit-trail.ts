@@ -19,7 +19,7 @@ export interface AuditTrail {
   close(): Promise<void>
 }
 
-export interface AuditTrailDeps {
+interface AuditTrailDeps {
   readonly writer: Pick<Writer, 'submit'>
   readonly clock: () => Millis
   /** Milliseconds in which equal refusals are collected. */

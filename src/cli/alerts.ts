@@ -5,7 +5,7 @@ import { isRollout, type RolloutKey, rolloutKeyFields, type ShownRollout } from 
 import { momentOf } from './show.ts'
 import { table } from './terminal.ts'
 
-export interface ShownAlert {
+interface ShownAlert {
   readonly rule: string
   readonly severity: string
   readonly state: string

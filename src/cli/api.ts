@@ -24,7 +24,7 @@ export interface Subscription<Data> {
   readonly interrupted?: (reason: string | null) => void
 }
 
-export type ApiProblem = 'unreachable' | 'busy' | 'refused' | 'invalid'
+type ApiProblem = 'unreachable' | 'busy' | 'refused' | 'invalid'
 
 /** A retry can succeed after `unreachable` and `busy`, but not after the others. */
 export function problemOf({ code, status }: ApiError): ApiProblem {

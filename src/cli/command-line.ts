@@ -11,7 +11,7 @@ import { type RolloutKey, type Selection, watchable } from './selection.ts'
 import { options } from './usage.ts'
 import type { Goal } from './wait.ts'
 
-export interface Connection {
+interface Connection {
   readonly url: string
   readonly token: string | undefined
   readonly isJson: boolean
@@ -45,7 +45,7 @@ export type Task =
       readonly noAlerts: boolean
     }
 
-export interface CommandLine {
+interface CommandLine {
   readonly connection: Connection
   readonly task: Task
 }

@@ -7,7 +7,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { UsageError } from './arguments.ts'
 
-export interface StoredSession {
+interface StoredSession {
   readonly token: string
   readonly name: string
   /** When it ends at the latest. */
@@ -16,7 +16,7 @@ export interface StoredSession {
 
 type Sessions = Readonly<Record<string, StoredSession>>
 
-export function sessionFile(env: NodeJS.ProcessEnv): string {
+function sessionFile(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config'), 'rollcall', 'sessions.json')
 }
 

@@ -10,7 +10,7 @@ export interface Terminal {
   write(text: string): void
 }
 
-export interface Screen {
+interface Screen {
   /** Replaces the block. */
   draw(lines: readonly string[]): void
   /** Prints a permanent line above the block. */

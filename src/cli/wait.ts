@@ -12,7 +12,7 @@ import { createScreen, type Terminal } from './terminal.ts'
 /** A state, or CONVERGED: each deployment has reached its target version. */
 export type Goal = DeploymentState | 'CONVERGED'
 
-export interface WaitTask {
+interface WaitTask {
   readonly selection: Selection
   readonly state: Goal
   /** Milliseconds. */
@@ -22,7 +22,7 @@ export interface WaitTask {
   readonly noAlerts: boolean
 }
 
-export type Waited = 'reached' | 'failed' | 'timeout' | 'interrupted'
+type Waited = 'reached' | 'failed' | 'timeout' | 'interrupted'
 
 interface Failure {
   readonly deploymentId: string
@@ -37,7 +37,7 @@ interface Seen {
 }
 
 /** Pure. Null: undecided. */
-export function evaluate(
+function evaluate(
   counts: Counts | null,
   { state, tolerate }: Pick<WaitTask, 'state' | 'tolerate'>,
 ): 'reached' | 'failed' | null {

@@ -12,7 +12,7 @@ export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: object }
   | { readonly type: 'BOOKMARK'; readonly object: object }
 
-export interface ListPage {
+interface ListPage {
   readonly items: readonly object[]
   readonly resourceVersion: string
 }

@@ -48,7 +48,7 @@ export interface ClusterTuning {
   readonly retryInterval?: number
 }
 
-export interface ClusterWatchOptions extends ClusterTuning {
+interface ClusterWatchOptions extends ClusterTuning {
   readonly api: ApiServer
   readonly target: TargetName
   readonly database: Database

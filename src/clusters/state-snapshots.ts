@@ -10,14 +10,14 @@ import { rolloutsOfContexts } from '../store/read/cluster-watch.ts'
 import type { CustomResource } from './custom-resource.ts'
 import type { PendingStates } from './pending-states.ts'
 
-export interface StateSnapshots {
+interface StateSnapshots {
   /** Writes them in order, after all earlier calls. Rejects if they could not be decided: the caller must retry. */
   take(ones: readonly CustomResource[]): Promise<void>
   /** Retries the pending states that `pick` selects. */
   retry(pick: () => readonly CustomResource[]): Promise<void>
 }
 
-export interface StateSnapshotsOptions {
+interface StateSnapshotsOptions {
   readonly database: Database
   readonly writer: Writer
   readonly target: TargetName

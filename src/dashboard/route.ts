@@ -8,7 +8,7 @@ import { computed, signal } from '@preact/signals'
 import { now } from './data/time.ts'
 import { pageNames } from './page-names.ts'
 
-export interface Route {
+interface Route {
   readonly path: readonly string[]
   readonly parameters: URLSearchParams
 }

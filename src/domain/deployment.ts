@@ -40,7 +40,7 @@ export interface DeploymentImage extends Desired {
 }
 
 /** The reported fields, before the first report on a target. */
-export const unreported = {
+const unreported = {
   state: 'PENDING',
   derivedState: null,
   consistent: true,

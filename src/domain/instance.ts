@@ -22,7 +22,7 @@ export type InstanceStatus = (typeof instanceStatuses)[number]
 
 /** What the orchestrator does with an instance. GIVE_WAY: another instance updates and replaces it. */
 export const instanceGoals = ['NOTHING', 'INSTANTIATE', 'TERMINATE', 'GIVE_WAY'] as const
-export type InstanceGoal = (typeof instanceGoals)[number]
+type InstanceGoal = (typeof instanceGoals)[number]
 
 export interface Instance {
   readonly key: number

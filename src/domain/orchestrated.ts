@@ -19,7 +19,7 @@ import {
 } from './transition-result.ts'
 import type { DeploymentState, Readiness } from './values.ts'
 
-export interface DerivedComponent {
+interface DerivedComponent {
   readonly name: string
   readonly state: DeploymentState
   readonly readiness: Readiness
@@ -35,7 +35,7 @@ export interface DerivedDeployment {
 }
 
 /** The names and keys that the deployment gets if it does not exist yet. */
-export interface OrchestratedPlace extends Placement {
+interface OrchestratedPlace extends Placement {
   readonly instanceKey: number
   readonly deploymentId: string
   readonly reporter: string

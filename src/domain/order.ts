@@ -20,9 +20,9 @@ import { compareDigits, type Digits, type Millis } from './values.ts'
 export const clockTolerance: Millis = 5 * 60 * 1000
 
 /** The number of boots that are remembered besides the newest. */
-export const bootsRemembered = 4
+const bootsRemembered = 4
 
-export interface Ordering {
+interface Ordering {
   /** The key by which the report is older. Null: it is the newest report. */
   readonly staleBy: OrderKey | null
   /** The marks to store if the report is not older. */

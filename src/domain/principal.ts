@@ -18,7 +18,7 @@ const includes: Readonly<Record<Role, readonly Role[]>> = {
 }
 
 /** The credential that the caller presented. */
-export type Credential =
+type Credential =
   | { readonly kind: 'none' }
   | { readonly kind: 'adminKey' }
   | { readonly kind: 'key'; readonly id: string }

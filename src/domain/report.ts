@@ -4,7 +4,7 @@ export const verdicts = ['APPLIED', 'UNCHANGED', 'STALE'] as const
 export type Verdict = (typeof verdicts)[number]
 
 /** The wire names of the ordering keys, strongest first. `staleBy` has one of them. */
-export const orderKeys = ['adoptedManifestVersion', 'seq', 'observedAt'] as const
+const orderKeys = ['adoptedManifestVersion', 'seq', 'observedAt'] as const
 export type OrderKey = (typeof orderKeys)[number]
 
 export interface ComponentReport {

@@ -7,7 +7,7 @@ export const connectivities = ['UNKNOWN', 'ONLINE', 'OFFLINE', 'RETRYING'] as co
 export type Connectivity = (typeof connectivities)[number]
 
 /** What a connectivity follows from: a report of the device, its gateway's error 102, its silence, its MQTT broker, its orchestrator. */
-export const connectivitySources = ['REPORT', 'GATEWAY', 'SILENCE', 'BROKER', 'ORCHESTRATOR'] as const
+const connectivitySources = ['REPORT', 'GATEWAY', 'SILENCE', 'BROKER', 'ORCHESTRATOR'] as const
 export type ConnectivitySource = (typeof connectivitySources)[number]
 
 export interface Label {

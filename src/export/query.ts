@@ -9,7 +9,7 @@ import { parseRevision } from '../store/sql/cursor.ts'
 export type Query = ReadonlyMap<string, string>
 
 /** Those of every kind. */
-export const common = ['format', 'after'] as const
+const common = ['format', 'after'] as const
 
 /** Throws BAD_USER_INPUT that names all parameters that are unknown or repeated. */
 export function readQuery(url: string, accepted: readonly string[]): Query {

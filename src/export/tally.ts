@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Column, Row } from './columns.ts'
 
-export interface Figures {
+interface Figures {
   readonly rows: number
   /** Of the rows. Null: they have none. */
   readonly firstRevision: string | null

@@ -48,7 +48,7 @@ export type Input =
   | { readonly kind: 'overflow' }
   | { readonly kind: 'close'; readonly failure?: unknown }
 
-export interface Step {
+interface Step {
   readonly state: State
   /** Events to queue. */
   readonly events: readonly FeedEvent[]

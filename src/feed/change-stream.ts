@@ -16,7 +16,7 @@ import { createEventQueue, type FeedEvent, type QueuePosition, type ShowChanges 
 import type { Hub, Topic } from './hub.ts'
 import type { Stream } from './stream.ts'
 
-export interface ChangeStreamSource {
+interface ChangeStreamSource {
   readonly hub: Hub
   readonly backlog: Backlog
   /** The range of the log in the database. The hub has reached its head. */

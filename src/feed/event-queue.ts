@@ -23,7 +23,7 @@ export interface QueuePosition {
   readonly delivered: Revision
 }
 
-export interface EventQueue {
+interface EventQueue {
   readonly delivered: () => Revision
   /** Events that wait. Those that are being authorized are not counted. */
   readonly size: () => number

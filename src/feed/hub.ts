@@ -22,7 +22,7 @@ export type Topic =
   | `rollout:${number}`
   | `instance:${string}`
 
-export interface Subscriber {
+interface Subscriber {
   readonly topics: readonly Topic[]
   /** Called in the turn in which the hub's `last` moved, at most once a commit. Must not throw or wait. */
   changed(changes: readonly Change[]): void

@@ -10,7 +10,7 @@ import { createFairQueue, type FairQueue } from '../limits/fair-queue.ts'
 import type { Database, LogHead, Snapshot } from '../store/database.ts'
 import type { Hub } from './hub.ts'
 
-export interface SharedSnapshot {
+interface SharedSnapshot {
   readonly snapshot: Snapshot
   readonly revision: Revision
   /** The last reader's release closes the snapshot. A second release does nothing. */

@@ -18,4 +18,4 @@ export interface Stream<Event> {
   close(failure?: unknown): void
 }
 
-export type MaybePromise<T> = T | Promise<T>
+type MaybePromise<T> = T | Promise<T>

@@ -35,7 +35,7 @@ export interface WatchOptions {
   readonly whose?: string | undefined
 }
 
-export interface WatchPosition {
+interface WatchPosition {
   readonly cursor: Revision
   readonly commits: readonly (readonly Change[])[]
   readonly merged: number
@@ -47,7 +47,7 @@ export interface WatchStream extends Stream<WatchEvent> {
   before(): WatchPosition
 }
 
-export interface WatchStreamSource {
+interface WatchStreamSource {
   readonly hub: Hub
   readonly refresher: Refresher
   /** Calls back once, when the log can be read again. */

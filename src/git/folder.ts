@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export interface Folder {
+interface Folder {
   path(): Promise<string>
   remove(): Promise<void>
 }

@@ -23,7 +23,7 @@ export interface GitConfig {
   readonly directory: string | null
 }
 
-export interface GitDeps {
+interface GitDeps {
   readonly config: GitConfig
   readonly history: History
   readonly limits: GitLimits
@@ -40,7 +40,7 @@ export interface Git {
   close(): Promise<void>
 }
 
-export interface UploadRequest {
+interface UploadRequest {
   readonly protocol: Protocol
   /** Null: the client asks for refs and capabilities. */
   readonly body: Uint8Array | null

@@ -32,7 +32,7 @@ export interface Run {
 /** Git failed. Its message is for the log only: it may name paths of this machine. */
 export class GitFailed extends Error {}
 
-export interface ProgramConfig {
+interface ProgramConfig {
   readonly program: string
   /** The search path for programs. Empty: the default path. */
   readonly path: string

@@ -4,7 +4,7 @@ import SchemaBuilder from '@pothos/core'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Context } from './execution/context.ts'
 
-export interface BuilderTypes {
+interface BuilderTypes {
   Context: Context
   DefaultFieldNullability: false
   Scalars: {

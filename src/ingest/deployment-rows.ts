@@ -4,7 +4,7 @@ import type { Deployment } from '../domain/deployment.ts'
 import { manifestOwner } from '../domain/desired.ts'
 import { type Effects, stronger, type Touch } from '../store/write/contract.ts'
 
-export interface DeploymentRows {
+interface DeploymentRows {
   byKey(key: number): Deployment | null
   byName(deploymentId: string, reporter: string): Deployment | null
   /** Deployments with that deploymentId on that target, of any reporter, forgotten ones included. */

@@ -29,7 +29,7 @@ export type DigestBundle = (documents: readonly { readonly deploymentId: string;
   readonly size: number
 }
 
-export interface ManifestChange {
+interface ManifestChange {
   readonly put: readonly {
     readonly entry: Omit<ManifestEntry, 'targetKey' | 'since' | 'until' | 'digest' | 'size'>
     readonly document: DesiredDocument

@@ -1,7 +1,7 @@
 /** Tokens of devices. A token is returned once. The database stores only its hash. */
 import { createHash, randomBytes } from 'node:crypto'
 
-export interface DeviceToken {
+interface DeviceToken {
   readonly text: string
   readonly hash: string
 }

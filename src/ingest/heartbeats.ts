@@ -6,7 +6,7 @@ import type { Millis } from '../domain/values.ts'
 import { hearDevices } from './commands/report.ts'
 import type { Writer } from './writer.ts'
 
-export interface HeartbeatsOptions {
+interface HeartbeatsOptions {
   readonly writer: Pick<Writer, 'submit'>
   /** Seconds of silence after which any device counts as OFFLINE. Null: silence does not count. */
   readonly offlineAfter: number | null

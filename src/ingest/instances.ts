@@ -7,7 +7,7 @@ import type { Target } from '../domain/target.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
 /** The orchestrator's name for a target, which is the reporter of its deployments. */
-export function reporterOf({ kind, provider, name }: Pick<Target, 'kind' | 'provider' | 'name'>): string {
+function reporterOf({ kind, provider, name }: Pick<Target, 'kind' | 'provider' | 'name'>): string {
   return kind === 'CLUSTER' ? `${provider}+${name}` : name
 }
 

@@ -29,7 +29,7 @@ import { isReported } from './row-cache.ts'
 import { createUnitOfWork } from './unit-of-work.ts'
 import { forget, isFollowed, type WriterOptions, type WriterState } from './writer-state.ts'
 
-export interface Pipeline {
+interface Pipeline {
   /** Batches in flight. */
   size(): number
   /** Commands in flight. */

@@ -19,7 +19,7 @@ export const nothingOrchestrated: LoadedOrchestration = {
   bundles: [],
 }
 
-export interface ObjectName {
+interface ObjectName {
   readonly group: string
   readonly kind: string
   readonly name: string
@@ -181,7 +181,7 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
 }
 
 /** FAILED > PENDING > UNKNOWN > READY over the resources that count (docs/wire.md §5). */
-export function readinessOf(tallies: readonly Tally[]): Readiness {
+function readinessOf(tallies: readonly Tally[]): Readiness {
   return sumReadiness(tallies.filter((tally) => tally.n > 0 && isCounted(tally)))
 }
 

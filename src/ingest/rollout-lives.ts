@@ -8,7 +8,7 @@ import type { Deployment } from '../domain/deployment.ts'
 import type { DeploymentState, Revision } from '../domain/values.ts'
 import type { RolloutLife } from '../store/write/contract.ts'
 
-export interface RolloutLives {
+interface RolloutLives {
   /** The changes of a deployment, up to `revision`. */
   take(known: Deployment | null, deployment: Deployment, changes: readonly ChangeBody[], revision: Revision): void
   /** Any other change of the rollout. */

@@ -3,7 +3,7 @@ import { inService, type Target, type TargetKind } from '../domain/target.ts'
 import type { Revision } from '../domain/values.ts'
 import { type Effects, type Loaded, stronger, type Touch } from '../store/write/contract.ts'
 
-export interface TargetRows {
+interface TargetRows {
   /** Throws if the target was not loaded. */
   byKey(key: number): Target
   find(key: number): Target | null

@@ -33,7 +33,7 @@ export const bodyTimeout = 10_000
 /** Concurrent snapshots of one caller. The pool has eight connections for reads. */
 const mostSnapshots = 6
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   readonly limits?: (Pick<LimitsConfig, 'rates' | 'streams'> & Partial<Pick<LimitsConfig, 'buffered'>>) | undefined
   /** Milliseconds in which a large body must make progress. */
   readonly bodyTimeout?: number | undefined

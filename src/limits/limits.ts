@@ -45,7 +45,7 @@ export interface OperationLimits {
 }
 
 /** Request rates. Null: no limit. */
-export interface Rates {
+interface Rates {
   /** Requests a second, of one device and of one address. */
   readonly device: number | null
   readonly address: number | null

@@ -14,7 +14,7 @@ export interface UnfinishedMessage {
   close(): void
 }
 
-export type TrackMessages = (network: string, cut: (reason: 'full' | 'slow') => void) => UnfinishedMessage
+type TrackMessages = (network: string, cut: (reason: 'full' | 'slow') => void) => UnfinishedMessage
 
 /** Bytes of the smallest frame header that a client can send. */
 const frameHeader = 6

@@ -1,7 +1,7 @@
 /** Token buckets: a rate per second for each key, and a burst of ten seconds' worth. A bucket refills while it is not used. */
 import { LRUCache } from 'lru-cache'
 
-export interface Rate {
+interface Rate {
   /** Milliseconds until the next token. 0: a token was taken. */
   take(key: string): number
 }

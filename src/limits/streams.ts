@@ -1,5 +1,5 @@
 /** Counts the open WebSockets and event streams of each caller: each holds memory until the client closes it. */
-export interface Streams {
+interface Streams {
   /** Null: the caller has reached the limit. Otherwise call the result when the stream ends. */
   open(caller: string): (() => void) | null
 }

@@ -47,7 +47,7 @@ const sessionExpiry = 7 * 86_400
 export const retryInterval = 1_000
 
 /** The contents of the files. Read once at the start, so that a missing file is an error of the start. */
-export type Certificates = Readonly<Partial<Record<'ca' | 'cert' | 'key', Buffer>>>
+type Certificates = Readonly<Partial<Record<'ca' | 'cert' | 'key', Buffer>>>
 
 export function readCertificates({ ca, cert, key }: MqttConfig['files']): Certificates {
   return {
@@ -57,7 +57,7 @@ export function readCertificates({ ca, cert, key }: MqttConfig['files']): Certif
   }
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly certificates: Certificates
   /** Whether the broker keeps the session, and the client connects again and sends again what was not acknowledged. */
   readonly isLasting: boolean

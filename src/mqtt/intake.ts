@@ -22,14 +22,14 @@ export interface Message {
   readonly properties: NonNullable<IPublishPacket['properties']>
 }
 
-export interface Intake {
+interface Intake {
   /** Messages that are not acknowledged. */
   size(): number
   /** Takes no further message: the broker keeps them. Resolves when those that were taken are acknowledged. */
   finish(): Promise<void>
 }
 
-export interface IntakeOptions {
+interface IntakeOptions {
   readonly connection: Connection
   readonly lanes: Lanes
   /** Resolves after COMMIT with what sends the answer. Rejects only if the message must be delivered again. */
@@ -40,7 +40,7 @@ export interface IntakeOptions {
   readonly mostBytes?: number
 }
 
-export type SendAnswer = () => Promise<void>
+type SendAnswer = () => Promise<void>
 
 interface Entry {
   /** Of the topic and the payload, which are not kept. */

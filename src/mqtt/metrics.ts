@@ -3,7 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 
 const outcomes = ['taken', 'refused', 'dropped'] as const
 
-export interface MqttMetrics {
+interface MqttMetrics {
   messageTaken(kind: 'report' | 'connection', outcome: (typeof outcomes)[number]): void
   answerDropped(): void
   answerRefused(): void
@@ -13,7 +13,7 @@ export interface MqttMetrics {
 /** Sessions by state: `connected` ones receive, those that are `refused` have a connection and no subscription. */
 export type SessionCounts = Readonly<Record<'connected' | 'refused' | 'disconnected', number>>
 
-export interface MqttState {
+interface MqttState {
   sessions(): SessionCounts
   unacknowledged(): number
 }

@@ -32,7 +32,7 @@ import {
 } from './present.ts'
 import { readRetained } from './retained.ts'
 
-export interface PublisherOptions {
+interface PublisherOptions {
   readonly database: Database
   readonly hub: Pick<Hub, 'onMove'>
   /** A connection that ends with its first loss: a message that an earlier connection could not send must not follow newer ones. */
@@ -50,7 +50,7 @@ export interface PublisherOptions {
   readonly mostStrays?: number
 }
 
-export interface Publisher {
+interface Publisher {
   isConnected(): boolean
   stop(): Promise<void>
 }

@@ -10,7 +10,7 @@ const longestPause = 30_000
 /** Messages in one part. */
 const partSize = 500
 
-export interface RetainedOptions {
+interface RetainedOptions {
   readonly prefix: string
   readonly filter: string
   /** Gets the messages in parts, by topic. The connection is not read meanwhile, so it must not wait for the broker. False: the rest is not needed. */

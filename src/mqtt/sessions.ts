@@ -25,7 +25,7 @@ export interface Session {
   drop(): Promise<void>
 }
 
-export interface SessionsOptions {
+interface SessionsOptions {
   readonly database: Pick<Database, 'session'>
   readonly count: number
   /** The beginning of the names of the leases. */
@@ -37,7 +37,7 @@ export interface SessionsOptions {
   readonly interval: number
 }
 
-export interface Sessions {
+interface Sessions {
   held(): readonly Session[]
   stop(): Promise<void>
 }

@@ -11,13 +11,13 @@ import type { Connection } from './connection.ts'
 
 export type SubscriptionState = 'pending' | 'made' | 'refused'
 
-export interface Subscription {
+interface Subscription {
   /** `pending` also while there is no connection. */
   state(): SubscriptionState
   close(): void
 }
 
-export interface SubscriptionOptions {
+interface SubscriptionOptions {
   readonly connection: Pick<Connection, 'client' | 'interrupt'>
   readonly filters: readonly string[]
   readonly session: number

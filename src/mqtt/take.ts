@@ -18,7 +18,7 @@ import type { Message } from './intake.ts'
 import { toRequest } from './request.ts'
 import { readSubject, type Subject } from './topics.ts'
 
-export interface TakeDeps extends RecordDeps {
+interface TakeDeps extends RecordDeps {
   readonly prefix: string
   readonly log: Log
   readonly nextId: () => string
@@ -37,7 +37,7 @@ export interface Answer {
 }
 
 /** The server stops: the message stays with the broker, and the next server gets it. */
-export class Stopped extends Error {}
+class Stopped extends Error {}
 
 /** Bytes of a body whose credential was refused. They are read only to find an error of higher precedence. */
 const refusedLimit = 64 << 10

@@ -12,7 +12,7 @@ import { podReadiness } from './pod.ts'
 import { replicaSetReadiness } from './replica-set.ts'
 import { statefulSetReadiness } from './stateful-set.ts'
 
-export type Rule = (object: KubernetesObject) => Assessment
+type Rule = (object: KubernetesObject) => Assessment
 
 /** Ready as soon as it exists: no controller processes it, or (CronJob, PodDisruptionBudget) the controller's work does not affect its readiness. */
 const alwaysReady: Rule = () => ready()

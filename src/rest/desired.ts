@@ -21,7 +21,7 @@ import { accepts, hasAlready } from './conditions.ts'
 import { type CallerDeps, requireClient } from './device-caller.ts'
 import { answer, type Exchange } from './exchange.ts'
 
-export interface DesiredDeps extends CallerDeps {
+interface DesiredDeps extends CallerDeps {
   readonly database: Pick<Database, 'session'>
   readonly publicUrl: string | null
   readonly heartbeats: Heartbeats

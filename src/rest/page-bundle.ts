@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-export interface PageBundle {
+interface PageBundle {
   readonly html: string
   /** By path. Each name contains the hash of the file. */
   readonly assets: Readonly<Record<string, string>>

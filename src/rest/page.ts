@@ -47,7 +47,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-export interface Page {
+interface Page {
   show(exchange: Exchange): Promise<void>
   /** A browser asks for the address of a page, such as `/rollouts`. Other clients get an error that names the nearest route. */
   has(exchange: Exchange): boolean

@@ -10,7 +10,7 @@ const types: Partial<Record<ErrorCode, string>> = {
   FORBIDDEN: `${margo}not-authorized`,
 }
 
-export interface Problem {
+interface Problem {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -36,7 +36,7 @@ function unexpected(id: string): string {
   return `Unexpected error ${id}. Details are in the server's log.`
 }
 
-export interface ProblemMembers {
+interface ProblemMembers {
   readonly status: number
   /** From domain/errors.ts. Absent: the error was unexpected. */
   readonly code?: ErrorCode

@@ -35,7 +35,7 @@ import { type SessionDeps, sessionMethods } from './session.ts'
 import { createTlsServer } from './tls-server.ts'
 import type { TlsWatch } from './tls-watch.ts'
 
-export interface ServerDeps
+interface ServerDeps
   extends ReportDeps,
     Omit<HealthDeps, 'writer'>,
     K8spluginDeps,

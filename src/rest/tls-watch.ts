@@ -22,9 +22,9 @@ export interface TlsWatch {
   close(): void
 }
 
-export type CertificateFile = 'TLS_CERT' | 'TLS_CLIENT_CA'
+type CertificateFile = 'TLS_CERT' | 'TLS_CLIENT_CA'
 
-export interface TlsWatchDeps {
+interface TlsWatchDeps {
   readonly config: TlsConfig
   readonly log: Log
   readonly clock: () => number

@@ -25,7 +25,7 @@ export interface Marks {
   readonly observedAt: number | null
 }
 
-export interface WireGeneration {
+interface WireGeneration {
   readonly path: (report: Report) => string
   readonly body: (report: Report) => object
   readonly marks: (report: Report) => Marks

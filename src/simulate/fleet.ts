@@ -1,7 +1,7 @@
 /** The simulated fleet: devices of every generation, some behind gateways, and the rollouts. Pure: the seed decides everything. */
 import { createRandom, type Random } from './random.ts'
 
-export const generationNames = ['2024-06', '2024-09', '0.0.1', '2025-10', '1.0.0', 'vendor', 'rc.3', 'gateway'] as const
+const generationNames = ['2024-06', '2024-09', '0.0.1', '2025-10', '1.0.0', 'vendor', 'rc.3', 'gateway'] as const
 export type Generation = (typeof generationNames)[number]
 
 export interface SimulatedDevice {

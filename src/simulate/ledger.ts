@@ -4,7 +4,7 @@ import { afterTaking, contentOf, declared, type Expected, expectVerdict, type Ve
 import type { SimulatedDeployment } from './fleet.ts'
 
 /** The server's answer to one report. */
-export interface Acknowledgement {
+interface Acknowledgement {
   readonly verdict: Verdict
   readonly revision: number
   /** An earlier attempt of the same request got no answer. The server may have stored the report then. */

@@ -6,7 +6,7 @@ import { generationOf, type Report } from './bodies.ts'
 import type { Verdict } from './expectation.ts'
 import type { Sender, SenderOptions, SentReport } from './sender.ts'
 
-export interface MqttSender extends Sender {
+interface MqttSender extends Sender {
   close(): Promise<void>
 }
 

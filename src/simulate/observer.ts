@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Api } from '../cli/api.ts'
 import type { DeploymentState } from '../domain/values.ts'
 
-export interface ObservedChange {
+interface ObservedChange {
   readonly revision: string
   readonly kind: string
   /** Of a change of the deployment's own state. */

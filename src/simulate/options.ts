@@ -23,7 +23,7 @@ devices that fetch their desired state. At the end it checks that the server has
 Exit codes: 0 all checks pass, 1 differences found, 64 wrong command line, 69 server unusable.
 `
 
-export type ParsedOptions = { readonly isHelp: true } | ({ readonly isHelp: false } & SimulationOptions)
+type ParsedOptions = { readonly isHelp: true } | ({ readonly isHelp: false } & SimulationOptions)
 
 const options = {
   url: { type: 'string', default: 'http://127.0.0.1:4000' },

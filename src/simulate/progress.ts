@@ -7,7 +7,7 @@ import type { ClusterLedger } from './clusters/ledger.ts'
 import { waitForServer } from './register.ts'
 import { type Findings, type Running, type SimulationOptions, simulate } from './simulation.ts'
 
-export interface Progress {
+interface Progress {
   begin(running: Running): void
   end(): void
 }
@@ -40,7 +40,7 @@ const resourcesQuery = /* GraphQL */ `
   }
 `
 
-export function createProgress(api: Api, terminal: Terminal, title: string): Progress {
+function createProgress(api: Api, terminal: Terminal, title: string): Progress {
   const screen = createScreen(terminal)
   const ended = new AbortController()
   const samples: { readonly at: number; readonly reports: number }[] = []
@@ -179,7 +179,7 @@ function inWords(numbers: Readonly<Record<string, number>>): string {
 
 const mostShown = 20
 
-export function describeFindings({ differences, deployments, reports, changes, ...more }: Findings): string {
+function describeFindings({ differences, deployments, reports, changes, ...more }: Findings): string {
   const { groups, instances, resources } = more.clusters
   const uncertain = more.uncertain + more.clusters.uncertain + more.agents.uncertain
   const devices = `${deployments} deployments, ${reports} of their reports and ${changes} of their changes`

@@ -4,7 +4,7 @@ import { type Api, problemOf } from '../cli/api.ts'
 import { ApiError } from '../client/client.ts'
 import type { Fleet, SimulatedDeployment, SimulatedDevice, SimulatedRollout } from './fleet.ts'
 
-export interface RegisteredFleet {
+interface RegisteredFleet {
   /** By reporter, for devices that were not registered before. */
   readonly tokens: Map<string, string>
   readonly rolloutIds: readonly string[]

@@ -1,7 +1,7 @@
 /** Sends with retries. After no answer, 429 or 5xx it retries with growing delays; it returns any other answer. */
 import { setTimeout as delay } from 'node:timers/promises'
 
-export interface SimulatedRequest {
+interface SimulatedRequest {
   readonly method: 'GET' | 'POST' | 'PUT'
   readonly url: string
   readonly body?: string
@@ -9,7 +9,7 @@ export interface SimulatedRequest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface Answered {
+interface Answered {
   readonly response: Response
   /** An earlier attempt had no answer. */
   readonly isRepeat: boolean

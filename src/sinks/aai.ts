@@ -33,7 +33,7 @@ export interface Aai {
 /** A&AI's own limit. */
 export const operationLimit = 30
 
-export class AaiError extends Error {
+class AaiError extends Error {
   readonly status: number
 
   constructor(status: number, what: string) {
@@ -85,9 +85,4 @@ export function createAai(config: AaiConfig, send: Send): Aai {
 function reason(body: string): string {
   const [code] = /(?:SVC|POL|AAI_|ERR\.)[\w.]+/.exec(body) ?? []
   return code === undefined ? '' : ` (${code})`
-}
-
-/** Path of a node: `type/id` pairs below a collection. */
-export function pathOf(...parts: readonly string[]): string {
-  return parts.map((part) => `/${part.split('/').map(encodeURIComponent).join('/')}`).join('')
 }

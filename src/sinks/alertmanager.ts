@@ -12,7 +12,7 @@ import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
 import type { Send } from './send.ts'
 import { type Deliver, isRepeatDue, type Round, repeatEvery } from './sinks.ts'
 
-export interface AlertmanagerDeps {
+interface AlertmanagerDeps {
   readonly database: Database
   readonly send: Send
   readonly publicUrl: string

@@ -9,10 +9,7 @@ import { countUnannounced, type InstanceRow, instanceById, unannouncedInstances 
 import { changeSink, createSink, listSinks, type Sink } from '../store/sinks/sinks.ts'
 import type { Belonging } from './inventory-node.ts'
 
-export type Place = Pick<
-  Belonging,
-  'cloudOwner' | 'cloudRegion' | 'tenantId' | 'genericVnfId' | 'vfModuleId' | 'callbackUrl'
->
+type Place = Pick<Belonging, 'cloudOwner' | 'cloudRegion' | 'tenantId' | 'genericVnfId' | 'vfModuleId' | 'callbackUrl'>
 
 export interface Announcements {
   /** Keeps the inventory up to date with the instance; `isEnding`: removes its nodes, then the sink. */
@@ -22,7 +19,7 @@ export interface Announcements {
   countUnannounced(within?: Session): Promise<number>
 }
 
-export interface AnnouncementDeps {
+interface AnnouncementDeps {
   readonly database: Pick<Database, 'session'>
   /** Whether AAI_URL is set: without an inventory, nothing is missing from it. */
   readonly hasInventory: boolean

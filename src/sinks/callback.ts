@@ -12,13 +12,13 @@ import { differenceOf, readLevel, type Shown } from './reconcile.ts'
 import type { Send } from './send.ts'
 import type { Deliver, Round } from './sinks.ts'
 
-export interface CallbackDeps {
+interface CallbackDeps {
   readonly database: Database
   readonly send: Send
   readonly clock: () => Millis
 }
 
-export interface CallbackSettings {
+interface CallbackSettings {
   /** Seconds. */
   readonly minNotifyInterval: number
   readonly metadata: unknown

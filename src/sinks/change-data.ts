@@ -6,7 +6,7 @@ import { resourcesByKey } from '../store/read/resources.ts'
 import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
 import { targetsByKey } from '../store/read/targets.ts'
 
-export type ChangeData = Readonly<Record<string, unknown>>
+type ChangeData = Readonly<Record<string, unknown>>
 
 /**
  * One result for each change, in the same order. The names of its place are read without an access scope, because a reader that sees a change

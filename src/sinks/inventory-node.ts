@@ -34,7 +34,7 @@ export interface Belonging {
   readonly inService: boolean | null
 }
 
-export interface Node extends Readonly<Record<string, unknown>> {
+interface Node extends Readonly<Record<string, unknown>> {
   readonly uri: string
   readonly body: Readonly<Record<string, unknown>>
 }

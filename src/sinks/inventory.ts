@@ -15,7 +15,7 @@ import { differenceOf, type Level, readLevel, type Shown } from './reconcile.ts'
 import type { Send } from './send.ts'
 import type { Deliver, Round } from './sinks.ts'
 
-export interface InventoryDeps {
+interface InventoryDeps {
   readonly database: Database
   /** Sends to A&AI. */
   readonly sendToAai: Send

@@ -35,7 +35,7 @@ export interface SinkManager extends Announcements {
   test(key: number): Promise<TestAnswer & { readonly sink: Sink }>
 }
 
-export interface ManagerDeps {
+interface ManagerDeps {
   readonly database: Database
   readonly refuseTarget: (url: string) => string | null
   readonly refresh: () => void

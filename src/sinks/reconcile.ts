@@ -46,7 +46,7 @@ export async function readLevel(
   return { revision: (await snapshot.head).revision, readiness: sums.get(instanceKey) ?? 'UNKNOWN', shown }
 }
 
-export interface Difference<Description> {
+interface Difference<Description> {
   readonly created: readonly Description[]
   readonly modified: readonly Description[]
   readonly deleted: readonly Mark[]

@@ -31,7 +31,7 @@ export interface Round {
   readonly settings?: object
 }
 
-export interface Turn {
+interface Turn {
   /** The server stops, the lease has ended, or the sink was paused, deleted or changed: what follows is not for this round. */
   isOver(): boolean
   /** Every change up to `cursor` was read, and sent where the filter wants it. Noted every few seconds, so that a restart continues there. */

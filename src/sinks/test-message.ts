@@ -13,7 +13,7 @@ export interface TestAnswer {
   readonly error: string | null
 }
 
-export interface TestDeps {
+interface TestDeps {
   readonly send: Send
   readonly publicUrl: string
   readonly clock: () => Millis

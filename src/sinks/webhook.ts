@@ -16,7 +16,7 @@ import { describeChanges } from './change-data.ts'
 import type { Send } from './send.ts'
 import type { Deliver, Round } from './sinks.ts'
 
-export interface WebhookDeps {
+interface WebhookDeps {
   readonly database: Database
   readonly send: Send
   /** CloudEvents' source. */

@@ -4,7 +4,7 @@
  */
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 
-export interface SpanQueueOptions {
+interface SpanQueueOptions {
   readonly exporter: Pick<SpanExporter, 'export'>
   readonly sent: (count: number) => void
   /** `error`: of the collector. Null: the queue was full. */
@@ -15,7 +15,7 @@ export interface SpanQueueOptions {
   readonly interval?: number
 }
 
-export interface SpanQueue {
+interface SpanQueue {
   readonly processor: SpanProcessor
   /** Sends what waits. */
   close(): Promise<void>

@@ -11,9 +11,9 @@ import type { Rollout } from '../domain/rollout.ts'
 import type { DeploymentState, Millis, Revision } from '../domain/values.ts'
 import { attemptSpanId, componentSpanId, rolloutSpanId, traceIdOf } from './ids.ts'
 
-export type Attributes = Readonly<Record<string, string | number>>
+type Attributes = Readonly<Record<string, string | number>>
 
-export interface TraceContext {
+interface TraceContext {
   readonly traceId: string
   readonly spanId: string
   readonly isSampled: boolean
@@ -41,7 +41,7 @@ export interface TracedRollout extends Pick<Rollout, 'key' | 'name' | 'kind' | '
 }
 
 /** What an attempt's span says about its deployment. */
-export interface Subject {
+interface Subject {
   readonly rollout: TracedRollout
   readonly application: string | null
   readonly applicationVersion: string | null

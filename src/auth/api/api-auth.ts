@@ -64,7 +64,7 @@ export interface ApiAuth {
   close(): void
 }
 
-export interface ApiAuthDeps {
+interface ApiAuthDeps {
   readonly config: ApiAuthConfig
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>

@@ -21,7 +21,7 @@ export interface Presented {
 }
 
 /** An HTTP request, or the upgrade request of a WebSocket. */
-export interface Asking {
+interface Asking {
   readonly headers: IncomingHttpHeaders
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
@@ -41,7 +41,7 @@ export interface Credentials {
   isSecure(request: Asking): boolean
 }
 
-export interface CredentialsDeps {
+interface CredentialsDeps {
   readonly addresses: {
     of(request: Asking): string
     /** Whether the peer is a trusted proxy, whose headers are used. */
@@ -99,7 +99,7 @@ export function createCredentials({ addresses, publicUrl, origins }: Credentials
   }
 }
 
-export function cookieName(isSecure: boolean): string {
+function cookieName(isSecure: boolean): string {
   return isSecure ? '__Host-rollcall' : 'rollcall'
 }
 

@@ -10,7 +10,7 @@ export interface JwtConfig extends SignedTokenConfig {
   readonly scopesClaim: string
 }
 
-export type VerifyJwt = (text: string, now: number) => Promise<Principal>
+type VerifyJwt = (text: string, now: number) => Promise<Principal>
 
 export function createJwtVerifier(config: JwtConfig): VerifyJwt {
   const { clockSkew, rolesClaim, scopesClaim } = config

@@ -1,7 +1,7 @@
 /** API keys and session cookies: 256 random bits each, which need neither salt nor key stretching. Only their hashes are stored. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-export interface NewKey {
+interface NewKey {
   /** Identifies the key. It is not secret. */
   readonly id: string
   /** Shown once. */

@@ -25,7 +25,7 @@ export interface CertificateConfig {
   readonly isOverwritten: boolean
 }
 
-export interface CertificateDeps {
+interface CertificateDeps {
   readonly database: Pick<Database, 'session'>
   readonly config: CertificateConfig
   readonly admit: Admit

@@ -17,7 +17,7 @@ import { createLookup } from './lookup.ts'
 import { replayed } from './refusal.ts'
 
 /** Throws CredentialRefused for a message that was accepted before, UNAVAILABLE while a copy of it is in progress. */
-export type Claiming = <T>(proof: Proof, work: () => Promise<T>) => Promise<T>
+type Claiming = <T>(proof: Proof, work: () => Promise<T>) => Promise<T>
 
 /** Seconds. Longer than any command takes. */
 const longestWork = 60

@@ -70,7 +70,7 @@ export function coveredBy([components]: InnerList): Set<string> {
   return new Set(components.flatMap(([name, parameters]) => (parameters.size === 0 ? [String(name)] : [])))
 }
 
-export const algorithms = ['ecdsa-p256-sha256', 'rsa-v1_5-sha256', 'rsa-pss-sha512', 'ed25519'] as const
+const algorithms = ['ecdsa-p256-sha256', 'rsa-v1_5-sha256', 'rsa-pss-sha512', 'ed25519'] as const
 export type SignatureAlgorithm = (typeof algorithms)[number]
 
 /** The algorithms that fit a key. Empty: the type or the size of the key is not accepted. */

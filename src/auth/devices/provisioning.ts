@@ -9,7 +9,7 @@ import { findProvisioned } from '../../store/read/device-credentials.ts'
 import { createLookup } from './lookup.ts'
 import { CredentialRefused, refuseEnded } from './refusal.ts'
 
-export interface VouchedDeps {
+interface VouchedDeps {
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>
   /** Whether the first request of an unregistered device registers it. */

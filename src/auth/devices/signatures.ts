@@ -36,7 +36,7 @@ export interface SignatureConfig {
   readonly window: number
 }
 
-export interface SignatureDeps {
+interface SignatureDeps {
   readonly database: Pick<Database, 'session'>
   readonly config: SignatureConfig
   /** The public URL of this server, for `@target-uri` and `@authority`. Null: the Host of the request. */

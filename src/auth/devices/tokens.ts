@@ -18,7 +18,7 @@ export interface DeviceJwtConfig extends SignedTokenConfig {
   readonly claim: string
 }
 
-export interface TokenDeps {
+interface TokenDeps {
   readonly database: Pick<Database, 'session'>
   readonly admit: Admit
   /** Null: tokens of external issuers are not accepted. */

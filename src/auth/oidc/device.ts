@@ -14,7 +14,7 @@ export interface DeviceSignIn {
   end(handle: string, address: string): Promise<OpenedSession | 'pending' | 'slow down'>
 }
 
-export interface DeviceSignInDeps {
+interface DeviceSignInDeps {
   readonly issuer: Pick<Issuer, 'beginDevice' | 'redeemDevice'>
   readonly sessions: Pick<OidcSessions, 'open'>
   readonly seal: Seal

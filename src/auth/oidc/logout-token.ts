@@ -8,7 +8,7 @@ import type { Issuer } from './issuer.ts'
 import { identifierOf } from './person.ts'
 import type { OidcSessions } from './sessions.ts'
 
-export interface LogoutDeps {
+interface LogoutDeps {
   readonly issuer: Pick<Issuer, 'verify'>
   readonly sessions: Pick<OidcSessions, 'logOut'>
   readonly database: Pick<Database, 'session'>

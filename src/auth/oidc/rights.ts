@@ -10,7 +10,7 @@
 import { parseScopes } from '../../domain/access-scope.ts'
 import { type Role, roles } from '../../domain/principal.ts'
 
-export interface Grant {
+interface Grant {
   readonly group: string
   readonly role: Role
   /** In the format of parseScopes. Empty: the whole fleet. */
@@ -26,7 +26,7 @@ export interface Rights {
 }
 
 /** The group of every person whom the issuer signs in. */
-export const everyGroup = '*'
+const everyGroup = '*'
 
 /** Null: no group has a role. */
 export function rightsOf(groups: readonly string[], table: RoleTable): Rights | null {

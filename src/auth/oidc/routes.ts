@@ -17,7 +17,7 @@ import { failurePage } from './failure-page.ts'
 import { readReturnTo } from './return-to.ts'
 import { loginSeconds, type SignIn } from './sign-in.ts'
 
-export interface OidcExchange {
+interface OidcExchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly bodies: Bodies
@@ -26,7 +26,7 @@ export interface OidcExchange {
 type Handle = (exchange: OidcExchange) => Promise<void>
 export type OidcRoutes = Readonly<Record<string, Readonly<Record<string, { access: 'public'; handle: Handle }>>>>
 
-export interface OidcRouteDeps {
+interface OidcRouteDeps {
   readonly issuer: string
   readonly name: string
   readonly credentials: Credentials

@@ -35,7 +35,7 @@ export interface SignIn {
   end(record: string | null, query: string, address: string): Promise<OpenedSession & { readonly returnTo: string }>
 }
 
-export interface SignInDeps {
+interface SignInDeps {
   readonly issuer: Issuer
   readonly sessions: Pick<OidcSessions, 'open'>
   readonly seal: Seal
@@ -43,7 +43,7 @@ export interface SignInDeps {
   readonly clock: () => Millis
 }
 
-export const callbackPath = '/session/oidc/callback'
+const callbackPath = '/session/oidc/callback'
 
 /** Seconds. */
 export const loginSeconds = 600

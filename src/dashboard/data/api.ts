@@ -7,7 +7,7 @@ import { computed, signal } from '@preact/signals'
 import { ApiError, createSocket, type Follower, isCloseEvent, request } from '../../client/client.ts'
 import type { Document } from './graphql.ts'
 
-export type Connection =
+type Connection =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }
   /** `since`: when the last message arrived, so the age of what is shown. */
@@ -18,7 +18,7 @@ export const connection = signal<Connection>({ state: 'connecting' })
 export const connections = signal(0)
 /** The server requires a credential. */
 export const isSignedOut = signal(false)
-export const isLost = computed(() => connection.value.state === 'lost')
+const isLost = computed(() => connection.value.state === 'lost')
 
 const address = (path: string): string => new URL(`../${path}`, import.meta.url).href
 
@@ -40,7 +40,7 @@ function noteError<Failure>(error: Failure): Failure {
   return error
 }
 
-export interface Session {
+interface Session {
   readonly name: string
   readonly roles: readonly string[]
   /** The part of the fleet that the caller can see. Empty: the whole fleet. */
@@ -58,7 +58,7 @@ export interface Session {
 export const session = signal<Session | null>(null)
 
 /** With whom persons sign in. */
-export interface SignInOffer {
+interface SignInOffer {
   readonly name: string
   /** Whether keys and tokens are accepted too. */
   readonly takesKeys: boolean

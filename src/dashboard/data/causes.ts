@@ -45,7 +45,7 @@ const groupDocument = graphql(
 )
 
 type Filter = NonNullable<VariablesOf<typeof groupDocument>['filter']>
-export type Group = NonNullable<Filter['group']>
+type Group = NonNullable<Filter['group']>
 
 /** The key of the label comes last: addresses without it are older than it. */
 export const writeGroup = ({ by, key = null, detail = null, labelKey = null }: Group): string =>

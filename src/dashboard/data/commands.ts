@@ -3,7 +3,7 @@ import { root } from '../route.ts'
 import { session } from './api.ts'
 
 /** The address of this server. */
-export const server = root.href.replace(/\/$/, '')
+const server = root.href.replace(/\/$/, '')
 
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
@@ -14,10 +14,10 @@ const part = (text: string): string => encodeURIComponent(text).replaceAll("'", 
 export const isOpenToDevices = (): boolean => session.value?.deviceAuth.includes('open') ?? true
 
 /** Callers of the API need no credential. */
-export const isOpenToCallers = (): boolean => session.value?.apiAuth.includes('open') ?? true
+const isOpenToCallers = (): boolean => session.value?.apiAuth.includes('open') ?? true
 
 /** What a device presents with its report. */
-export type DeviceCredential =
+type DeviceCredential =
   | { readonly kind: 'none' }
   | { readonly kind: 'token'; readonly token: string | null }
   | { readonly kind: 'certificate' }

@@ -16,7 +16,7 @@ import type { Counts } from './labels.ts'
 import { createLiveList } from './live-list.ts'
 import { throttle } from './throttle.ts'
 
-export const rowFragment = graphql(`
+const rowFragment = graphql(`
   fragment Row on Deployment {
     id deploymentId reporter application applicationVersion state stalled attempt consistent revision changedAt
     convergence adoptedManifestVersion targetManifestVersion readiness
@@ -83,7 +83,7 @@ export type DeploymentFilter = NonNullable<VariablesOf<typeof pageDocument>['fil
 type Ordering = NonNullable<VariablesOf<typeof pageDocument>['ordering']>
 
 /** The orders, by the names that addresses of pages have. */
-export const orderings = {
+const orderings = {
   CHANGED_DESC: { field: 'CHANGED', direction: 'DESC' },
   CHANGED_ASC: { field: 'CHANGED', direction: 'ASC' },
   STATE: { field: 'STATE', direction: 'ASC' },

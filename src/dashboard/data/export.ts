@@ -2,7 +2,7 @@
 
 export type Columns<Row> = Readonly<Record<string, (row: Row) => string | number | boolean | null | undefined>>
 
-export interface Page<Row> {
+interface Page<Row> {
   readonly nodes: readonly Row[]
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
 }

@@ -9,12 +9,11 @@ type EnumOf<Name extends keyof introspection['types']> = introspection['types'][
 
 export type DeploymentState = EnumOf<'DeploymentState'>
 export type Connectivity = EnumOf<'Connectivity'>
-export type ChangeKind = EnumOf<'ChangeKind'>
 export type Readiness = EnumOf<'Readiness'>
 export type SyncStatus = EnumOf<'SyncStatus'>
-export type InstanceStatus = EnumOf<'InstanceStatus'>
+type InstanceStatus = EnumOf<'InstanceStatus'>
 export type Convergence = EnumOf<'Convergence'>
-export type LifecycleState = EnumOf<'LifecycleState'>
+type LifecycleState = EnumOf<'LifecycleState'>
 
 /** The order of a bar's segments: done, then in progress and failed, then not started. */
 export const deploymentStates = ['INSTALLED', 'INSTALLING', 'FAILED', 'PENDING', 'REMOVING', 'REMOVED'] as const

@@ -62,7 +62,7 @@ export interface ResourceFilter {
   readonly text: string
 }
 
-export type ResourcesOf =
+type ResourcesOf =
   /** `run` null: all runs of a resource bundle, one per cloud region. */
   | { readonly of: 'rollout'; readonly id: string; readonly run: string | null }
   /** `cluster`: as `clusters` of the filter has it. */

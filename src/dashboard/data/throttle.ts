@@ -1,6 +1,6 @@
 /** Fewer calls than events. */
 
-export interface Cancellable<Arguments extends readonly unknown[]> {
+interface Cancellable<Arguments extends readonly unknown[]> {
   (...args: Arguments): void
   cancel(): void
 }

@@ -5,14 +5,14 @@ import { ask, connections, follow } from './api.ts'
 import { type Document, graphql, type VariablesOf } from './graphql.ts'
 import { perFrame, throttle } from './throttle.ts'
 
-export interface Answer<Data> {
+interface Answer<Data> {
   /** The latest data, also while the next request is running. */
   readonly data: Data | null
   readonly error: ApiError | null
   readonly isAsking: boolean
 }
 
-export interface AskOptions {
+interface AskOptions {
   /** Repeats the query when this changes. */
   readonly version?: unknown
   /** Disables the query. */

@@ -30,7 +30,7 @@ export const rolloutFragment = graphql(
   [countsFragment],
 )
 
-export type RolloutSummary = FragmentOf<typeof rolloutFragment>
+type RolloutSummary = FragmentOf<typeof rolloutFragment>
 
 const rolloutsDocument = graphql(
   `

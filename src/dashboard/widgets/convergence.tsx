@@ -57,13 +57,13 @@ export const convergenceCountsFragment = graphql(
   `fragment ConvergenceNumbers on ConvergenceCounts { converged applying failed stale unknown }`,
 )
 
-export type ConvergenceCounts = Readonly<Record<Lowercase<Convergence>, number>>
+type ConvergenceCounts = Readonly<Record<Lowercase<Convergence>, number>>
 
 const countOf = (counts: ConvergenceCounts, convergence: Convergence): number =>
   counts[convergence.toLowerCase() as Lowercase<Convergence>]
 
 /** Whether any deployment has both a target version and an adopted one. */
-export const hasTargetVersion = ({ converged, applying, failed, stale }: ConvergenceCounts): boolean =>
+const hasTargetVersion = ({ converged, applying, failed, stale }: ConvergenceCounts): boolean =>
   converged + applying + failed + stale > 0
 
 interface LegendProps {
@@ -71,7 +71,7 @@ interface LegendProps {
   readonly to: (convergence: Convergence) => string
 }
 
-export function ConvergenceLegend({ counts, to }: LegendProps) {
+function ConvergenceLegend({ counts, to }: LegendProps) {
   return (
     <ul class="legend" aria-label="Convergence">
       {convergenceOrder.map((convergence) => (
@@ -87,7 +87,7 @@ export function ConvergenceLegend({ counts, to }: LegendProps) {
 }
 
 /** INSTALLED deployments by convergence, because some are installed in an older version. */
-export interface InstalledCounts {
+interface InstalledCounts {
   readonly total: number
   readonly convergence: ConvergenceCounts
 }

@@ -125,7 +125,7 @@ function describeCounts(counts: Counts): string {
 }
 
 /** A reported error, else the first object that fails on the cluster. */
-export function reasonOf(row: Row): string | null {
+function reasonOf(row: Row): string | null {
   const error = row.error ?? row.components.find((component) => component.error)?.error
   if (error) return error.message || error.code
   const [object] = row.broken.nodes
@@ -187,7 +187,7 @@ function DeploymentCells({ row, selection }: CellsProps) {
 }
 
 /** Shows the declared application first, because a deployment ID is usually an opaque number. */
-export function DeploymentLink({ deployment }: { readonly deployment: Named }) {
+function DeploymentLink({ deployment }: { readonly deployment: Named }) {
   const { application, applicationVersion, deploymentId } = deployment
   return (
     <a href={deploymentHref(deployment)} title={deploymentId}>

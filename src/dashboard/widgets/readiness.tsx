@@ -50,7 +50,7 @@ const segments: Readonly<Record<Readiness, string>> = {
 }
 
 /** As the API counts. */
-export type ReadinessCounts = Readonly<Record<Lowercase<Readiness>, number>>
+type ReadinessCounts = Readonly<Record<Lowercase<Readiness>, number>>
 
 export const countOfReadiness = (counts: ReadinessCounts, readiness: Readiness): number =>
   counts[readiness.toLowerCase() as Lowercase<Readiness>]

@@ -21,7 +21,7 @@ const runsDocument = graphql(`
 
 type Orchestrated = NonNullable<ResultOf<typeof runsDocument>['rollout']>
 
-export interface Runs {
+interface Runs {
   readonly rollout: Orchestrated | null
   /** The selected run. Null: all runs of a resource bundle, or no run is known yet. */
   readonly chosen: string | null

@@ -19,7 +19,7 @@ export const installedFragment = graphql(
   [convergenceCountsFragment],
 )
 
-export interface Standing {
+interface Standing {
   readonly counts: Counts
   /** The number of INSTALLED deployments whose objects fail or are not ready on the cluster. */
   readonly broken?: number

@@ -6,14 +6,14 @@ import { throttle } from '../data/throttle.ts'
 import { formatFull, formatMinute, formatTime, now } from '../data/time.ts'
 import { adjust, chosenTime, route } from '../route.ts'
 
-export const windows = {
+const windows = {
   '15m': 15 * 60_000,
   '1h': 3_600_000,
   '6h': 6 * 3_600_000,
   '24h': 24 * 3_600_000,
   '7d': 7 * 24 * 3_600_000,
 } as const
-export type Window = keyof typeof windows
+type Window = keyof typeof windows
 
 export const windowWords: Readonly<Record<Window, string>> = {
   '15m': '15 minutes',
@@ -46,7 +46,7 @@ function fitting(): Window {
 
 const steps = 60
 
-export function WindowChoice() {
+function WindowChoice() {
   const { name } = useWindow()
   return (
     <div class="choice" role="group" aria-label="Time range">

@@ -8,7 +8,7 @@ import type { Readiness } from '../../domain/values.ts'
 import type { StatusQuery } from './query.ts'
 import { connectivityWord, toWord } from './vocabulary.ts'
 
-export interface StatusFacts {
+interface StatusFacts {
   readonly rollout: Rollout
   readonly actions: readonly LifecycleAction[]
   /** Null: it was never instantiated. */
@@ -116,7 +116,7 @@ export function resourceRow(query: StatusQuery, row: ListedResource): object {
   }
 }
 
-export function readyWord(presence: Presence, readiness: Readiness): 'Ready' | 'NotReady' | 'NotPresent' {
+function readyWord(presence: Presence, readiness: Readiness): 'Ready' | 'NotReady' | 'NotPresent' {
   if (presence === 'NOT_PRESENT') return 'NotPresent'
   return readiness === 'READY' ? 'Ready' : 'NotReady'
 }

@@ -61,7 +61,7 @@ export const roomForBundleState: Room = {
   },
 }
 
-export const deploymentLabel = 'emco/deployment-id'
+const deploymentLabel = 'emco/deployment-id'
 
 /** Throws SEMANTIC_ERROR if it does not identify its deployment. */
 export function* parseBundleState(body: unknown): Paced<BundleState> {

@@ -79,7 +79,7 @@ function readActionTime(problems: Problems, field: string, value: unknown): Mill
   return null
 }
 
-export type ResourceItem =
+type ResourceItem =
   | { readonly ok: true; readonly fact: AppliedResource }
   | { readonly ok: false; readonly problems: readonly FieldProblem[] }
 
@@ -120,7 +120,7 @@ export const roomForResources: Room = {
 }
 
 /** The app name for a cluster's own resources. */
-export const networkIntents = 'network-intents'
+const networkIntents = 'network-intents'
 
 interface GroupedItem {
   readonly item: unknown

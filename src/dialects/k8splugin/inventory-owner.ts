@@ -2,7 +2,7 @@
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { readId } from '../margo/text.ts'
 
-export interface InventoryOwner {
+interface InventoryOwner {
   readonly instanceId: string
   readonly cloudOwner: string
   readonly cloudRegion: string

@@ -10,7 +10,7 @@ import { isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { readId } from '../margo/text.ts'
 import { readGvk } from './instance.ts'
 
-export type StatusItem =
+type StatusItem =
   | { readonly ok: true; readonly object: ObservedObject }
   | { readonly ok: false; readonly problems: readonly FieldProblem[] }
 

@@ -3,7 +3,7 @@ import { plainJson } from '../margo/json.ts'
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { idProblem, readId } from '../margo/text.ts'
 
-export interface SubscriptionBody {
+interface SubscriptionBody {
   readonly name: string
   readonly callbackUrl: string
   /** Seconds. */

@@ -28,7 +28,7 @@ export function toDetail(object: unknown, limit = detailLimit, kind: string | nu
  * items of a SecretList, which inherit their kind. `kind`: the kind that the sender states beside the object. One of the two is enough:
  * typed clients write "" for an unknown kind.
  */
-export function withoutSecrets(value: unknown, kind: string | null): unknown {
+function withoutSecrets(value: unknown, kind: string | null): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, kind))
   if (!isObject(value)) return value
   const kinds = [value.kind, kind].map((one) => (typeof one === 'string' ? one.toLowerCase() : null))

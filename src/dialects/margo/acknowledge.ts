@@ -2,7 +2,7 @@ import type { OrderKey, ReportOutcome, Verdict } from '../../domain/report.ts'
 import type { Digits } from '../../domain/values.ts'
 
 /** The body of a 2xx on every route (docs/wire.md §1.1). Margo's clients read only `acknowledgement`, or nothing. The other fields are Rollcall's own. */
-export interface Acknowledgement {
+interface Acknowledgement {
   readonly acknowledgement: 'received'
   readonly verdict: Verdict
   readonly revision: Digits

@@ -23,7 +23,7 @@ export interface RefusedDocument {
 }
 
 /** The deployment and the device that the document is declared for. */
-export interface Expected {
+interface Expected {
   readonly deploymentId: string
   readonly deviceId: string
 }

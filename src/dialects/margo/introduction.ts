@@ -12,7 +12,7 @@ const lists = ['roles', 'cpu', 'cpus', 'peripherals', 'interfaces', 'supportedRu
 /** The runtimes of the specification (SupportedRuntime). */
 const runtimes: readonly unknown[] = ['oci']
 
-export interface Capabilities {
+interface Capabilities {
   /** The ID of the device or cluster. In the generations whose routes name it, the body must repeat it. */
   readonly id: string
   readonly labels: readonly Label[]

@@ -56,7 +56,7 @@ export function whole(bytes: Uint8Array): Part {
   return trim(bytes, { from: hasMark ? 3 : 0, to: bytes.length })
 }
 
-export function isContainer({ bytes }: Measure, { from }: Part): boolean {
+function isContainer({ bytes }: Measure, { from }: Part): boolean {
   return bytes[from] === openList || bytes[from] === openObject
 }
 
@@ -157,7 +157,7 @@ function* readObject(
   return object
 }
 
-export interface Member {
+interface Member {
   readonly key: string
   readonly value: Part
 }

@@ -4,7 +4,7 @@ import { digestOf } from './digest.ts'
 export const manifestMediaType = 'application/vnd.margo.manifest.v1+json'
 export const bundleMediaType = 'application/vnd.margo.bundle.v1+tar+gzip'
 
-export interface Artifact {
+interface Artifact {
   readonly digest: string
   /** Bytes. Null: not stated. */
   readonly size: number | null

@@ -33,7 +33,7 @@ export type AlertUnit = (typeof alertUnits)[number]
 export const alertSeverities = ['CRITICAL', 'WARNING', 'INFO'] as const
 export type AlertSeverity = (typeof alertSeverities)[number]
 
-export const alertStates = ['FIRING', 'RESOLVED'] as const
+const alertStates = ['FIRING', 'RESOLVED'] as const
 export type AlertState = (typeof alertStates)[number]
 
 /** RECOVERED: the value is beyond the resolve threshold. The others: the rule no longer exists in that form. */
@@ -107,7 +107,7 @@ export interface Alert {
 export const fleetScope = 0
 
 /** What is known about a rule in a scope. */
-export interface Standing {
+interface Standing {
   readonly isFiring: boolean
   /** Since when the threshold is exceeded without an alert. */
   readonly breachedSince: Millis | null

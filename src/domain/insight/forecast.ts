@@ -26,11 +26,11 @@ export interface Progress {
 
 export const startsKept = 40
 /** Fewer durations say too little. */
-export const fewestDurations = 10
+const fewestDurations = 10
 
-export const forecastReasons = ['DONE', 'NOT_STARTED', 'TOO_FEW', 'NO_END'] as const
+const forecastReasons = ['DONE', 'NOT_STARTED', 'TOO_FEW', 'NO_END'] as const
 export type ForecastReason = (typeof forecastReasons)[number]
-export const forecastBases = ['OWN', 'PEERS', 'BOTH'] as const
+const forecastBases = ['OWN', 'PEERS', 'BOTH'] as const
 export type ForecastBasis = (typeof forecastBases)[number]
 
 export type Forecast =

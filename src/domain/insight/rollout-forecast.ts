@@ -7,7 +7,7 @@ interface KnownSteps extends Omit<Progress, 'total'> {
 }
 
 /** EXPIRED: the log no longer has the beginning of each open step. */
-export type RolloutForecast = Forecast | { readonly reason: 'EXPIRED' | 'TOO_LARGE' }
+type RolloutForecast = Forecast | { readonly reason: 'EXPIRED' | 'TOO_LARGE' }
 
 export function forecastRollout(
   { isTooLarge, own, peers, starts }: KnownSteps,

@@ -10,7 +10,7 @@ export type Selector<Leaf extends object> = Leaf & {
   readonly not?: Selector<Leaf>
 }
 
-export interface Folding<Leaf extends object, Result> {
+interface Folding<Leaf extends object, Result> {
   readonly leaf: (leaf: Leaf) => readonly Result[]
   readonly all: (parts: readonly Result[]) => Result
   readonly any: (parts: readonly Result[]) => Result

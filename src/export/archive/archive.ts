@@ -26,7 +26,7 @@ interface Progress {
   readonly unit: { readonly upTo: number; readonly cursor: string | null; readonly files: number } | null
 }
 
-export interface ArchiveLimits {
+interface ArchiveLimits {
   readonly rows: number
   readonly bytes: number
 }

@@ -11,7 +11,7 @@ import type { KindName, Part } from '../kinds/kind.ts'
 import { cursorOf, placeOf, reportColumns, reportRows } from '../kinds/reports.ts'
 
 /** Keys of rows. */
-export interface KeyRange {
+interface KeyRange {
   readonly after: number
   readonly upTo: number
 }

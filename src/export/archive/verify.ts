@@ -3,7 +3,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Column } from '../columns.ts'
 
 /** A digest of rows, whatever they are stored in. */
-export interface RowDigest {
+interface RowDigest {
   add(values: readonly unknown[]): void
   value(): { readonly rows: number; readonly digest: string }
 }

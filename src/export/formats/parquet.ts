@@ -6,7 +6,7 @@ import type { SchemaElement } from 'hyparquet-writer'
 import type { Column, ColumnType, Row } from '../columns.ts'
 import type { Format } from './format.ts'
 
-export interface RowGroupLimits {
+interface RowGroupLimits {
   readonly rows: number
   /** Characters of the texts. */
   readonly characters: number

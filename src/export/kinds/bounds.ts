@@ -12,7 +12,7 @@ export async function revisionOf(snapshot: Snapshot, query: Query): Promise<Revi
   return (await resolvePast(snapshot, asked)) ?? (await snapshot.head).revision
 }
 
-export interface RevisionRange {
+interface RevisionRange {
   /** The changes after it. */
   readonly from: Revision
   readonly to: Revision

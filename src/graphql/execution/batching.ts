@@ -1,7 +1,7 @@
 /** Batches single reads into one statement (DataLoader) and caches the results. */
 import DataLoader from 'dataloader'
 
-export interface Batched<Key, Arguments extends readonly unknown[], Value> {
+interface Batched<Key, Arguments extends readonly unknown[], Value> {
   (key: Key, ...rest: Arguments): Promise<Value | undefined>
   /** The cached value without a promise: awaiting each row of a page costs more than building it. */
   known(key: Key, ...rest: Arguments): Value | undefined

@@ -17,7 +17,7 @@ import {
   visit,
 } from 'graphql'
 
-export interface Shape {
+interface Shape {
   /** A hash: documents may be large. */
   readonly hash: string
   /** The operation's variables, in the order of their definitions. */

@@ -60,7 +60,7 @@ function executeSharing(
   return added
 }
 
-export interface Caller extends Pick<ContextOptions, 'whose'> {
+interface Caller extends Pick<ContextOptions, 'whose'> {
   readonly principal: Principal
   /** The document that is executed. */
   readonly document: DocumentNode

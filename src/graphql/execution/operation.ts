@@ -10,12 +10,12 @@ import { type ContextDeps, type ContextOptions, createContext } from './context.
 import { executeWithin } from './execute-within.ts'
 import { dependsOnHeadOnly } from './head-dependence.ts'
 
-export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'traceparent' | 'whose' | 'onGone'> {
+interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'traceparent' | 'whose' | 'onGone'> {
   /** What a query must include, from a client that knows what it has seen. Null: the present. */
   readonly atLeast?: Revision | null
 }
 
-export interface Executed {
+interface Executed {
   readonly result: ExecutionResult
   /** If the result depends on this log head alone: it stays valid until the head moves. */
   readonly head: LogHead | null

@@ -31,7 +31,7 @@ export interface SubscriptionDeps extends ContextDeps {
   readonly traced: TraceOperation
 }
 
-export interface SubscribeOptions extends Pick<ContextOptions, 'whose'> {
+interface SubscribeOptions extends Pick<ContextOptions, 'whose'> {
   readonly lastEventId?: string | null
   /** Called once when the subscription ends, also if it never began. */
   readonly ended?: () => void

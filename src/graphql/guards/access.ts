@@ -104,7 +104,7 @@ interface CallerContext {
   act<Result>(action: string, detail: unknown, work: () => Result): Promise<Awaited<Result>>
 }
 
-export class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     const { access: own } = field.pothosOptions as { readonly access?: Access }
     const type = this.builder.configStore.getTypeConfig(field.parentType)

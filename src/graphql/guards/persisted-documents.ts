@@ -20,7 +20,7 @@ import { maxDocumentSize, orRefusal } from './limits.ts'
 /** Documents by ID and by hash. */
 export type PersistedDocuments = ReadonlyMap<string, string>
 
-export interface DocumentRequest {
+interface DocumentRequest {
   readonly query?: unknown
   readonly documentId?: unknown
   readonly extensions?: unknown

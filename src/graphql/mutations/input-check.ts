@@ -3,7 +3,7 @@ import { deviceIdProblem } from '../../dialects/margo/text.ts'
 import { maxListSize } from './input.ts'
 import type { InputProblem } from './user-error.ts'
 
-export const maxIdLength = 256
+const maxIdLength = 256
 
 type Path = readonly (string | number)[]
 

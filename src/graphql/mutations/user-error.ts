@@ -10,7 +10,7 @@ export interface InputProblem {
 
 export type UserErrorType = 'InvalidInput' | 'NotFound' | 'Conflict' | 'Forbidden'
 
-export interface UserErrorOf<Type extends UserErrorType> {
+interface UserErrorOf<Type extends UserErrorType> {
   readonly type: Type
   readonly message: string
   readonly path: readonly string[] | null
@@ -19,7 +19,7 @@ export interface UserErrorOf<Type extends UserErrorType> {
 
 type AnyUserError = UserErrorOf<UserErrorType>
 
-export const UserError = builder.interfaceRef<AnyUserError>('UserError').implement({
+const UserError = builder.interfaceRef<AnyUserError>('UserError').implement({
   access: 'anyone',
   description: 'An error that the caller can correct. Nothing was changed.',
   resolveType: (error) => error.type,

@@ -87,7 +87,7 @@ export function mapPage<T, U>(page: Page<T> | undefined, map: (node: T) => U): P
   return page && { ...page, edges: page.edges.map((edge) => edgeOf(map(edge.node), () => edge.cursor)) }
 }
 
-export const PageInfo = builder.objectRef<Page<unknown>>('PageInfo').implement({
+const PageInfo = builder.objectRef<Page<unknown>>('PageInfo').implement({
   access: 'viewer',
   description: 'The position of a page in its list.',
   fields: (t) => ({

@@ -140,7 +140,7 @@ export async function loadCounts(
   }
 }
 
-export async function loadConvergence(
+async function loadConvergence(
   reader: Reader,
   parent: Parent,
   filter: DeploymentFilter,

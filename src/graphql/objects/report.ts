@@ -22,7 +22,7 @@ const ReportedComponent = builder.objectRef<ComponentReport>('ReportedComponent'
   }),
 })
 
-export const Report = builder.objectRef<ReportRow>('Report').implement({
+const Report = builder.objectRef<ReportRow>('Report').implement({
   access: 'viewer',
   description: 'An acknowledged report.',
   interfaces: [Node],

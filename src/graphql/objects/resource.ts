@@ -122,9 +122,9 @@ function detailsOf(reader: Reader, { key, asOf }: ResourceRow) {
   return reader.resourceDetail(key)
 }
 
-export const ResourceConnection = implementConnection('Resource', () => Resource, 'resources')
+const ResourceConnection = implementConnection('Resource', () => Resource, 'resources')
 
-export type ResourceCountsAt = CountsRow & { readonly revision: Revision }
+type ResourceCountsAt = CountsRow & { readonly revision: Revision }
 
 const SyncCounts = builder.objectRef<CountsRow['sync']>('SyncCounts').implement({
   access: 'viewer',
@@ -171,7 +171,7 @@ export const ResourceCounts = builder.objectRef<ResourceCountsAt>('ResourceCount
   }),
 })
 
-export const resourceListArgs = () => ({
+const resourceListArgs = () => ({
   ...builder.args((t) => ({
     filter: t.field({ type: ResourceFilterRef, description: 'Selects resources.' }),
     orderBy: t.field({ type: ResourceOrderRef, description: 'The order. Absent: as first reported.' }),
@@ -179,12 +179,12 @@ export const resourceListArgs = () => ({
   ...pageArgs(),
 })
 
-export const resourceCountArgs = () =>
+const resourceCountArgs = () =>
   builder.args((t) => ({
     filter: t.field({ type: ResourceFilterRef, description: 'Selects the resources to count.' }),
   }))
 
-export function resourcesOf(
+function resourcesOf(
   context: Pick<Context, 'reader'>,
   parent: ResourceParent,
   args: PageArguments & {

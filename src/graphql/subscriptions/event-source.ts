@@ -14,7 +14,7 @@ export interface SourceEvent<Payload = unknown> {
 }
 
 /** Many subscribers may share a source: execution/subscriber-group.ts. */
-export interface EventSource<Payload> extends Stream<SourceEvent<Payload>> {
+interface EventSource<Payload> extends Stream<SourceEvent<Payload>> {
   /** What is watched: sources with equal keys and rights yield the same events, once they are in the same state. */
   readonly key: string
   /** For a stream of changes without `after`: its first revision, or a little earlier. */

@@ -17,7 +17,7 @@ export type Reaction<Payload, Memory> =
   | { readonly skip: true; readonly memory?: Memory }
   | { readonly follow: WatchOptions; readonly memory: Memory }
 
-export interface Past<Memory> {
+interface Past<Memory> {
   /** Null: the first event. JSON. Reactions depend only on it and on their arguments. */
   readonly memory: Memory | null
   /** The cursor of the last update. */

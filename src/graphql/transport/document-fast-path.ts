@@ -21,11 +21,7 @@ export interface DocumentFastPath {
   answer(request: IncomingMessage, state: RequestState): Promise<CompleteResponse | null>
 }
 
-export type ExecuteDocument = (
-  state: RequestState,
-  document: DocumentNode,
-  question: Question,
-) => Promise<ExecutionResult>
+type ExecuteDocument = (state: RequestState, document: DocumentNode, question: Question) => Promise<ExecutionResult>
 
 /** Characters of all cached documents. Their trees take about thirty times as much memory. */
 const maxText = 512 * 1024

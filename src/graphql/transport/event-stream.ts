@@ -33,7 +33,7 @@ export interface EventStreams {
   close(): void
 }
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   /** Calls back when the credential of the caller expires or is revoked. */
   readonly follow: ApiAuth['follow']
   readonly maskError: MaskError

@@ -11,7 +11,7 @@
  */
 import type { WebSocket } from 'ws'
 
-export interface Heartbeat {
+interface Heartbeat {
   /** Watches a socket until it closes. Call the result whenever its client was heard from. */
   watch(socket: Pick<WebSocket, 'ping' | 'terminate' | 'once'>): () => void
   close(): void

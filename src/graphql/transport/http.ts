@@ -17,7 +17,7 @@ import { answerGraphql, bodyKind, receiveDocument, receiveJson } from './request
 import { createRequestState } from './request-state.ts'
 import type { Exchange, ResponseCache, YogaHandler } from './response-cache.ts'
 
-export interface HttpDeps {
+interface HttpDeps {
   readonly cache: ResponseCache
   readonly yoga: YogaHandler
   readonly identify: (request: IncomingMessage, seen: (head: LogHead) => void) => Promise<Principal>
@@ -26,7 +26,7 @@ export interface HttpDeps {
 }
 
 /** `headers`: additional response headers. */
-export type HandleHttp = (request: IncomingMessage, response: ServerResponse, headers?: Headers) => void
+type HandleHttp = (request: IncomingMessage, response: ServerResponse, headers?: Headers) => void
 
 export function createHttp({ cache, yoga, identify, bodies, origins }: HttpDeps): HandleHttp {
   /** Reads no body without authentication or above the size limit: Yoga reports these errors. */

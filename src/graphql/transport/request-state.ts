@@ -33,7 +33,7 @@ export interface RequestState {
   events: ResultStream | null
 }
 
-export interface RequestOrigin {
+interface RequestOrigin {
   readonly request?: IncomingMessage | null
   readonly response?: ServerResponse | null
   /** Emits `close` when the client leaves. Default: the response, which also emits it when the response is complete. */

@@ -23,7 +23,7 @@ import { readPlain } from './plain-request.ts'
 import type { RequestState } from './request-state.ts'
 import { revisionHeader } from './revision-header.ts'
 
-export interface ResponseCacheDeps {
+interface ResponseCacheDeps {
   readonly database: Pick<Database, 'session'>
   readonly documents: Pick<DocumentFastPath, 'learn' | 'answer'>
   readonly yoga: YogaHandler

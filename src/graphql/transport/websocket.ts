@@ -10,14 +10,14 @@ import { createHeartbeat } from './heartbeat.ts'
 import { createCork, frameOf } from './websocket-frame.ts'
 import { createOperations, type OperationDeps, type Peer } from './websocket-operations.ts'
 
-export interface WebSocketOptions extends OperationDeps {
+interface WebSocketOptions extends OperationDeps {
   /** Milliseconds between checks of a client: heartbeat.ts. */
   readonly keepAlive?: number | undefined
   /** Milliseconds within which a client must send `connection_init`. */
   readonly initTimeout?: number | undefined
 }
 
-export interface WebSockets {
+interface WebSockets {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Closes every socket with 1001 (going away) and terminates those that do not answer. */
   dispose(): Promise<void>

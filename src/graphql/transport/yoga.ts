@@ -17,7 +17,7 @@ import { defaultQuery } from './playground.ts'
 import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
 import { revisionHeader, revisionOf, useRevisions } from './revision-header.ts'
 
-export interface YogaOptions {
+interface YogaOptions {
   readonly log: ErrorLog
   readonly graphiql: boolean
   readonly introspection: boolean

@@ -6,7 +6,7 @@ import type { StoredRule } from '../../store/alerts/rows.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import { createRuleIndex, type RuleIndex } from './rule-index.ts'
 
-export interface KnownRules {
+interface KnownRules {
   readonly version: number
   readonly all: readonly StoredRule[]
   /** Those that stored counters answer, of the fleet and of each rollout. */

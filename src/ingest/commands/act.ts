@@ -14,7 +14,7 @@ import type { Command } from '../command.ts'
 import { followDeployments, followInstance, makeCurrent } from '../instances.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
 
-export interface Acted {
+interface Acted {
   readonly rolloutKey: number
   readonly revision: number
   /** The number of new actions. 0: all were repeated. */
@@ -217,7 +217,7 @@ const wireNames: Record<LifecycleState, string> = {
   UPDATED: 'Updated',
 }
 
-export function wireName(state: LifecycleState): string {
+function wireName(state: LifecycleState): string {
   return wireNames[state]
 }
 

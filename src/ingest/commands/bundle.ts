@@ -15,7 +15,7 @@ import { assess, blankResource, matchResource, putResource } from '../resources.
 import type { UnitOfWork } from '../unit-of-work.ts'
 import { applyPicture, follow, type Picture, type Place, partNeeds, writePicture, writeResources } from './pictures.ts'
 
-export interface BundleReported {
+interface BundleReported {
   readonly revision: number
   readonly instanceKey: number
   readonly verdict: Verdict

@@ -26,13 +26,13 @@ export interface DeploymentDeclaration {
 }
 
 /** The rollout that deployments join. Labels null: they stay as they are. */
-export interface DeclaredRollout {
+interface DeclaredRollout {
   readonly name: string
   readonly project: string | null
   readonly labels?: readonly Label[] | null
 }
 
-export interface Declared {
+interface Declared {
   readonly revision: Revision
   readonly rolloutKey: number | null
   readonly deploymentKeys: readonly number[]

@@ -35,7 +35,7 @@ export interface DeviceRegistration {
 }
 
 /** Per device: its key, whether the new token was taken (false: it was registered before), and whether it had been revoked or retired. */
-export type Registered = readonly { readonly key: number; readonly isNew: boolean; readonly wasEnded: boolean }[]
+type Registered = readonly { readonly key: number; readonly isNew: boolean; readonly wasEnded: boolean }[]
 
 export function registerDevices(devices: readonly DeviceRegistration[]): Command<Registered> {
   const all = { parents: parentsOf(devices), names: new Set(devices.map(({ deviceId }) => deviceId)) }

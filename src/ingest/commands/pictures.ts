@@ -84,7 +84,7 @@ export async function writePicture(
 }
 
 /** The needs of a part: those of its command, and these resources. */
-export type PartNeeds = (resources: readonly ResourceNeed[]) => Needs
+type PartNeeds = (resources: readonly ResourceNeed[]) => Needs
 
 export function partNeeds(needs: Needs, orchestrated: OrchestratedNeed): PartNeeds {
   return (resources) => ({ ...needs, orchestrated: [{ ...orchestrated, resources }] })

@@ -153,7 +153,7 @@ function noteChild(work: UnitOfWork, targetKey: number, reporterKey: number, rep
   else if (target.connectivity === 'OFFLINE') setConnectivity(work, target, 'ONLINE', 'GATEWAY', report.observedAt)
 }
 
-export interface ConnectionMessage {
+interface ConnectionMessage {
   readonly caller: string
   /** When the connection began, by the device's clock. */
   readonly connectedAt: Millis | null

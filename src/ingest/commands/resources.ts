@@ -14,13 +14,13 @@ import type { UnitOfWork } from '../unit-of-work.ts'
 import { applyPicture, deploymentKeyOf, type Picture, type Place, partNeeds, writePicture } from './pictures.ts'
 
 /** A snapshot of a component on a cluster. */
-export interface StateSnapshot extends Picture {
+interface StateSnapshot extends Picture {
   /** The status context in the labels of the resources, or the id of an instance. */
   readonly context: string
   readonly target: TargetName
 }
 
-export interface ResourcesReported {
+interface ResourcesReported {
   readonly revision: number
   readonly verdicts: readonly Verdict[]
 }

@@ -24,20 +24,20 @@ import type { UnitOfWork } from '../unit-of-work.ts'
 import type { Desire } from './declare.ts'
 import { forget, withdraw } from './remove.ts'
 
-export interface Retirement {
+interface Retirement {
   readonly deviceId: string
   /** The device that replaces it. Null: none, or not known yet. */
   readonly replacedBy: string | null
 }
 
 /** The reason, and whether devices behind the retired ones retire too. `desire`: for the manifests that lose documents. */
-export interface RetireOptions {
+interface RetireOptions {
   readonly reason: string
   readonly withChildren: boolean
   readonly desire: Desire
 }
 
-export interface Retired {
+interface Retired {
   readonly revision: Revision
   readonly results: readonly {
     readonly key: number

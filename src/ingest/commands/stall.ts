@@ -5,7 +5,7 @@ import type { Revision } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
 
 /** A deployment, and the revision at which its standstill was found. */
-export interface Standstill {
+interface Standstill {
   readonly key: number
   readonly revision: Revision
 }

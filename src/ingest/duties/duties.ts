@@ -26,7 +26,7 @@ export interface Duty {
   run(turn: Turn): Promise<boolean>
 }
 
-export interface Duties {
+interface Duties {
   /** Begins each duty that is due and not running. Resolves when all running duties have ended. Never rejects. */
   round(turn: Turn): Promise<void>
 }

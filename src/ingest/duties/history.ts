@@ -27,7 +27,7 @@ export interface Archive {
   copy(table: string, upTo: number, isOver: () => boolean): Promise<boolean>
 }
 
-export interface HistoryOptions {
+interface HistoryOptions {
   readonly database: Database
   /** Milliseconds. Null: keep everything. */
   readonly kept: Millis | null
@@ -61,7 +61,7 @@ export function createPartitioning({ database, kept, signal }: HistoryOptions): 
   }
 }
 
-export interface RetentionOptions extends HistoryOptions {
+interface RetentionOptions extends HistoryOptions {
   readonly kept: Millis
   /** Null or absent: rows are removed without a copy. */
   readonly archive?: Archive | null

@@ -17,7 +17,7 @@ import type { Attempt, OrderedWrite } from '../ordered-write.ts'
 import { batchSize, lanesOf, type WriterOptions, type WriterState } from '../writer-state.ts'
 import type { HandOver } from './hand-over.ts'
 
-export interface Follower {
+interface Follower {
   /** Batches that are handed over and not settled. */
   size(): number
   /** Whether batches must be written here before another is handed over. */

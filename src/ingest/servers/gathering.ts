@@ -6,7 +6,7 @@
 import type { Millis } from '../../domain/values.ts'
 import { isFollowed, type WriterState } from '../writer-state.ts'
 
-export interface Gathering {
+interface Gathering {
   /** Milliseconds for which the next batch should wait, with so many commands waiting and so many in flight. */
   timeLeft(waiting: number, inFlight: number): Millis
   /** A batch was taken from the queue. */

@@ -35,7 +35,7 @@ export interface HandOver {
   giveBack(handed: readonly HandedBatch[]): void
 }
 
-export interface Sent {
+interface Sent {
   /** Resolves when the messages are sent, or cannot be sent. */
   readonly sent: Promise<void>
   /** The record of the batch. 'refused': the leader did not write it. 'unknown': the leader may have written it. */

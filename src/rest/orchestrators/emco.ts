@@ -23,7 +23,7 @@ import { type Exchange, type Methods, readBody, requireMediaType, sendJson, trac
 import type { ReadingDeps } from '../reading.ts'
 import { sendStatus } from './emco-status.ts'
 
-export interface EmcoDeps extends ReadingDeps {
+interface EmcoDeps extends ReadingDeps {
   readonly writer: Writer
   readonly database: Database
 }

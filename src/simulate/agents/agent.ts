@@ -20,7 +20,7 @@ export interface Agent {
   settle(): Promise<void>
 }
 
-export interface AgentOptions extends RetryOptions {
+interface AgentOptions extends RetryOptions {
   readonly url: string
   readonly token: string | undefined
   readonly agent: SimulatedAgent

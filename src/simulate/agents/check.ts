@@ -60,7 +60,7 @@ export async function checkAgents(api: Api, ledger: AgentLedger, run: string): P
 }
 
 /** Derived from what is desired and what was done, not by the server's own rule. */
-export function expectedOf(wanted: Wanted, applied: Applied | undefined): Convergence {
+function expectedOf(wanted: Wanted, applied: Applied | undefined): Convergence {
   if (!applied) return 'UNKNOWN'
   if (applied.version < wanted.version) return 'STALE'
   return applied.outcome === 'FAILED' ? 'FAILED' : 'CONVERGED'

@@ -20,7 +20,7 @@ export interface Fetcher {
   close(): Promise<void>
 }
 
-export interface FetcherOptions extends RetryOptions {
+interface FetcherOptions extends RetryOptions {
   readonly url: string
   readonly token: string | undefined
   readonly agent: SimulatedAgent

@@ -24,7 +24,7 @@ export interface Order {
   readonly reason: string
 }
 
-export interface Workload {
+interface Workload {
   readonly name: string
   readonly components: readonly string[]
 }

@@ -10,7 +10,7 @@ import { canPull, createGitFetcher, createRestFetcher, type Fetcher } from './fe
 import { type AgentLedger, digestOf } from './ledger.ts'
 import { type Order, playOrders, playWakes, type SimulatedAgent } from './plan.ts'
 
-export interface AgentsOptions extends RetryOptions {
+interface AgentsOptions extends RetryOptions {
   readonly api: Api
   /** The orchestrator's. */
   readonly token: string | undefined

@@ -179,7 +179,7 @@ export function readinessOf(resources: Iterable<ExpectedResource>): Readiness {
   return (['FAILED', 'PENDING', 'UNKNOWN', 'READY'] as const).find((readiness) => known.has(readiness)) ?? 'UNKNOWN'
 }
 
-export function resourcesOn(instance: ExpectedInstance, cluster: string): Map<string, ExpectedResource> {
+function resourcesOn(instance: ExpectedInstance, cluster: string): Map<string, ExpectedResource> {
   const known = instance.resources.get(cluster) ?? new Map<string, ExpectedResource>()
   instance.resources.set(cluster, known)
   return known

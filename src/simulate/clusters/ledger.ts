@@ -4,7 +4,7 @@ import type { SimulatedGroup } from './plan.ts'
 import type { ActionState, Fact } from './script.ts'
 
 /** The server's answer to a fact: a verdict for each of its parts. */
-export interface Acknowledgement {
+interface Acknowledgement {
   readonly verdicts: readonly (Verdict | 'REFUSED')[]
   /** An earlier attempt got no answer. The server may have stored the fact then. */
   readonly isRepeat: boolean

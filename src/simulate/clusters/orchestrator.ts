@@ -9,13 +9,13 @@ import { bundleOf } from './objects.ts'
 import { type SimulatedGroup, splitCluster } from './plan.ts'
 import { type AppliedItem, createClusterNetwork, type Fact, playConnectivity, playGroup } from './script.ts'
 
-export interface OrchestratorOptions extends RetryOptions {
+interface OrchestratorOptions extends RetryOptions {
   readonly url: string
   readonly token: string | undefined
   readonly ledger: ClusterLedger
 }
 
-export interface Orchestrator {
+interface Orchestrator {
   /** Sends the fact, and records the server's answer in the ledger. */
   tell(fact: Fact): Promise<void>
 }

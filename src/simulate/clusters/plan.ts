@@ -2,7 +2,7 @@
 import { createRandom } from '../random.ts'
 
 /** How a group develops over time. */
-export type Behaviour = 'updated' | 'terminated' | 'lasting'
+type Behaviour = 'updated' | 'terminated' | 'lasting'
 
 export interface SimulatedGroup {
   readonly project: string

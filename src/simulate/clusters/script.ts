@@ -34,7 +34,7 @@ type TimedFact = Due &
 
 export type GroupFact = TimedFact & { readonly group: SimulatedGroup }
 
-export interface ConnectivityFact extends Due {
+interface ConnectivityFact extends Due {
   readonly of: 'connectivity'
   readonly cluster: string
   readonly isOnline: boolean

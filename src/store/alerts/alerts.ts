@@ -25,7 +25,7 @@ export interface AlertFilter {
 }
 
 /** Results are by the key of the rollout, 0 for all alerts. */
-export type AlertScope = { readonly of: 'all' } | { readonly of: 'rollout'; readonly keys: readonly number[] }
+type AlertScope = { readonly of: 'all' } | { readonly of: 'rollout'; readonly keys: readonly number[] }
 
 const newestFirst: Order<Alert> = {
   name: 'ALERT',
@@ -110,7 +110,7 @@ export async function countFiring(session: Session, ruleKeys: readonly number[])
   return new Map(rows.map(({ key, n }) => [key, n]))
 }
 
-export interface FiringFigures {
+interface FiringFigures {
   readonly rule: string
   readonly severity: AlertSeverity
   readonly n: number

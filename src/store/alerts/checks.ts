@@ -19,7 +19,7 @@ export interface Check {
   readonly sweptTo: number | null
 }
 
-export interface Statement {
+interface Statement {
   readonly text: string
   readonly parameters: readonly unknown[]
 }

@@ -8,12 +8,12 @@
 import type { Millis } from '../../domain/values.ts'
 import type { Database, Session } from '../database.ts'
 
-export interface DatabaseClock {
+interface DatabaseClock {
   readonly now: () => Millis
   close(): void
 }
 
-export interface DatabaseClockOptions {
+interface DatabaseClockOptions {
   readonly failed?: (error: unknown) => void
   /** Milliseconds between readings. */
   readonly interval?: number

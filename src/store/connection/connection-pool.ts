@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts'
 import { StatementError } from './failure.ts'
 import { createTimeout, type Timeout } from './timeout.ts'
 
-export interface ConnectionPool {
+interface ConnectionPool {
   /** `signal`: aborted when the caller no longer waits. */
   take(signal?: AbortSignal): Promise<Connection>
   /** A lost connection is dropped, and a worn one is closed. */
@@ -11,7 +11,7 @@ export interface ConnectionPool {
   close(): Promise<void>
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly size: number
   /** Milliseconds to wait for a connection at most. */
   readonly timeout: number

@@ -3,7 +3,7 @@ import type { Revision } from '../../domain/values.ts'
 import { accessChannel, doorbellChannel } from '../database.ts'
 import type { Connection, Notified } from './connection.ts'
 
-export interface Doorbell {
+interface Doorbell {
   /** Resolves when it listens; rejects when the first attempt fails. */
   listen(ring: Ring): Promise<void>
   /** Calls `changed` when a credential of the API was withdrawn. */

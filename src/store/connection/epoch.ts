@@ -78,7 +78,7 @@ const renewManifests = `insert into manifests (target_key, version, at, who, why
     select m.* from manifests m where m.target_key = t.key order by m.version desc limit 1) newest on true
   where t.kind = 'DEVICE' and strpos(substr(t.name, 2), '/') = 0`
 
-export interface NewEpoch {
+interface NewEpoch {
   readonly databaseId?: string
   /** The base also lies above this revision. */
   readonly above?: Revision

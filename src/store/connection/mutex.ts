@@ -16,7 +16,7 @@ export interface MutexLock {
 
 export type MutexUse = 'read' | 'write'
 
-export interface Mutex {
+interface Mutex {
   /** Waits in a queue. The caller has the connection until it ends its turn. `signal`: aborted when the caller no longer waits. */
   take(use: MutexUse, signal?: AbortSignal): Promise<MutexLock>
 }

@@ -1,7 +1,7 @@
 /** Readers that wait until a standby has replayed a position of the log. They share the statements that look for it. */
 import { includes, type LogPosition } from './log-head.ts'
 
-export interface PositionQueue {
+interface PositionQueue {
   /** False: not in time, or the standby has a problem. */
   wait(position: LogPosition): Promise<boolean>
   /** Call it with each position that the standby shows. */
@@ -9,7 +9,7 @@ export interface PositionQueue {
   giveUp(): void
 }
 
-export interface PositionQueueOptions {
+interface PositionQueueOptions {
   /** Reads the position, and calls `shown` or `giveUp`. Must not throw. */
   readonly look: () => Promise<void>
   /** Milliseconds that a reader waits. */

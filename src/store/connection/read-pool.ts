@@ -6,7 +6,7 @@ import type { HeadStatement } from './log-head.ts'
 import type { SideConnection } from './side-connection.ts'
 import { openSnapshot } from './transaction.ts'
 
-export interface ReadPool {
+interface ReadPool {
   /** A single statement. */
   readonly run: Session['run']
   /** `head`: reads the head that the snapshot has. */

@@ -22,7 +22,7 @@ import type { Standby, StandbyOptions } from './standby.ts'
 
 export type StandbyHooks = Pick<StandbyOptions, 'epochBase' | 'problemChanged'>
 
-export interface RoutingOptions {
+interface RoutingOptions {
   readonly standbys: readonly { readonly location: string; readonly open: (hooks: StandbyHooks) => Standby }[]
   /** Milliseconds that a standby may be behind. */
   readonly lagLimit: number

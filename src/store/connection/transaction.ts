@@ -48,7 +48,7 @@ export async function transact<T>(
   }
 }
 
-export interface SnapshotOptions {
+interface SnapshotOptions {
   readonly run: Run
   /** Begins a read-only transaction and answers with the head. Statements may follow before the answer. */
   readonly begin: () => Promise<LogHead[]>

@@ -130,7 +130,7 @@ export function visibleSubject({ accessScope }: Reader, { targetKey, rolloutKey,
   ]
 }
 
-export interface VisibleChange {
+interface VisibleChange {
   /** Null: the reader does not see it. Its origin is left out if the reader does not see that. */
   readonly change: Change | null
   /** Whether a subject changed that the reader sees or saw. */

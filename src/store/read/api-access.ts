@@ -44,7 +44,7 @@ export async function findApiKey(session: Session, id: string): Promise<ApiKeyRo
 }
 
 /** With the log's head at the moment at which the row was read. */
-export type ReadWithHead<Row> = Row & { readonly head: LogHead }
+type ReadWithHead<Row> = Row & { readonly head: LogHead }
 
 const withHead = sql`cross join (${sql.raw(headText)}) as head`
 
@@ -110,7 +110,7 @@ export interface AuditLogRow extends AuditEntry {
   readonly key: number
 }
 
-export interface AuditLogFilter {
+interface AuditLogFilter {
   readonly kinds?: readonly string[]
   readonly callers?: readonly string[]
   readonly actions?: readonly string[]

@@ -4,7 +4,7 @@ import { storableJson } from '../../domain/text.ts'
 import type { Session } from '../database.ts'
 
 /** A component that a cluster has shown and still shows, as far as is known. Instances with the same status context share it. */
-export interface ShownComponent {
+interface ShownComponent {
   readonly context: string
   readonly component: string
   readonly uid: string | null

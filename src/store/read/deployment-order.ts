@@ -39,7 +39,7 @@ export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
   NAME_DESC: { name: 'NAME_DESC', keys: name.map((key) => ({ ...key, descending: true })) },
 }
 
-export type LastRow = Pick<Placed, 'state' | 'revision'>
+type LastRow = Pick<Placed, 'state' | 'revision'>
 
 /** A list that reads at most some rows in its order, and shows those of them that match. */
 export interface Walk {

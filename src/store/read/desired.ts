@@ -36,7 +36,7 @@ export async function entriesAt(session: Session, targetKey: number, version: nu
   return rows.map(toEntry)
 }
 
-export interface DocumentAt extends ManifestEntry {
+interface DocumentAt extends ManifestEntry {
   readonly content: string
 }
 

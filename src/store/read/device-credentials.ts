@@ -6,7 +6,7 @@ import type { Session } from '../database.ts'
 import { isAnyOf } from '../sql/parameters.ts'
 import { deviceIdentities, deviceTokens, targets, usedSignatures } from '../tables/schema.ts'
 
-export interface HeldCredential {
+interface HeldCredential {
   /** The requested token hash, key id or SPIFFE id. */
   readonly id: string
   readonly device: string
@@ -14,7 +14,7 @@ export interface HeldCredential {
   readonly retiredAt: Millis | null
 }
 
-export interface HeldToken extends HeldCredential {
+interface HeldToken extends HeldCredential {
   readonly isExpired: boolean
   /** Whether it only grants access to the device's Git repository. */
   readonly repositoryOnly: boolean
@@ -42,7 +42,7 @@ export interface SignedMessage {
   readonly proof: string
 }
 
-export interface Signer extends HeldIdentity {
+interface Signer extends HeldIdentity {
   /** Whether the message was executed before. */
   readonly isUsed: boolean
 }
@@ -68,7 +68,7 @@ export async function findUsed(session: Session, ids: readonly string[]): Promis
   return new Map(rows.map(({ id }) => [id, true]))
 }
 
-export interface ProvisionedDevice extends HeldCredential {
+interface ProvisionedDevice extends HeldCredential {
   readonly isRegistered: boolean
   readonly spiffeIds: readonly string[]
 }

@@ -152,7 +152,7 @@ export async function sumOfReadiness(
   return new Map(parentsOf(scope).map((parent) => [parent, worst(byParent.get(parent) ?? [])]))
 }
 
-export interface ResourceDetailRow {
+interface ResourceDetailRow {
   readonly detail: unknown
   readonly detailCut: boolean
   readonly appliedDetail: unknown

@@ -15,7 +15,7 @@ export const searchKinds = ['ROLLOUT', 'DEVICE', 'CLUSTER', 'DEPLOYMENT', 'RESOU
 export type SearchKind = (typeof searchKinds)[number]
 
 /** In the order of results. */
-export const searchMatches = ['EXACT', 'PREFIX', 'PART'] as const
+const searchMatches = ['EXACT', 'PREFIX', 'PART'] as const
 export type SearchMatch = (typeof searchMatches)[number]
 
 export interface Found {
@@ -26,7 +26,7 @@ export interface Found {
 }
 
 /** Rows of each kind that are examined: the first that begin with the text, and the newest for parts. */
-export const searchedRows = 20_000
+const searchedRows = 20_000
 
 /** Exact matches first, then names that begin with the text, then names that contain it. Case is ignored. */
 export async function search(

@@ -21,8 +21,8 @@ export type SinkKind = Sink['kind']
 export type SinkRecord = RowOf<typeof sinks>
 export const toSink: (row: SinkRecord) => Sink = rowMapper(sinks, fields)
 
-export type NewSink = Pick<Sink, 'kind' | 'name' | 'instanceKey' | 'url' | 'secret' | 'filter' | 'settings' | 'cursor'>
-export type SinkChange = Partial<Pick<Sink, 'name' | 'url' | 'secret' | 'filter' | 'settings' | 'paused'>>
+type NewSink = Pick<Sink, 'kind' | 'name' | 'instanceKey' | 'url' | 'secret' | 'filter' | 'settings' | 'cursor'>
+type SinkChange = Partial<Pick<Sink, 'name' | 'url' | 'secret' | 'filter' | 'settings' | 'paused'>>
 
 /** Throws CONFLICT if the name is taken. */
 export async function createSink(session: Session, sink: NewSink, now: Millis): Promise<Sink> {

@@ -81,7 +81,7 @@ const lifeFields = [
   'changedRevision',
   'changedAt',
 ] as const
-export type StoredLife = ObjectOf<typeof rollouts, (typeof lifeFields)[number]>
+type StoredLife = ObjectOf<typeof rollouts, (typeof lifeFields)[number]>
 export const toLife: (row: RowOf<typeof rollouts, (typeof lifeFields)[number]>) => StoredLife = rowMapper(
   rollouts,
   lifeFields,

@@ -95,7 +95,7 @@ export interface ResourceNeed {
   readonly wanted: { readonly names: readonly string[] } | { readonly after: number; readonly limit: number }
 }
 
-export interface DeploymentNeed {
+interface DeploymentNeed {
   readonly deploymentId: string
   readonly reporter: string
   readonly device: string

@@ -3,7 +3,7 @@ import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
 
-export interface DutyRound {
+interface DutyRound {
   readonly name: string
   readonly at: Millis
   readonly seconds: number

@@ -4,7 +4,7 @@ import type { Reader } from '../database.ts'
 import { deviceNamed } from '../sql/lateral-lookup.ts'
 import type { DeploymentRecord, TargetRecord } from '../sql/rows.ts'
 
-export interface LoadedBranches {
+interface LoadedBranches {
   readonly targets: readonly TargetRecord[]
   readonly deployments: readonly DeploymentRecord[]
 }

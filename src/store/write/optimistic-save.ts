@@ -96,7 +96,7 @@ function buildText(writes: readonly Write<object>[], isHanded: boolean): string 
 }
 
 /** One statement writes the batch, and the other notifies the servers. Null: the first does both. */
-export interface OptimisticSave {
+interface OptimisticSave {
   readonly save: Statement
   readonly notify: Statement | null
 }

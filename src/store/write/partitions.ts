@@ -60,7 +60,7 @@ export const partitionedTables: readonly PartitionedTable[] = [
   },
 ]
 
-export interface Partition extends PartitionRange {
+interface Partition extends PartitionRange {
   /** Quoted. */
   readonly name: string
   /** The upper bound of an unfinished division. */

@@ -9,7 +9,7 @@ interface Cut {
   readonly at: Millis
 }
 
-export interface PruneOptions {
+interface PruneOptions {
   /** Milliseconds that rows of a table of several partitions are kept longer. Default: none. */
   readonly extraTime?: Millis
   /** The tables whose oldest partitions are about to be dropped. */
@@ -132,7 +132,7 @@ async function remove(session: Session, statement: string, parameters: readonly 
 /** Entries of the log that are copied at a time, where they are removed by rows. */
 const most = 100_000
 
-export interface Expiry {
+interface Expiry {
   /** Rows up to this key have been copied. */
   readonly copied: number
   /** Older rows have expired. */

@@ -22,7 +22,7 @@ export interface StallLimits {
 /** Seconds. A shorter time is no standstill, even if the peers are faster. */
 export const shortest = 60
 
-export interface Overdue {
+interface Overdue {
   readonly key: number
   readonly revision: Revision
   /** GONE: the deployment has changed since, or is not in progress any more. PEERS: peers have completed the step meanwhile, so the fixed limit does not apply. */

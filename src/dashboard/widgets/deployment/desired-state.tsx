@@ -34,14 +34,14 @@ type Desired = FragmentOf<typeof desiredFragment>
 type Document = Desired['desiredHistory'][number]
 
 /** What should run, from a version of the device's manifest on. */
-export interface Version {
+interface Version {
   readonly version: string
   /** Null: it was withdrawn. */
   readonly document: Document | null
 }
 
 /** Newest first, up to the target version, because a past state has no later ones. A document without a successor ended by a withdrawal. */
-export function versionsOf(history: readonly Document[], target: string | null): Version[] {
+function versionsOf(history: readonly Document[], target: string | null): Version[] {
   const versions = history.flatMap((document, index): Version[] => {
     const { fromManifestVersion: version, untilManifestVersion: until } = document
     const isFollowed = until === null || history[index - 1]?.fromManifestVersion === until

@@ -5,7 +5,7 @@ import { builder, type SchemaTypes } from '../../builder.ts'
 import { Change } from '../refs.ts'
 import { ChangeKindEnum } from '../vocabulary.ts'
 
-export type ChangeOf<Kind extends ChangeKind> = Extract<ChangeRow, { readonly kind: Kind }>
+type ChangeOf<Kind extends ChangeKind> = Extract<ChangeRow, { readonly kind: Kind }>
 
 export const typeNames = {
   DEPLOYMENT_STATE_CHANGED: 'DeploymentStateChanged',

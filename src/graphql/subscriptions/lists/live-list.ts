@@ -18,10 +18,10 @@ import type { React, Reaction as StateReaction } from '../state-stream.ts'
 import { type Difference, difference, type ListedRow, type RowChange } from './difference.ts'
 
 /** Its revision, or what else differs if the row has changed. */
-export type Version = Revision | string
+type Version = Revision | string
 
 /** `cursor`: the place of a row in the list. */
-export interface ListedPlace extends ListedRow<number, Version> {
+interface ListedPlace extends ListedRow<number, Version> {
   readonly cursor: string
 }
 

@@ -26,13 +26,13 @@ export interface ScanLimits {
  */
 export const scanLimits: ScanLimits = { span: 5_000, windows: 4, budget: 100, counted: 60_000 }
 
-export interface Edges {
+interface Edges {
   readonly edge_low: Revision | null
   readonly edge_high: Revision | null
 }
 
 /** The parts of a window's statement: `select edge_low, edge_high, … from ${edge} left join …`. */
-export interface Window {
+interface Window {
   readonly edge: SQL
   readonly low: SQL
   readonly high: SQL

@@ -14,7 +14,7 @@ import type { Range } from './rows.ts'
 /** A range of first revisions of entries, both inclusive. Null: no bound. */
 export type Part = Range
 
-export interface Parts {
+interface Parts {
   /** In the order of the scan. */
   readonly parts: readonly Part[]
   /** More parts follow. */

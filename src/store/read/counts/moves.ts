@@ -16,7 +16,7 @@ interface Stretch {
 
 /** A column of deployments, and its type. */
 const columns = { state: 'deployment_state', convergence: 'convergence' } as const
-export type CountedColumn = keyof typeof columns
+type CountedColumn = keyof typeof columns
 const names: readonly CountedColumn[] = ['state', 'convergence']
 
 /**

@@ -6,7 +6,7 @@ import { all, timeParameter } from '../../sql/parameters.ts'
 import { auditLog } from '../../tables/schema.ts'
 import type { AuditLogRow } from '../api-access.ts'
 
-export interface AuditExtent {
+interface AuditExtent {
   /** The key of the last line. */
   readonly upTo: number
   readonly since: Millis | null

@@ -13,7 +13,7 @@ import { fromPast, openPast, present } from '../past.ts'
 
 export type ExportedDeployment = ShownDeployment & { readonly components: readonly Component[] }
 
-export interface DeploymentPart {
+interface DeploymentPart {
   readonly rows: readonly ExportedDeployment[]
   /** The key to continue after. Null: there are no more. */
   readonly next: number | null

@@ -42,7 +42,7 @@ export interface ExportedReport extends ReportRow {
   readonly traceparent: string | null
 }
 
-export interface ReportPart {
+interface ReportPart {
   readonly rows: readonly ExportedReport[]
   /** Null: there are no more. */
   readonly next: ReportPlace | null

@@ -19,7 +19,7 @@ interface Surveyed {
   readonly known: Known | null
 }
 
-export interface Survey {
+interface Survey {
   /** All deployments of the scope. */
   readonly total: number
   /** Those with the fewest rows first. */

@@ -12,7 +12,7 @@ import { type DeploymentOrder, orders } from '../deployment-order.ts'
 import { isListed } from '../deployment-scope.ts'
 
 /** A row of a list. `cursor`: its place. */
-export interface ListedPlace {
+interface ListedPlace {
   readonly key: number
   readonly revision: Revision
   readonly cursor: string

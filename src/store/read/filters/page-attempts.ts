@@ -14,7 +14,7 @@ import { countedAs, runsOf } from './past-candidates.ts'
 import { countChangedSince, isWalkable, walkPast } from './past-walk.ts'
 
 /** A way to read a page. `error`: what to throw if it is short and there is no other way. Null: it is never short. */
-export interface Attempt {
+interface Attempt {
   readonly walk: Walk
   readonly error: DomainError | null
 }

@@ -9,7 +9,7 @@ import { isStorable } from '../../../domain/text.ts'
 import { fixed, nothing } from '../../sql/parameters.ts'
 import { deployments, deviceProfiles, manifestEntries, manifests, targets } from '../../tables/schema.ts'
 
-export const groupings = [
+const groupings = [
   'APPLICATION',
   'APPLICATION_VERSION',
   'BLOCKING_COMPONENT',

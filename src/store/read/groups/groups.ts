@@ -16,7 +16,7 @@ import { alikeRows } from './group-rows.ts'
 import { type GroupedBy, type GroupName, placeOf } from './grouping.ts'
 import { alikeParts, selectSums } from './sums.ts'
 
-export const groupOrderFields = ['SIZE', 'FAILED', 'CHANGED', 'VALUE'] as const
+const groupOrderFields = ['SIZE', 'FAILED', 'CHANGED', 'VALUE'] as const
 export type GroupOrderField = (typeof groupOrderFields)[number]
 
 export interface GroupOrder {

@@ -50,7 +50,7 @@ const labels = sql`(select json_agg(json_build_array(found.key, found.value) ord
 const problem = sql`case when ${d.state} = 'FAILED' then 'FAILED' when ${d.stalled} then 'STALLED'
     when ${d.state} = 'PENDING' or ${d.convergence} = 'STALE' then 'WAITING' end`
 
-export interface Diagnosis {
+interface Diagnosis {
   /** Deployments that were compared. */
   readonly examined: number
   readonly problems: readonly DiagnosedProblem<GroupName>[]

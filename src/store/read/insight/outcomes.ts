@@ -6,7 +6,7 @@ import { asParents } from '../../sql/parameters.ts'
 import { changeLog, logHead } from '../../tables/schema.ts'
 import { seesWholeRollouts } from '../rollouts/rollout-life.ts'
 
-export const outcomeGroupings = ['ROLLOUT', 'APPLICATION_VERSION', 'COMPONENT', 'ERROR'] as const
+const outcomeGroupings = ['ROLLOUT', 'APPLICATION_VERSION', 'COMPONENT', 'ERROR'] as const
 export type OutcomeGrouping = (typeof outcomeGroupings)[number]
 
 /** Entries of the log that one request reads. */
@@ -34,7 +34,7 @@ export interface OutcomeGroup {
   readonly steps: readonly StepOutcome[]
 }
 
-export interface Outcomes {
+interface Outcomes {
   /** The log before this time is not retained: what ended earlier is not counted. */
   readonly since: Millis
   /** Null: there are more entries than are read. */

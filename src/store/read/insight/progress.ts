@@ -17,7 +17,7 @@ const mostPeers = 5
 /** Rollouts among which peers are looked for. */
 const searched = 500
 
-export interface StepsAt {
+interface StepsAt {
   /** The time of the newest change of the fleet: what is open has lasted up to then. An answer depends on its revision alone. */
   readonly now: Millis
   readonly revision: Revision

@@ -11,7 +11,7 @@ import { type CountersRecord, type RolloutRecord, rolloutColumns, toCounters, to
 import { deployments, logHead, rollouts, targets } from '../../tables/schema.ts'
 
 export const unfinishedStates = ['PENDING', 'INSTALLING', 'REMOVING'] as const satisfies readonly DeploymentState[]
-export type UnfinishedState = (typeof unfinishedStates)[number]
+type UnfinishedState = (typeof unfinishedStates)[number]
 
 export interface RolloutFigures {
   /** Its parts, joined by slashes. */
