@@ -20,7 +20,7 @@ import type { DocumentLimits } from '../guards/limits.ts'
 import { visibleChangesOf } from '../subscriptions/visible-changes.ts'
 import { type Budget, createBudget } from './budget.ts'
 import type { Metering } from './executor.ts'
-import { type Reader, readerOf } from './loaders.ts'
+import { type Reader, readerOf } from './loaders/reader.ts'
 
 export interface ContextDeps {
   readonly database: Pick<Database, 'snapshot' | 'session'>

@@ -2,7 +2,7 @@
 import { resetReporterOrder, revokeDevice, rotateToken } from '../../ingest/commands/device.ts'
 import { newDeviceToken } from '../../ingest/device-token.ts'
 import type { Context } from '../execution/context.ts'
-import type { TargetNode } from '../execution/loaders.ts'
+import type { TargetNode } from '../execution/loaders/targets.ts'
 import { required } from '../execution/required.ts'
 import { Device } from '../objects/refs.ts'
 import { addMutation } from './mutation.ts'

@@ -8,8 +8,8 @@ import {
   stateCountsOf,
 } from '../../store/read/deployments.ts'
 import { builder } from '../builder.ts'
-import type { Reader } from '../execution/loaders.ts'
-import type { Parent } from '../execution/parents.ts'
+import type { Parent } from '../execution/loaders/parents.ts'
+import type { Reader } from '../execution/loaders/reader.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
 

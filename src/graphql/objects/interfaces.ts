@@ -9,7 +9,7 @@ import type { Delivery as DeliveryRow } from '../../store/sinks/deliveries.ts'
 import type { Sink as SinkRow } from '../../store/sinks/sinks.ts'
 import type { ReportRow } from '../../store/sql/rows.ts'
 import { builder } from '../builder.ts'
-import type { TargetNode } from '../execution/loaders.ts'
+import type { TargetNode } from '../execution/loaders/targets.ts'
 import { encodeNodeId, type NodeType } from './node.ts'
 import type { ComponentNode } from './refs.ts'
 

@@ -2,7 +2,7 @@ import { type Millis, oldestRetained, type Revision } from '../../domain/values.
 import type { LogHead } from '../../store/database.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
-import type { Reader } from '../execution/loaders.ts'
+import type { Reader } from '../execution/loaders/reader.ts'
 
 export const pastArgs = () =>
   builder.args((t) => ({

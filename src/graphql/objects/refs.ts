@@ -9,7 +9,7 @@ import type { InstanceRow } from '../../store/read/instances.ts'
 import type { ResourceRow } from '../../store/read/resources.ts'
 import type { RolloutRow } from '../../store/read/rollouts/rollouts.ts'
 import { builder } from '../builder.ts'
-import type { TargetNode } from '../execution/loaders.ts'
+import type { TargetNode } from '../execution/loaders/targets.ts'
 
 export type ComponentNode = ComponentState & { readonly deployment: DeploymentRow }
 

@@ -6,8 +6,8 @@ import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts
 import type { ResourceCounts as CountsRow, ResourceRow } from '../../store/read/resources.ts'
 import { builder, type SchemaTypes } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
-import type { Reader } from '../execution/loaders.ts'
-import type { ResourceParent } from '../execution/parents.ts'
+import type { ResourceParent } from '../execution/loaders/parents.ts'
+import type { Reader } from '../execution/loaders/reader.ts'
 import { required } from '../execution/required.ts'
 import { ChangeConnection, changesOf } from './changes/change-list.ts'
 import {

@@ -1,7 +1,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import { type Found, type SearchKind, type SearchMatch, searchKinds } from '../../store/read/search.ts'
 import { builder } from '../builder.ts'
-import type { Reader } from '../execution/loaders.ts'
+import type { Reader } from '../execution/loaders/reader.ts'
 import { maxPageSize } from '../guards/page-size.ts'
 import { Node, type NodeObject } from './interfaces.ts'
 

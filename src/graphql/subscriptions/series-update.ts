@@ -1,7 +1,7 @@
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { WatchOptions } from '../../feed/watch-stream.ts'
 import { builder } from '../builder.ts'
-import type { Reader } from '../execution/loaders.ts'
+import type { Reader } from '../execution/loaders/reader.ts'
 import { selectedFields } from '../execution/selection.ts'
 import { maxPoints } from '../guards/page-size.ts'
 import { numbersOf, selectedFacts } from '../objects/counts.ts'

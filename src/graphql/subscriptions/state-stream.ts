@@ -7,7 +7,7 @@ import type { Revision } from '../../domain/values.ts'
 import type { Shared } from '../../feed/feed.ts'
 import type { WatchEvent, WatchOptions, WatchStream } from '../../feed/watch-stream.ts'
 import type { Context } from '../execution/context.ts'
-import { type Reader, readerOf } from '../execution/loaders.ts'
+import { type Reader, readerOf } from '../execution/loaders/reader.ts'
 import { createSource, type Source, type SourceEvent } from './event-source.ts'
 
 /** The reaction to an event: send an update, skip it, or watch something else. The next one gets `memory`. */

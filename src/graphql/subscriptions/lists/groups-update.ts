@@ -1,7 +1,7 @@
 import { DomainError } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { builder } from '../../builder.ts'
-import type { Reader } from '../../execution/loaders.ts'
+import type { Reader } from '../../execution/loaders/reader.ts'
 import { defaultPageSize, maxPageSize } from '../../guards/page-size.ts'
 import { DeploymentGroup, type GroupNode, groupArgs, groupsOf, spanOf } from '../../objects/groups/group.ts'
 import { toGroupOrder } from '../../objects/groups/group-order.ts'

@@ -8,7 +8,7 @@
  * Each condition is estimated by counting its entries in the index, up to a limit. The planner's estimates were rejected: they are wrong
  * where statistics are missing or values correlate, and then a list reads the fleet for seconds.
  *
- * The estimate and the rows are two statements of one snapshot (graphql/execution/loaders.ts reads no other session). With a newer snapshot, a range that has
+ * The estimate and the rows are two statements of one snapshot (graphql/execution/loaders/reader.ts reads no other session). With a newer snapshot, a range that has
  * grown past its limit would lose rows.
  */
 import { type SQL, sql } from 'drizzle-orm'

@@ -1,22 +1,31 @@
-/** The reads of lists of devices and clusters of one snapshot (loaders.ts). */
-import type { Revision } from '../../domain/values.ts'
-import type { Snapshot } from '../../store/database.ts'
-import { type ClusterFilter, countClusters, pageClusters } from '../../store/read/clusters.ts'
-import type { TargetOrder } from '../../store/read/orders/target-order.ts'
+/** The reads of devices and clusters of one snapshot (reader.ts). */
+import type { Target, TargetKind } from '../../../domain/target.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Snapshot } from '../../../store/database.ts'
+import { type ClusterFilter, countClusters, pageClusters } from '../../../store/read/clusters.ts'
+import { countDeviations, deviationsOf } from '../../../store/read/deviations.ts'
+import type { TargetOrder } from '../../../store/read/orders/target-order.ts'
+import { profilesOf } from '../../../store/read/profiles.ts'
 import {
   countByConnectivity,
   countDevices,
   type DeviceFilter,
   type DeviceScope,
   pageDevices,
-} from '../../store/read/targets.ts'
-import type { PageRequest } from '../../store/sql/order.ts'
+  targetByName,
+  targetsByKey,
+} from '../../../store/read/targets.ts'
+import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'
 import { deviceScopeOf } from './parents.ts'
 
 type Of = DeviceScope['of']
 
-export function deviceLoaders(s: Snapshot) {
+/** `asOf`: the revision that it reflects (store/read/past-targets.ts). Null: the present. */
+export type TargetNode = Target & { readonly asOf: Revision | null }
+
+export function targetLoaders(s: Snapshot) {
+  const target = batched((keys: readonly number[], asOf: Revision | null) => targetsByKey(s, keys, asOf))
   const devices = batched(
     (
       keys: readonly number[],
@@ -35,6 +44,17 @@ export function deviceLoaders(s: Snapshot) {
   )
   const scopeOf = (parentKey: number | null): Of => (parentKey === null ? 'fleet' : 'parent')
   return {
+    target: async (key: number, asOf: Revision | null): Promise<TargetNode | undefined> => {
+      const found = await target(key, asOf)
+      return found && { ...found, asOf }
+    },
+    knownTarget(key: number, asOf: Revision | null): TargetNode | undefined {
+      const found = target.known(key, asOf)
+      return found && { ...found, asOf }
+    },
+    targetByName: remembered((kind: TargetKind, provider: string, name: string, asOf: Revision | null) =>
+      targetByName(s, kind, provider, name, asOf),
+    ),
     devices: (
       parentKey: number | null,
       filter: DeviceFilter,
@@ -51,5 +71,8 @@ export function deviceLoaders(s: Snapshot) {
       pageClusters(s, filter, page, order, asOf),
     ),
     clusterCount: remembered((filter: ClusterFilter, asOf: Revision | null) => countClusters(s, filter, asOf)),
+    profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
+    deviations: batched((keys: readonly number[]) => deviationsOf(s, keys)),
+    deviationCounts: remembered(() => countDeviations(s)),
   }
 }

@@ -1,9 +1,9 @@
-/** The reads of sinks and API keys of one snapshot (loaders.ts). */
-import type { Snapshot } from '../../store/database.ts'
-import { findApiKey } from '../../store/read/api-access.ts'
-import { countDeliveries, deliveriesByKey, pageDeliveries } from '../../store/sinks/deliveries.ts'
-import { lagsOf, sinksByKey } from '../../store/sinks/sinks.ts'
-import type { PageRequest } from '../../store/sql/order.ts'
+/** The reads of sinks and API keys of one snapshot (reader.ts). */
+import type { Snapshot } from '../../../store/database.ts'
+import { findApiKey } from '../../../store/read/api-access.ts'
+import { countDeliveries, deliveriesByKey, pageDeliveries } from '../../../store/sinks/deliveries.ts'
+import { lagsOf, sinksByKey } from '../../../store/sinks/sinks.ts'
+import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'
 
 export function sinkLoaders(s: Snapshot) {

@@ -1,5 +1,5 @@
-/** The reads of alerts and their rules in one snapshot (loaders.ts). */
-import type { Revision } from '../../domain/values.ts'
+/** The reads of alerts and their rules in one snapshot (reader.ts). */
+import type { Revision } from '../../../domain/values.ts'
 import {
   type AlertFilter,
   alertsByKey,
@@ -7,12 +7,12 @@ import {
   countFiring,
   listAlertRules,
   pageAlerts,
-} from '../../store/alerts/alerts.ts'
-import type { Snapshot } from '../../store/database.ts'
-import type { PageRequest } from '../../store/sql/order.ts'
+} from '../../../store/alerts/alerts.ts'
+import type { Snapshot } from '../../../store/database.ts'
+import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'
 
-export function createAlertReads(s: Snapshot) {
+export function alertLoaders(s: Snapshot) {
   const ofRollout = batched((keys: readonly number[], filter: AlertFilter, page: PageRequest, asOf: Revision | null) =>
     pageAlerts(s, { of: 'rollout', keys }, filter, page, asOf),
   )

@@ -1,15 +1,15 @@
-/** The reads of desired state of one snapshot (loaders.ts). */
-import type { Digest } from '../../domain/desired.ts'
-import type { Snapshot } from '../../store/database.ts'
-import { contentsOf, newestManifests } from '../../store/read/desired.ts'
+/** The reads of desired state of one snapshot (reader.ts). */
+import type { Digest } from '../../../domain/desired.ts'
+import type { Snapshot } from '../../../store/database.ts'
+import { contentsOf, newestManifests } from '../../../store/read/desired.ts'
 import {
   countDocuments,
   countManifests,
   type DocumentSelection,
   pageDocuments,
   pageManifests,
-} from '../../store/read/desired-pages.ts'
-import type { PageRequest } from '../../store/sql/order.ts'
+} from '../../../store/read/desired-pages.ts'
+import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched } from './batching.ts'
 
 export function desiredLoaders(s: Snapshot) {

@@ -1,7 +1,7 @@
-/** The reads of reports of one snapshot (loaders.ts). */
-import type { Revision } from '../../domain/values.ts'
-import type { Snapshot } from '../../store/database.ts'
-import { componentsOfReports } from '../../store/read/reports/report-components.ts'
+/** The reads of reports of one snapshot (reader.ts). */
+import type { Revision } from '../../../domain/values.ts'
+import type { Snapshot } from '../../../store/database.ts'
+import { componentsOfReports } from '../../../store/read/reports/report-components.ts'
 import {
   countFleetReports,
   countReports,
@@ -11,8 +11,8 @@ import {
   type ReportFilter,
   type ReportKey,
   reportsByKey,
-} from '../../store/read/reports/reports.ts'
-import type { PageRequest } from '../../store/sql/order.ts'
+} from '../../../store/read/reports/reports.ts'
+import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'
 
 export function reportLoaders(s: Snapshot) {

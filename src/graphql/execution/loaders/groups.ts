@@ -1,0 +1,46 @@
+/** The reads of groups of deployments of one snapshot (reader.ts). */
+import type { Revision } from '../../../domain/values.ts'
+import type { Snapshot } from '../../../store/database.ts'
+import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
+import type { GroupedBy, Grouping, GroupName } from '../../../store/read/groups/grouping.ts'
+import { countGroups, type DeploymentGroup, type GroupOrder, pageGroups } from '../../../store/read/groups/groups.ts'
+import { newestOfGroups, spansOfGroups } from '../../../store/read/groups/members.ts'
+import type { PageRequest } from '../../../store/sql/order.ts'
+import { batched } from './batching.ts'
+import { type Parent, perParent } from './parents.ts'
+
+type GroupKey = Pick<DeploymentGroup, 'parent' | 'name'>
+
+export function groupLoaders(s: Snapshot) {
+  const newestOfGroup = batched(
+    (groups: readonly GroupKey[], of: Parent['of'], filter: DeploymentFilter, size: number, asOf: Revision | null) =>
+      newestOfGroups(s, groups, of, filter, size, asOf),
+    (_, index) => index,
+  )
+  const spanOfGroup = batched(
+    (names: readonly GroupName[], _by: Grouping, filter: DeploymentFilter, asOf: Revision | null) =>
+      spansOfGroups(s, names, filter, asOf),
+    (_, index) => index,
+  )
+
+  return {
+    groups: perParent(
+      (scope, by: GroupedBy, filter: DeploymentFilter, order: GroupOrder, page: PageRequest, asOf: Revision | null) =>
+        pageGroups(s, scope, by, filter, order, page, asOf),
+    ),
+    groupCount: perParent((scope, by: GroupedBy, filter: DeploymentFilter, asOf: Revision | null) =>
+      countGroups(s, scope, by, filter, asOf),
+    ),
+    /** When the deployments of a group of the fleet last changed. */
+    spanOfGroup: (name: GroupName, filter: DeploymentFilter, asOf: Revision | null) =>
+      spanOfGroup(name, name.by, filter, asOf),
+    /** The deployments of a group that changed last. */
+    newestOfGroup: (
+      { parent, name }: GroupKey,
+      of: Parent['of'],
+      filter: DeploymentFilter,
+      size: number,
+      asOf: Revision | null,
+    ) => newestOfGroup({ parent, name }, of, filter, size, asOf),
+  }
+}
