@@ -3,7 +3,7 @@
  * of its variables import (test/architecture.test.ts), and is loaded only where it is configured (test/loading.test.ts).
  */
 import type { OidcDeps } from './auth/oidc/oidc.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import type { MqttDeps } from './mqtt/mqtt.ts'
 import type { Database } from './store/database.ts'
 import type { RequestTracesOptions } from './traces/requests.ts'

@@ -1,8 +1,8 @@
 /** The program: environment → configuration → database → app. The only reader of process.env. */
 import { randomUUID } from 'node:crypto'
 import { commandOf, exitCodes, parseFlags, UsageError } from './cli/arguments.ts'
-import { ConfigError, parseConfig, variables } from './config.ts'
-import { misspelled } from './config-names.ts'
+import { ConfigError, parseConfig, variables } from './config/config.ts'
+import { misspelled } from './config/misspelled.ts'
 import { DomainError } from './domain/errors.ts'
 import { firstSteps } from './first-steps.ts'
 import { createLog } from './log.ts'

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { AuditTrail } from './auth/audit-trail.ts'
 import type { Refused } from './auth/devices/device-auth.ts'
 import type { Log } from './log.ts'
-import type { Metrics } from './metrics.ts'
+import type { Metrics } from './metrics/metrics.ts'
 
 interface RefusedCredentialsDeps {
   readonly metrics: Pick<Metrics, 'credentialRefused'>

@@ -7,7 +7,7 @@ const script = `
   const { createRequire, registerHooks } = await import('node:module')
   const loaded = new Set()
   registerHooks({ load(url, context, next) { loaded.add(url); return next(url, context) } })
-  const { parseConfig } = await import('./src/config.ts')
+  const { parseConfig } = await import('./src/config/config.ts')
   const { createApp } = await import('./src/app.ts')
   const { createLog } = await import('./src/log.ts')
   const { openDatabase } = await import('./src/store/open.ts')

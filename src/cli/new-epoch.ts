@@ -6,7 +6,7 @@
  * would assign revisions of the old epoch, and devices would get documents of both.
  */
 import { createInterface } from 'node:readline/promises'
-import { ConfigError, parseConfig } from '../config.ts'
+import { ConfigError, parseConfig } from '../config/config.ts'
 import { DomainError } from '../domain/errors.ts'
 import { readClock } from '../store/connection/clock.ts'
 import { beginEpoch } from '../store/connection/epoch.ts'

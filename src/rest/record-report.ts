@@ -9,7 +9,7 @@ import { spending } from '../ingest/commands/device.ts'
 import { countDeviations, hearDevice, recordReport } from '../ingest/commands/report.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Admission } from '../limits/admission.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import type { Proof } from '../store/signature-claims.ts'
 import { tracedBy } from './exchange.ts'
 

@@ -2,7 +2,7 @@
 import { createApp } from '../app.ts'
 import { commandOf, exitCodes, UsageError } from '../cli/arguments.ts'
 import { ApiError } from '../client/client.ts'
-import { ConfigError, parseConfig } from '../config.ts'
+import { ConfigError, parseConfig } from '../config/config.ts'
 import { DomainError } from '../domain/errors.ts'
 import { createLog } from '../log.ts'
 import { openDatabase } from '../store/open.ts'

@@ -1,6 +1,6 @@
 /** The whole server on a port of its own, on an empty store: what integration tests talk to, through real sockets. */
 import { type App, createApp } from '../../src/app.ts'
-import { parseConfig } from '../../src/config.ts'
+import { parseConfig } from '../../src/config/config.ts'
 import { createLog } from '../../src/log.ts'
 import type { Timeouts } from '../../src/rest/guard.ts'
 import { type EmptyStore, type Store, stores } from './stores.ts'

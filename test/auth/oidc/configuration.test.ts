@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { readReturnTo } from '../../../src/auth/oidc/return-to.ts'
 import { type RoleTable, rightsOf } from '../../../src/auth/oidc/rights.ts'
 import { createSeal } from '../../../src/auth/oidc/seal.ts'
-import { ConfigError, parseConfig } from '../../../src/config.ts'
+import { ConfigError, parseConfig } from '../../../src/config/config.ts'
 import { parseScopes } from '../../../src/domain/access-scope.ts'
 import { roles } from '../../../src/domain/principal.ts'
 import { startChild } from '../../support/child.ts'
@@ -226,7 +226,7 @@ it.each([
     const { registerHooks } = await import('node:module')
     registerHooks({ load: (url, context, next) => { seen.push(url); return next(url, context) } })
     const { createApp } = await import('./src/app.ts')
-    const { parseConfig } = await import('./src/config.ts')
+    const { parseConfig } = await import('./src/config/config.ts')
     const { openDatabase } = await import('./src/store/open.ts')
     const { createLog } = await import('./src/log.ts')
     const config = parseConfig(${JSON.stringify({ PORT: '0', GIT: 'off', DATA_DIR: 'memory', LOG_LEVEL: 'silent', ...env })})

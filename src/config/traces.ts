@@ -1,6 +1,6 @@
 /** The variables of traces. They have the names that OpenTelemetry's specification gives them. */
 import { z } from 'zod'
-import type { TracesConfig } from './traces/config.ts'
+import type { TracesConfig } from '../traces/config.ts'
 
 /** The message does not quote the URL, which may hold a password. */
 const collectorUrl = z.string().refine(isCollector, {

@@ -1,8 +1,8 @@
 /** Reads OIDC_ROLES: which groups of the issuer have which role and scopes. */
 import { z } from 'zod'
-import type { RoleTable } from './auth/oidc/rights.ts'
-import { parseScopes } from './domain/access-scope.ts'
-import { roles } from './domain/principal.ts'
+import type { RoleTable } from '../auth/oidc/rights.ts'
+import { parseScopes } from '../domain/access-scope.ts'
+import { roles } from '../domain/principal.ts'
 
 /** So that what several groups give is never more than a caller may have. */
 const mostScopes = 100

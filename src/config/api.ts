@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import type { ApiAuthConfig, ApiAuthMethod } from './auth/api/api-auth.ts'
-import type { OidcConfig } from './auth/oidc/config.ts'
-import { readRoleTable } from './config-roles.ts'
-import { anyOf, oidcScopes, publicUrl, secret, secureUrl, skew, tenants } from './config-values.ts'
+import type { ApiAuthConfig, ApiAuthMethod } from '../auth/api/api-auth.ts'
+import type { OidcConfig } from '../auth/oidc/config.ts'
+import { readRoleTable } from './roles.ts'
+import { anyOf, oidcScopes, publicUrl, secret, secureUrl, skew, tenants } from './values.ts'
 
 /** JSON, or the path of a file of YAML or JSON. */
 const roles = z.string().transform((text, context) => {

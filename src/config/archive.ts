@@ -1,7 +1,7 @@
 /** The variables of the archive. Those of S3 have the names that Amazon's own tools use, so other values than ours are no mistake. */
 import { z } from 'zod'
-import { flag } from './config-values.ts'
-import type { ArchiveConfig } from './export/archive/open.ts'
+import type { ArchiveConfig } from '../export/archive/open.ts'
+import { flag } from './values.ts'
 
 /** A bucket, and the beginning of the names of the objects. */
 const bucketAddress = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[\w.-]{1,64}){0,8})\/?$/

@@ -1,7 +1,7 @@
 /** Rules between variables: which ones require or exclude each other, and which have no safe default. */
 import { isIPv4 } from 'node:net'
-import { archiveProblems } from './config-archive.ts'
-import { listOf } from './config-values.ts'
+import { archiveProblems } from './archive.ts'
+import { listOf } from './values.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

@@ -1,6 +1,6 @@
 /** What is wrong with a configuration: all of it in one message, and nothing secret. */
 import { describe, expect, it } from 'vitest'
-import { ConfigError, parseConfig, variables } from '../src/config.ts'
+import { ConfigError, parseConfig, variables } from '../../src/config/config.ts'
 
 describe('a configuration with problems', () => {
   it('names them all in one message, with the expected value', () => {

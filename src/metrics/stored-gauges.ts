@@ -1,11 +1,11 @@
 /** The gauges that are read from the database: how far the hub lags behind the log's head, how far its time is ahead, sinks and duties. */
-import type { Hub } from './feed/hub.ts'
+import type { Hub } from '../feed/hub.ts'
+import { readHead, secondsAhead } from '../store/connection/log-head.ts'
+import type { Database, LogHead } from '../store/database.ts'
+import { ageOf, listDuties } from '../store/read/duties.ts'
+import { listSinkStates } from '../store/sinks/sinks.ts'
+import { within } from '../within.ts'
 import type { DutyMetrics, SinkState } from './metrics.ts'
-import { readHead, secondsAhead } from './store/connection/log-head.ts'
-import type { Database, LogHead } from './store/database.ts'
-import { ageOf, listDuties } from './store/read/duties.ts'
-import { listSinkStates } from './store/sinks/sinks.ts'
-import { within } from './within.ts'
 
 interface StoredGauges {
   /** Revisions. */

@@ -1,5 +1,5 @@
 /** Finds environment variables that are probably mistyped names of ours. Without a warning, they would silently have no effect. */
-import { editDistance } from './domain/edit-distance.ts'
+import { editDistance } from '../domain/edit-distance.ts'
 
 interface Misspelled {
   readonly name: string

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError, parseConfig } from '../src/config.ts'
-import { isLoopback } from '../src/config-rules.ts'
+import { ConfigError, parseConfig } from '../../src/config/config.ts'
+import { isLoopback } from '../../src/config/rules.ts'
 
 describe('the configuration of access', () => {
   it('names the methods of authentication', () => {

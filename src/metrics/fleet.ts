@@ -3,19 +3,19 @@
  * together, 7 for the fleet, and one for each of 50 rules with alerts that fire and 3 for all others.
  */
 import { Gauge, type Registry } from 'prom-client'
-import { type Counter, convergenceCounter, counters, stateCounter } from './domain/counters.ts'
-import { convergences } from './domain/desired.ts'
-import { connectivities } from './domain/target.ts'
-import { deploymentStates, type Millis } from './domain/values.ts'
-import { countFiringByRule } from './store/alerts/alerts.ts'
-import type { Database } from './store/database.ts'
+import { type Counter, convergenceCounter, counters, stateCounter } from '../domain/counters.ts'
+import { convergences } from '../domain/desired.ts'
+import { connectivities } from '../domain/target.ts'
+import { deploymentStates, type Millis } from '../domain/values.ts'
+import { countFiringByRule } from '../store/alerts/alerts.ts'
+import type { Database } from '../store/database.ts'
 import {
   countConnectivity,
   type FleetFigures,
   type RolloutFigures,
   readFleetFigures,
   unfinishedStates,
-} from './store/read/monitoring/fleet-figures.ts'
+} from '../store/read/monitoring/fleet-figures.ts'
 
 /** The sum of all rollouts without series of their own. */
 const others = '(others)'

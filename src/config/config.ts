@@ -1,14 +1,18 @@
 /** Parses the environment once and reports every problem in one message. No other module reads the environment. */
 import { delimiter } from 'node:path'
 import { z } from 'zod'
-import type { ApiAuthConfig } from './auth/api/api-auth.ts'
-import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
-import type { ClustersConfig } from './clusters/clusters.ts'
-import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf, oidcProblems } from './config-api.ts'
-import { archiveConfig, archiveVariables } from './config-archive.ts'
-import { mqttConfig, mqttVariables } from './config-mqtt.ts'
-import { contradictionsIn, type Environment, isLoopback } from './config-rules.ts'
-import { tracesConfig, tracesVariables } from './config-traces.ts'
+import type { ApiAuthConfig } from '../auth/api/api-auth.ts'
+import type { DeviceAuthConfig } from '../auth/devices/device-auth.ts'
+import type { ClustersConfig } from '../clusters/clusters.ts'
+import type { GitConfig } from '../git/git.ts'
+import { defaultLimits, type LimitsConfig } from '../limits/limits.ts'
+import type { AaiConfig } from '../sinks/aai.ts'
+import type { StoreConfig } from '../store/open.ts'
+import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf, oidcProblems } from './api.ts'
+import { archiveConfig, archiveVariables } from './archive.ts'
+import { mqttConfig, mqttVariables } from './mqtt.ts'
+import { contradictionsIn, type Environment, isLoopback } from './rules.ts'
+import { tracesConfig, tracesVariables } from './traces.ts'
 import {
   aaiVersion,
   allowList,
@@ -44,11 +48,7 @@ import {
   skew,
   streams,
   trustDomains,
-} from './config-values.ts'
-import type { GitConfig } from './git/git.ts'
-import { defaultLimits, type LimitsConfig } from './limits/limits.ts'
-import type { AaiConfig } from './sinks/aai.ts'
-import type { StoreConfig } from './store/open.ts'
+} from './values.ts'
 
 export interface Config {
   readonly server: {

@@ -1,8 +1,8 @@
 /** The variables of MQTT. */
 import { z } from 'zod'
-import { listOf, setting } from './config-values.ts'
-import { parseScopes } from './domain/access-scope.ts'
-import type { MqttConfig } from './mqtt/connection.ts'
+import { parseScopes } from '../domain/access-scope.ts'
+import type { MqttConfig } from '../mqtt/connection.ts'
+import { listOf, setting } from './values.ts'
 
 /** The message does not quote the URL, which may hold a password. */
 const brokerUrl = z.string().refine(isBroker, {
