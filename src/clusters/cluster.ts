@@ -76,9 +76,9 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     observe('DROPPED', count)
     log.warn({ cluster, count }, 'too many states of unknown instances from the cluster: some were dropped')
   }
-  const room = createPendingStates(clock, dropped, options.waiting)
+  const pending = createPendingStates(clock, dropped, options.waiting)
   const took = (verdict: Verdict | 'REFUSED'): void => observe(verdict, 1)
-  const stateSnapshots = createStateSnapshots({ database, writer, target, room, signal, log, observe: took })
+  const stateSnapshots = createStateSnapshots({ database, writer, target, pending, signal, log, observe: took })
 
   /** Objects in the cluster, by name. */
   let present = new Map<string, Whose>()
@@ -109,7 +109,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     isPaged = true
     const gone = known.filter((one) => !labels.has(labelOf(one)))
     await stateSnapshots.take(gone.map((one) => goneResource(one, version)))
-    room.sweep((label) => labels.has(label))
+    pending.sweep((label) => labels.has(label))
     present = listed
     return version
   }
@@ -213,16 +213,16 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   }
 
   const again = (pick: () => readonly CustomResource[]): void => void stateSnapshots.retry(pick).catch(() => undefined)
-  const timer = setInterval(() => again(room.due), retryInterval)
+  const timer = setInterval(() => again(pending.due), retryInterval)
   const running = run()
 
   return {
     get state() {
-      return { failures, waiting: room.size }
+      return { failures, waiting: pending.size }
     },
     instanceCame(instanceId) {
       if (isIncomplete) isListWanted = true
-      if (room.ofContext(instanceId).length > 0) again(() => room.ofContext(instanceId))
+      if (pending.ofContext(instanceId).length > 0) again(() => pending.ofContext(instanceId))
     },
     async stop() {
       leaving.abort()

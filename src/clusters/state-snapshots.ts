@@ -21,14 +21,14 @@ interface StateSnapshotsOptions {
   readonly database: Database
   readonly writer: Writer
   readonly target: TargetName
-  readonly room: PendingStates
+  readonly pending: PendingStates
   readonly signal: AbortSignal
   readonly log: Log
   readonly observe: (verdict: Verdict | 'REFUSED') => void
 }
 
 export function createStateSnapshots(options: StateSnapshotsOptions): StateSnapshots {
-  const { database, writer, target, room, signal, log, observe } = options
+  const { database, writer, target, pending, signal, log, observe } = options
   const cluster = `${target.provider}+${target.name}`
   let last: Promise<void> = Promise.resolve()
 
@@ -51,7 +51,7 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
       if (!rollout) return wait(one)
       try {
         const { verdict } = await writer.submit(reportStateSnapshot(rollout, { ...state, target }))
-        room.forget(one.label)
+        pending.forget(one.label)
         observe(verdict)
         if (unreadable.length > 0 && verdict === 'APPLIED')
           log.warn({ cluster, label: one.label, entries: unreadable.slice(0, 3) }, 'some of its entries cannot be read')
@@ -59,7 +59,7 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
         const code = error instanceof DomainError ? error.code : null
         if (code === 'UNAVAILABLE') throw error
         if (code === 'NOT_FOUND_YET') return wait(one)
-        room.forget(one.label)
+        pending.forget(one.label)
         observe('REFUSED')
         log.warn({ cluster, label: one.label, error }, 'the state of a component is refused')
       }
@@ -70,8 +70,8 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
 
   function wait(one: CustomResource): void {
     // A removal for an unknown instance needs no retry.
-    if (one.isGone) room.forget(one.label)
-    else room.keep(one)
+    if (one.isGone) pending.forget(one.label)
+    else pending.keep(one)
   }
 
   return {

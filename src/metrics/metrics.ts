@@ -17,7 +17,7 @@ import { registerProcessMetrics } from './process.ts'
 /** OpenMetrics allows 128 characters for all labels of an exemplar. */
 const longestExemplar = 100
 /** What became of a custom resource that a cluster showed. */
-const pictureVerdicts = [...verdicts, 'REFUSED', 'DROPPED'] as const
+const snapshotVerdicts = [...verdicts, 'REFUSED', 'DROPPED'] as const
 
 export interface Metrics {
   reportRecorded(report: {
@@ -39,7 +39,7 @@ export interface Metrics {
   /** What became of custom resources that a cluster showed. */
   clusterShown(shown: {
     readonly cluster: string
-    readonly verdict: (typeof pictureVerdicts)[number]
+    readonly verdict: (typeof snapshotVerdicts)[number]
     readonly count: number
   }): void
   batchCommitted(batch: { readonly size: number; readonly seconds: number; readonly revision: number }): void
@@ -276,7 +276,7 @@ export function createMetrics(): Metrics {
         for (const { cluster, failures, waiting } of state.clusters()) {
           clusterWaiting.set({ cluster }, waiting)
           clusterFailures.set({ cluster }, failures)
-          for (const verdict of pictureVerdicts) stateSnapshots.inc({ cluster, verdict }, 0)
+          for (const verdict of snapshotVerdicts) stateSnapshots.inc({ cluster, verdict }, 0)
         }
       }
       const clusterGauge = labelled(['cluster'], readClusters)

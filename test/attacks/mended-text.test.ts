@@ -62,8 +62,8 @@ describe.each(stores)('text that JSON operators cannot read, on $name', (store) 
   })
 
   it('is mended in what Kubernetes objects say, and said twice it is the same', async () => {
-    const picture = { resourcesStatus: [{ ...vault, status: sick('Deployment') }] }
-    const say = async () => (await send(server, 'PUT', '/v1/instance/i-1/status', picture)).json()
+    const body = { resourcesStatus: [{ ...vault, status: sick('Deployment') }] }
+    const say = async () => (await send(server, 'PUT', '/v1/instance/i-1/status', body)).json()
     expect(await say()).toMatchObject({ verdict: 'APPLIED' })
     expect(await say()).toMatchObject({ verdict: 'UNCHANGED' })
     const { deployments } = await server.query(
@@ -73,7 +73,7 @@ describe.each(stores)('text that JSON operators cannot read, on $name', (store) 
     await expectReadable(server)
   })
 
-  it('is mended in the pictures that clusters show', async () => {
+  it('is mended in the snapshots that clusters show', async () => {
     const emco = newGroup(server)
     const context = newContext()
     await emco.call('POST', `${emco.base}/actions`, { State: 'Created', 'composite-profile-name': 'p' })
@@ -84,8 +84,8 @@ describe.each(stores)('text that JSON operators cannot read, on $name', (store) 
       deploymentStatuses: [sick('Deployment'), { metadata: { name: bad } }, { apiVersion: bad, ...sick('Deployment') }],
       resourceStatuses: [{ group: 'x', version: 'v1', kind: 'Network', name: 'n', res: whole.toString('base64') }],
     }
-    const picture = { apiVersion: 'k8splugin.io/v1alpha1', kind: 'ResourceBundleState', metadata, status }
-    const response = await send(server, 'PUT', `${emco.base}/resource-bundle-states/p%2Bedge01`, picture)
+    const body = { apiVersion: 'k8splugin.io/v1alpha1', kind: 'ResourceBundleState', metadata, status }
+    const response = await send(server, 'PUT', `${emco.base}/resource-bundle-states/p%2Bedge01`, body)
     expect({ status: response.status, body: await response.json() }).toMatchObject({ status: 200 })
     await expectReadable(server)
   })
@@ -137,8 +137,8 @@ describe.each(stores)('text that JSON operators cannot read, on $name', (store) 
 
   it('is the same after a restart as before', async () => {
     if (store.name === 'PGlite') return
-    const picture = { resourcesStatus: [{ ...vault, status: sick('Deployment') }] }
-    const say = async () => (await send(server, 'PUT', '/v1/instance/i-1/status', picture)).json()
+    const body = { resourcesStatus: [{ ...vault, status: sick('Deployment') }] }
+    const say = async () => (await send(server, 'PUT', '/v1/instance/i-1/status', body)).json()
     await say()
     await server.app.close()
     server = await startApp({ on: empty })

@@ -61,7 +61,7 @@ export function useOrchestration(store: Store) {
     detail: toDetail({ kind: 'Deployment', metadata: { name } }),
     ...more,
   })
-  const picture = (
+  const snapshot = (
     name: LifecycleRolloutName,
     context: string,
     resourceVersion: string | null,
@@ -86,5 +86,5 @@ export function useOrchestration(store: Store) {
   }
   const head = async () => (await readHead(session())).revision
   const since = async (revision: number) => (await readLog(session(), revision, 1000)).map((change) => change.kind)
-  return { road: () => road, rolloutNamed, act, applied, observed, picture, session, rollout, head, since }
+  return { road: () => road, rolloutNamed, act, applied, observed, snapshot, session, rollout, head, since }
 }

@@ -15,7 +15,7 @@ const dialect = new PgDialect()
 const toText = (query: SQL): string => dialect.sqlToQuery(query).sql
 
 describe.each(stores)('orchestration on $name', (store) => {
-  const { road, rolloutNamed, act, applied, observed, picture, session, rollout } = useOrchestration(store)
+  const { road, rolloutNamed, act, applied, observed, snapshot, session, rollout } = useOrchestration(store)
 
   it('has failed as soon as one resource has, whatever is still tried beside it', async () => {
     const { name, a } = rolloutNamed()
@@ -50,8 +50,8 @@ describe.each(stores)('orchestration on $name', (store) => {
     const { name, a } = rolloutNamed()
     await act(name, 'CREATED', 'APPROVED', ['INSTANTIATED', a])
     const pod = observed('pod-1', { kind: 'Pod', group: '' })
-    await picture(name, a, '1', [pod, observed('x')])
-    await picture(name, a, '2', [observed('x')])
+    await snapshot(name, a, '1', [pod, observed('x')])
+    await snapshot(name, a, '2', [observed('x')])
     const stored = async () => {
       const instance = await instanceById(session(), a, null)
       const rows = await session().run<{ name: string; gone: boolean; detail: boolean }>(
@@ -73,7 +73,7 @@ describe.each(stores)('orchestration on $name', (store) => {
     expect(
       await session().run('select key from resource_details where key not in (select key from resources)'),
     ).toEqual([])
-    await picture(name, a, '3', [pod, observed('x')])
+    await snapshot(name, a, '3', [pod, observed('x')])
     expect(await stored()).toEqual([
       ['pod-1', false, true],
       ['x', false, true],

@@ -10,7 +10,8 @@ import { stores } from '../support/stores.ts'
 import { useOrchestration } from './orchestration-harness.ts'
 
 describe.each(stores)('orchestration on $name', (store) => {
-  const { road, rolloutNamed, act, applied, observed, picture, session, rollout, head, since } = useOrchestration(store)
+  const { road, rolloutNamed, act, applied, observed, snapshot, session, rollout, head, since } =
+    useOrchestration(store)
 
   it('follows a rollout from its creation to INSTANTIATED, and its deployment with it', async () => {
     const { name, a } = rolloutNamed()
@@ -47,7 +48,7 @@ describe.each(stores)('orchestration on $name', (store) => {
     expect((await rolloutsByKey(session(), [key], before)).get(key)).toMatchObject({ status: 'INSTANTIATING' })
   })
 
-  it('takes the whole picture of a cluster: matches, announces what vanished, refuses what is out of order', async () => {
+  it('takes the whole snapshot of a cluster: matches, announces what vanished, refuses what is out of order', async () => {
     const { name, a } = rolloutNamed()
     await act(name, 'CREATED', 'APPROVED', ['INSTANTIATED', a])
     await road().writer.submit(
@@ -56,7 +57,7 @@ describe.each(stores)('orchestration on $name', (store) => {
         applied('n', 'APPLIED', { kind: 'Network', showable: false }),
       ]),
     )
-    const { verdict } = await picture(name, a, '10', [observed('x'), observed('x-pod', { group: '', kind: 'Pod' })])
+    const { verdict } = await snapshot(name, a, '10', [observed('x'), observed('x-pod', { group: '', kind: 'Pod' })])
     expect(verdict).toBe('APPLIED')
     const instance = await instanceById(session(), a, null)
     const scope = { of: 'instance', keys: [instance?.key ?? 0] } as const
@@ -70,8 +71,8 @@ describe.each(stores)('orchestration on $name', (store) => {
     ])
     expect((await sumOfReadiness(session(), scope, null)).get(scope.keys[0])).toBe('READY')
     const then = await head()
-    expect((await picture(name, a, '9', [])).verdict).toBe('STALE')
-    expect((await picture(name, a, '11', [])).verdict).toBe('APPLIED')
+    expect((await snapshot(name, a, '9', [])).verdict).toBe('STALE')
+    expect((await snapshot(name, a, '11', [])).verdict).toBe('APPLIED')
     expect(await list()).toMatchObject([
       { name: 'x', presence: 'NOT_PRESENT', readiness: 'PENDING', reason: 'NotPresent' },
       { name: 'n' },
@@ -118,7 +119,7 @@ describe.each(stores)('orchestration on $name', (store) => {
       [a, 'UPDATED', 1],
       [b, 'INSTANTIATED', 2],
     ])
-    await picture(name, a, '5', [observed('x')])
+    await snapshot(name, a, '5', [observed('x')])
     for (const id of [a, b])
       expect(await findDeployments(session(), id, null, null)).toMatchObject([
         { readiness: 'READY', isCurrent: id === b },

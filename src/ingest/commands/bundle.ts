@@ -13,7 +13,15 @@ import { saveDocument } from '../../store/write/save-document.ts'
 import { type Command, inParts, partSize } from '../command.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
-import { applyPicture, follow, type Picture, type Place, partNeeds, writePicture, writeResources } from './pictures.ts'
+import {
+  applySnapshot,
+  type ComponentSnapshot,
+  follow,
+  type Place,
+  partNeeds,
+  writeResources,
+  writeSnapshot,
+} from './component-snapshot.ts'
 
 interface BundleReported {
   readonly revision: number
@@ -71,7 +79,7 @@ export function reportInstanceStatus(
   objects: readonly ObservedObject[],
 ): Command<{ readonly revision: number; readonly verdict: Verdict }> {
   const own = { contexts: [instanceId] }
-  const pictureOf = ({ rollout }: Place): Picture => ({
+  const snapshotOf = ({ rollout }: Place): ComponentSnapshot => ({
     ...{ component: componentOf(rollout), uid: null, resourceVersion: null, objects },
     canShow: () => true,
   })
@@ -80,17 +88,17 @@ export function reportInstanceStatus(
       needs: { orchestrated: [{ ...own, whole: 'with resources' }] },
       *decide(work) {
         const place = requireInstance(work, instanceId)
-        const verdict = yield* applyPicture(work, place, pictureOf(place))
+        const verdict = yield* applySnapshot(work, place, snapshotOf(place))
         return { revision: work.revision(), verdict }
       },
     }
   return inParts(async (write) => {
     const partsNeed = partNeeds({}, { ...own, whole: 'without resources' })
-    const picture = await write({
+    const snapshot = await write({
       needs: partsNeed([]),
-      decide: (work) => pictureOf(requireInstance(work, instanceId)),
+      decide: (work) => snapshotOf(requireInstance(work, instanceId)),
     })
-    return writePicture(write, partsNeed, (work) => requireInstance(work, instanceId), picture)
+    return writeSnapshot(write, partsNeed, (work) => requireInstance(work, instanceId), snapshot)
   })
 }
 

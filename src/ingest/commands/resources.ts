@@ -11,10 +11,17 @@ import { type Command, inParts, partSize } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
-import { applyPicture, deploymentKeyOf, type Picture, type Place, partNeeds, writePicture } from './pictures.ts'
+import {
+  applySnapshot,
+  type ComponentSnapshot,
+  deploymentKeyOf,
+  type Place,
+  partNeeds,
+  writeSnapshot,
+} from './component-snapshot.ts'
 
 /** A snapshot of a component on a cluster. */
-interface StateSnapshot extends Picture {
+interface StateSnapshot extends ComponentSnapshot {
   /** The status context in the labels of the resources, or the id of an instance. */
   readonly context: string
   readonly target: TargetName
@@ -156,7 +163,7 @@ export function reportStateSnapshot(
         const verdicts: Verdict[] = []
         for (const instance of instances) {
           const deploymentKey = deploymentKeyOf(work, instance, targetKey)
-          verdicts.push(yield* applyPicture(work, { rollout, instance, targetKey, deploymentKey }, snapshot))
+          verdicts.push(yield* applySnapshot(work, { rollout, instance, targetKey, deploymentKey }, snapshot))
         }
         return { revision: work.revision(), verdict: strongest(verdicts) }
       },
@@ -180,7 +187,7 @@ export function reportStateSnapshot(
           deploymentKey: deploymentKey ?? deploymentKeyOf(work, instance, targetKey),
         }
       }
-      const written = await writePicture(write, partsNeed, at, snapshot)
+      const written = await writeSnapshot(write, partsNeed, at, snapshot)
       verdicts.push(written.verdict)
       revision = written.revision
     }

@@ -101,7 +101,7 @@ function comparator({ field, descending }: ResourceOrder): (a: Row, b: Row) => n
 }
 
 describe.each(stores)('resources on $name', (store) => {
-  const { road, rolloutNamed, act, applied, observed, picture, session, head } = useOrchestration(store)
+  const { road, rolloutNamed, act, applied, observed, snapshot, session, head } = useOrchestration(store)
 
   it('are listed and counted as the reference says, now and in the past', async () => {
     const pick = pickerOf(5)
@@ -133,7 +133,7 @@ describe.each(stores)('resources on $name', (store) => {
         await road().writer.submit(reportResources(name, context, [applied(pick.one(['x', 'y']), sync, more)]))
       } else {
         const failed = { readiness: 'FAILED', reason: 'CrashLoopBackOff', message: 'back-off 5m' } as const
-        await picture(name, context, String(step), [
+        await snapshot(name, context, String(step), [
           ...(pick.flip() ? [observed('x', pick.flip() ? { assessment: failed } : {})] : []),
           ...(pick.flip() ? [observed('pod', { group: '', kind: 'Pod' })] : []),
         ])

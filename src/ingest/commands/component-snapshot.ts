@@ -20,7 +20,7 @@ import { followDeployment, followInstance } from '../instances.ts'
 import { assess, blankResource, matchResource, putResource, withAssessment } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
 
-export interface Picture {
+export interface ComponentSnapshot {
   readonly component: string
   /** The version of the custom resource. An older version of the same one is STALE. Null: unknown, so the snapshot is the newest. */
   readonly uid: string | null
@@ -38,12 +38,12 @@ export interface Place {
   readonly deploymentKey: number
 }
 
-export function* applyPicture(work: UnitOfWork, place: Place, picture: Picture): Paced<Verdict> {
+export function* applySnapshot(work: UnitOfWork, place: Place, snapshot: ComponentSnapshot): Paced<Verdict> {
   const before = work.revision()
-  if (!begin(work, place, picture)) return 'STALE'
-  const listed = new Set(yield* eachPaced(picture.objects, (object) => show(work, place, picture.component, object)))
-  const canShow = shownBy(picture)
-  for (const known of work.orchestration.resourcesOf(place.deploymentKey, picture.component)) {
+  if (!begin(work, place, snapshot)) return 'STALE'
+  const listed = new Set(yield* eachPaced(snapshot.objects, (object) => show(work, place, snapshot.component, object)))
+  const canShow = shownBy(snapshot)
+  for (const known of work.orchestration.resourcesOf(place.deploymentKey, snapshot.component)) {
     if (!listed.has(known.key)) hide(work, place, known, canShow)
     yield
   }
@@ -52,31 +52,31 @@ export function* applyPicture(work: UnitOfWork, place: Place, picture: Picture):
 }
 
 /** `needs` and `at` give the instance and its deployment in each part. */
-export async function writePicture(
+export async function writeSnapshot(
   write: WritePart,
   needs: PartNeeds,
   at: (work: UnitOfWork, deploymentKey: number | null) => Place,
-  picture: Picture,
+  snapshot: ComponentSnapshot,
 ): Promise<{ readonly revision: number; readonly verdict: Verdict }> {
   const begun = await write({
     needs: needs([]),
     decide(work) {
       const place = at(work, null)
       const before = work.revision()
-      return { before, deploymentKey: place.deploymentKey, isNew: begin(work, place, picture) }
+      return { before, deploymentKey: place.deploymentKey, isNew: begin(work, place, snapshot) }
     },
   })
   const { before, deploymentKey } = begun
   if (!begun.isNew) return { revision: before, verdict: 'STALE' }
-  const canShow = shownBy(picture)
+  const canShow = shownBy(snapshot)
   const revision = await writeResources(
     write,
     needs,
-    { deploymentKey, component: picture.component },
-    picture.objects,
+    { deploymentKey, component: snapshot.component },
+    snapshot.objects,
     {
       at: (work) => at(work, deploymentKey),
-      put: (work, place, object) => show(work, place, picture.component, object),
+      put: (work, place, object) => show(work, place, snapshot.component, object),
       miss: (work, place, known) => hide(work, place, known, canShow),
     },
   )
@@ -139,8 +139,8 @@ export async function writeResources<Item extends ObjectName>(
 }
 
 /** False: the snapshot is older than the last one. */
-function begin(work: UnitOfWork, { instance, targetKey }: Place, picture: Picture): boolean {
-  const { component, uid, resourceVersion } = picture
+function begin(work: UnitOfWork, { instance, targetKey }: Place, snapshot: ComponentSnapshot): boolean {
+  const { component, uid, resourceVersion } = snapshot
   const known = work.orchestration.bundle(instance.key, targetKey, component)
   if (known && known.uid === uid && isOlder(resourceVersion, known.resourceVersion)) return false
   const receivedAt = work.now
@@ -166,7 +166,7 @@ function show(work: UnitOfWork, place: Place, component: string, object: Observe
   return base.key
 }
 
-function hide(work: UnitOfWork, { instance }: Place, known: Resource, canShow: Picture['canShow']): void {
+function hide(work: UnitOfWork, { instance }: Place, known: Resource, canShow: ComponentSnapshot['canShow']): void {
   if (known.goneAt !== null) return
   const showable = known.showable || canShow(known.group, known.kind)
   const goneAt = known.sync === null ? work.moment().at : null
@@ -182,7 +182,7 @@ export function follow(work: UnitOfWork, { rollout, instance, targetKey, deploym
 }
 
 /** The source can show what it says it can, and what it shows. */
-function shownBy({ objects, canShow }: Picture): Picture['canShow'] {
+function shownBy({ objects, canShow }: ComponentSnapshot): ComponentSnapshot['canShow'] {
   const kindOf = (group: string, kind: string): string => `${group}/${kind}`
   const shown = new Set(objects.map(({ group, kind }) => kindOf(group, kind)))
   return (group, kind) => shown.has(kindOf(group, kind)) || canShow(group, kind)
