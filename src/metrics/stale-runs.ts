@@ -1,6 +1,6 @@
 /** Runs of STALE reports from one reporter: its clock or its counter is wrong. */
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Verdict } from './domain/report.ts'
+import type { Verdict } from '../domain/report.ts'
 
 /** So many consecutive STALE reports are a run. */
 const runLength = 10
