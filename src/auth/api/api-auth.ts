@@ -14,7 +14,7 @@
 
 import { parseScopes, scopesOf } from '../../domain/access-scope.ts'
 import { DomainError } from '../../domain/errors.ts'
-import { everyone, type Principal, type Role, rightsKey, roles } from '../../domain/principal.ts'
+import { everyone, type Principal, type Role, roles } from '../../domain/principal.ts'
 import type { Millis } from '../../domain/values.ts'
 import { audited, closeSession, openSession } from '../../ingest/commands/api-access.ts'
 import type { Writer } from '../../ingest/writer.ts'
@@ -22,7 +22,6 @@ import type { Database, LogHead } from '../../store/database.ts'
 import {
   type ApiKeyRow,
   type AuditEntry,
-  findApiKeys,
   findApiKeysByHash,
   findSessions,
   type SessionRow,
@@ -30,6 +29,7 @@ import {
 import { createLookup } from '../devices/lookup.ts'
 import { looksLikeJwt } from '../signed-token.ts'
 import type { Presented } from './credentials.ts'
+import { createFollowers } from './followers.ts'
 import { createJwtVerifier, type JwtConfig } from './jwt.ts'
 import { hashOf, isSameHash, looksLikeApiKey, looksLikeTerminalToken, newCookie } from './keys.ts'
 
@@ -73,17 +73,8 @@ interface ApiAuthDeps {
   readonly refused?: (presented: Presented, reason: string) => void
 }
 
-/** Milliseconds between checks of the credentials of open connections, in case a doorbell is lost. */
-const checkInterval = 1_000
-/** Milliseconds between checks of the tokens of open connections: their issuer may withdraw a key. */
-const tokenInterval = 30_000
 /** Milliseconds of a browser session. */
 const sessionLength = 12 * 60 * 60 * 1000
-
-interface Follower {
-  readonly principal: Principal
-  readonly end: () => void
-}
 
 export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   const { config, database, writer, clock, refused = () => {} } = deps
@@ -93,8 +84,6 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   const verifyJwt = config.jwt && createJwtVerifier(config.jwt)
   const findKey = createLookup((hashes) => findApiKeysByHash(database.session, hashes))
   const findSession = createLookup((hashes) => findSessions(database.session, hashes))
-  const followers = new Set<Follower>()
-  let tokensCheckedAt = 0
 
   async function identify(presented: Presented, seen: (head: LogHead) => void = () => {}): Promise<Principal> {
     if (isOnlyOpen) return everyone
@@ -165,69 +154,17 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     return { ...principalOf(key), credential: { kind: 'key', id: key.id }, expiresAt: key.expiresAt }
   }
 
-  function end(over: readonly Follower[]): void {
-    for (const follower of over) if (followers.delete(follower)) follower.end()
-  }
-
-  async function checkFollowers(): Promise<void> {
-    if (followers.size === 0) return
-    const now = clock()
-    // A session may have been extended.
-    end(
-      [...followers].filter(
-        ({ principal: { expiresAt, credential } }) =>
-          expiresAt !== null && expiresAt <= now && credential.kind !== 'session',
-      ),
-    )
-    const present = [...followers]
-    const credentials = present.map(({ principal }) => principal.credential)
-    const ids = credentials.flatMap((one) => (one.kind === 'key' ? [one.id] : []))
-    const hashes = credentials.flatMap((one) => (one.kind === 'session' ? [one.hash] : []))
-    const keys = await findApiKeys(database.session, [...new Set(ids)])
-    const sessions = hashes.length > 0 ? await findSessions(database.session, [...new Set(hashes)]) : new Map()
-    const withdrawn = await withdrawnTokens(present, now)
-    end(
-      present.filter(({ principal }) => {
-        const { credential } = principal
-        if (credential.kind === 'key') return !principalOfKey(keys.get(credential.id) ?? null)
-        if (credential.kind === 'session') {
-          const current = principalOfSession(sessions.get(credential.hash) ?? null)
-          return !current || rightsKey(current) !== rightsKey(principal)
-        }
-        return credential.kind === 'jwt' && withdrawn.has(credential.text)
-      }),
-    )
-  }
-
-  async function withdrawnTokens(present: readonly Follower[], now: number): Promise<ReadonlySet<string>> {
-    const withdrawn = new Set<string>()
-    // If the clock of the database has gone back, no time is known to have passed: better once too often.
-    if (!verifyJwt || (now >= tokensCheckedAt && now - tokensCheckedAt < tokenInterval)) return withdrawn
-    tokensCheckedAt = now
-    const texts = present.flatMap(({ principal: { credential } }) =>
-      credential.kind === 'jwt' ? [credential.text] : [],
-    )
-    for (const text of new Set(texts))
-      await verifyJwt(text, now).catch((error: unknown) => {
-        if (error instanceof DomainError && error.code === 'UNAUTHENTICATED') withdrawn.add(text)
-      })
-    return withdrawn
-  }
-
-  // A failed check ends no connection. The next interval checks again.
-  const timer = isOnlyOpen ? null : setInterval(() => void checkFollowers().catch(() => undefined), checkInterval)
+  const followers = createFollowers({
+    ...{ database, clock, verifyJwt, ofKey: principalOfKey, ofSession: principalOfSession },
+  })
+  if (!isOnlyOpen) followers.start()
 
   return {
     identify,
     takesKeys: methods.includes('key'),
     isKey: (text) =>
       methods.includes('key') && (looksLikeApiKey(text) || (adminHash !== null && isSameHash(hashOf(text), adminHash))),
-    follow(principal, ended) {
-      if (principal.credential.kind === 'none' || principal.credential.kind === 'adminKey') return () => {}
-      const follower = { principal, end: ended }
-      followers.add(follower)
-      return () => void followers.delete(follower)
-    },
+    follow: followers.follow,
     async signIn(presented) {
       const principal = await identify({ ...presented, cookie: null })
       const { credential, expiresAt } = principal
@@ -259,10 +196,8 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
       await writer.submit(principal ? audited(closed, entry('SIGN_OUT', principal, address, clock())) : closed)
       await this.recheck()
     },
-    recheck: checkFollowers,
-    close() {
-      if (timer) clearInterval(timer)
-    },
+    recheck: followers.recheck,
+    close: followers.close,
   }
 }
 
