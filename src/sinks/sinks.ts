@@ -202,7 +202,7 @@ export function createSinks(options: SinksOptions): Sinks {
     const failures = round.isFurther ? 0 : sink.failures
     const nextAt = isFine ? round.nextAt : at + delay(failures)
     const { failingSince = null } = sink.settings as { failingSince?: Millis | null }
-    const since = isFine ? null : round.isFurther ? at : (failingSince ?? at)
+    const since = isFine ? null : round.isFurther || failingSince === null ? at : failingSince + jumpOf(sink, at)
     const isGivenUp = since !== null && giveUpAfter !== null && at - since >= giveUpAfter
     const settings = since === failingSince ? round.settings : { ...round.settings, failingSince: since }
     await noteAttempt(database.session, sink.key, holder, {
@@ -248,6 +248,18 @@ const clockStep = 60_000
 /** An attempt later than now: the clock of the database has gone back, and the sink would wait until it is there again. */
 function isDue({ nextAt, attemptedAt }: Sink, now: Millis): boolean {
   return (nextAt ?? 0) <= now || (attemptedAt ?? 0) > now + clockStep
+}
+
+/** Milliseconds. No sink that failed waits for so long after its pause. */
+const mostLate = 3_600_000
+
+/**
+ * How far the clock of the database has jumped since the last failure of the sink. That time does not count as a time of failures: one failure
+ * would pause the sink, or none for as long as the clock has gone back. Nor does a time in which no server ran.
+ */
+function jumpOf({ nextAt }: Sink, now: Millis): Millis {
+  const late = now - (nextAt ?? now)
+  return Math.abs(late) > mostLate ? late : 0
 }
 
 /** Milliseconds after which an Alertmanager gets its alerts again (alertmanager.ts). */

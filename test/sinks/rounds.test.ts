@@ -104,6 +104,25 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     await expect.poll(async () => (await stateOf(replica, sink.key))?.failures).toBe(0)
   })
 
+  it('are paused after the time of their failures, not after a jump of the clock of the database', async () => {
+    const [minute, weeks] = [60_000, 20 * 86_400_000]
+    const receiver = await use(startReceiver())
+    receiver.answer(500)
+    let now = Date.now()
+    const replica = await start(await startStore(), { clock: () => now, giveUpAfter: 90 * minute })
+    const webhook = { name: 'w', url: receiver.url, secret: null, filter, after: await tailOf(replica.road) }
+    const { sink } = await replica.outgoing.manager.createWebhook(webhook)
+    await tell(replica.road, 'one')
+    const paused: (boolean | undefined)[] = []
+    for (const [number, passed] of [0, weeks, -2 * weeks, 50 * minute, 50 * minute].entries()) {
+      now += passed
+      replica.outgoing.refresh()
+      await expect.poll(async () => (await stateOf(replica, sink.key))?.failures).toBe(number + 1)
+      paused.push((await stateOf(replica, sink.key))?.paused)
+    }
+    expect(paused).toEqual([false, false, false, false, true])
+  })
+
   it('keep their pause when readings of the clock differ a little', async () => {
     const [failing, fine] = [await use(startReceiver()), await use(startReceiver())]
     failing.answer(500)
