@@ -49,6 +49,42 @@ it.runIf(findChromium())('signs in with a key, reads and follows, signs out', as
 })
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+it.runIf(findChromium())(
+  'keeps the parts of the header apart at every width, with “Sign out” and the longest status',
+  async () => {
+    const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
+    onTestFinished(() => server.stop())
+    const { page, close } = await openPage(await sharedBrowser(), `${server.url}/`)
+    onTestFinished(close)
+    await page.getByLabel('API key or token').fill(key)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'Set-up' }).waitFor()
+    await server.stop()
+    await page.getByText('Disconnected', { exact: true }).waitFor()
+    for (let width = 360; width <= 1440; width += 20) {
+      await page.setViewportSize({ width, height: 900 })
+      const overlaps = await page.locator('.top > :not(nav), .top nav a').evaluateAll((parts) =>
+        parts.flatMap((part, index) => {
+          const a = part.getBoundingClientRect()
+          return parts.slice(index + 1).flatMap((other) => {
+            const b = other.getBoundingClientRect()
+            const isApart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top
+            return isApart ? [] : [`${part.textContent} and ${other.textContent}`]
+          })
+        }),
+      )
+      const cut = await page.locator('.top').evaluate((top) => {
+        const frame = top.getBoundingClientRect()
+        const isInside = ({ top, bottom }: DOMRect): boolean => top >= frame.top && bottom <= frame.bottom
+        return [...top.children].flatMap((part) => (isInside(part.getBoundingClientRect()) ? [] : [part.outerHTML]))
+      })
+      expect({ width, overlaps, cut }).toEqual({ width, overlaps: [], cut: [] })
+    }
+  },
+)
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 it.runIf(findChromium())('shows who may not read documents everything but them, and says so', async () => {
   const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
   onTestFinished(() => server.stop())
