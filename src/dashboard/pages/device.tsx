@@ -1,6 +1,6 @@
 /** One device: its properties, its children, its deployments and its history. */
 import { useMemo } from 'preact/hooks'
-import { graphql } from '../data/graphql.ts'
+import { graphql, type ResultOf } from '../data/graphql.ts'
 import { plural } from '../data/labels.ts'
 import { formatAge, formatFull, formatSpan, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
@@ -60,6 +60,151 @@ function Retired({ retirement: { at, reason, replacedBy } }: RetiredProps) {
   )
 }
 
+type DeviceData = ResultOf<typeof deviceDocument>
+type Device = NonNullable<DeviceData['device']>
+
+function Missing({ deviceId, isPresent }: { readonly deviceId: string; readonly isPresent: boolean }) {
+  return (
+    <>
+      <h1>{deviceId}</h1>
+      {isPresent ? (
+        <p>
+          This device is not registered and has not reported. It appears here after its registration or first report.
+        </p>
+      ) : (
+        <p>
+          This device does not exist at this time. <a href={href(['devices'])}>All devices</a>
+        </p>
+      )}
+    </>
+  )
+}
+
+function Facts({ device }: { readonly device: Device }) {
+  const { capabilities, manifestHistory } = device
+  return (
+    <dl class="facts-row">
+      <div>
+        <dt>Connectivity</dt>
+        <dd>
+          <ConnectivityMark of={device.connectivity} />
+        </dd>
+      </div>
+      <div>
+        <dt>Last heard</dt>
+        <dd class="number">
+          <LastHeard device={device} />
+        </dd>
+      </div>
+      <div>
+        <dt>Heartbeat</dt>
+        <dd>
+          {device.expectedInterval
+            ? `every ${formatSpan(device.expectedInterval * 1_000)}`
+            : 'not set, so offline is not detected'}
+        </dd>
+      </div>
+      <div>
+        <dt>Registered</dt>
+        <dd>
+          {device.revokedAt
+            ? `revoked ${formatAge(device.revokedAt, now.value)}`
+            : device.registered
+              ? 'yes'
+              : 'no, reports only'}
+        </dd>
+      </div>
+      {capabilities && (
+        <div>
+          <dt>Model</dt>
+          <dd>
+            {capabilities.vendor} {capabilities.modelNumber} <span class="muted">{capabilities.serialNumber}</span>
+          </dd>
+        </div>
+      )}
+      {device.onboardedAt && (
+        <div>
+          <dt>Onboarded</dt>
+          <dd class="number" title={formatFull(device.onboardedAt)}>
+            {formatAge(device.onboardedAt, now.value)}
+          </dd>
+        </div>
+      )}
+      {manifestHistory && (manifestHistory.totalCount > 0 || device.manifestVersion === null) && (
+        <div>
+          <dt>Manifest version</dt>
+          <dd class="number">{device.manifestVersion ?? 'fetched by its gateway'}</dd>
+        </div>
+      )}
+      {device.labels.map(({ key, value }) => (
+        <div key={key}>
+          <dt>{key}</dt>
+          <dd>
+            <a href={href(['devices'], { label: writeLabel({ key, value }) })}>{value}</a>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Children({ device }: { readonly device: Device }) {
+  return (
+    <>
+      {device.children.totalCount > 0 && (
+        <>
+          <h2>{plural(device.children.totalCount, 'child device')}</h2>
+          <DeviceTable devices={device.children.nodes} label="Child devices" />
+        </>
+      )}
+      {device.retiredChildren.totalCount > 0 && (
+        <>
+          <h2>{plural(device.retiredChildren.totalCount, 'retired child device')}</h2>
+          <DeviceTable devices={device.retiredChildren.nodes} label="Retired child devices" />
+        </>
+      )}
+    </>
+  )
+}
+
+function Capabilities({ of }: { readonly of: NonNullable<Device['capabilities']> }) {
+  return (
+    <section class="panel" aria-labelledby="capabilities">
+      <h2 id="capabilities">
+        Capabilities{' '}
+        <small class="muted" title={formatFull(of.reportedAt)}>
+          reported {formatAge(of.reportedAt, now.value)}
+        </small>
+      </h2>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+      <pre tabIndex={0}>{JSON.stringify(of.document, null, 2)}</pre>
+    </section>
+  )
+}
+
+interface RecentChangesProps {
+  readonly deviceId: string
+  readonly changes: DeviceData['changes']['nodes']
+}
+
+function RecentChanges({ deviceId, changes }: RecentChangesProps) {
+  return (
+    <section class="panel" aria-labelledby="changes">
+      <h2 id="changes">
+        Recent changes <a href={href(['feed'], { device: deviceId })}>Live feed</a>
+      </h2>
+      {changes.length === 0 && <p class="empty">No changes yet.</p>}
+      <ol class="changes">
+        {changes.toReversed().map((change) => (
+          <li key={change.revision}>
+            <ChangeLine change={change} />
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
+
 /** The state at a time includes the changes of its millisecond. */
 const justAfter = (time: string): string => new Date(Date.parse(time) + 1).toISOString()
 
@@ -80,21 +225,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
   if (!data) return <h1 aria-busy="true">{deviceId}</h1>
   const { device } = data
   const manifests = device?.manifestHistory
-  if (!device)
-    return (
-      <>
-        <h1>{deviceId}</h1>
-        {isPresent ? (
-          <p>
-            This device is not registered and has not reported. It appears here after its registration or first report.
-          </p>
-        ) : (
-          <p>
-            This device does not exist at this time. <a href={href(['devices'])}>All devices</a>
-          </p>
-        )}
-      </>
-    )
+  if (!device) return <Missing deviceId={deviceId} isPresent={isPresent} />
   return (
     <>
       <p class="crumbs">
@@ -112,69 +243,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
           {device.name !== device.deviceId && <small class="muted">{device.deviceId}</small>}
         </h1>
         {device.retirement && <Retired retirement={device.retirement} />}
-        <dl class="facts-row">
-          <div>
-            <dt>Connectivity</dt>
-            <dd>
-              <ConnectivityMark of={device.connectivity} />
-            </dd>
-          </div>
-          <div>
-            <dt>Last heard</dt>
-            <dd class="number">
-              <LastHeard device={device} />
-            </dd>
-          </div>
-          <div>
-            <dt>Heartbeat</dt>
-            <dd>
-              {device.expectedInterval
-                ? `every ${formatSpan(device.expectedInterval * 1_000)}`
-                : 'not set, so offline is not detected'}
-            </dd>
-          </div>
-          <div>
-            <dt>Registered</dt>
-            <dd>
-              {device.revokedAt
-                ? `revoked ${formatAge(device.revokedAt, now.value)}`
-                : device.registered
-                  ? 'yes'
-                  : 'no, reports only'}
-            </dd>
-          </div>
-          {device.capabilities && (
-            <div>
-              <dt>Model</dt>
-              <dd>
-                {device.capabilities.vendor} {device.capabilities.modelNumber}{' '}
-                <span class="muted">{device.capabilities.serialNumber}</span>
-              </dd>
-            </div>
-          )}
-          {device.onboardedAt && (
-            <div>
-              <dt>Onboarded</dt>
-              <dd class="number" title={formatFull(device.onboardedAt)}>
-                {formatAge(device.onboardedAt, now.value)}
-              </dd>
-            </div>
-          )}
-          {manifests && (manifests.totalCount > 0 || device.manifestVersion === null) && (
-            <div>
-              <dt>Manifest version</dt>
-              <dd class="number">{device.manifestVersion ?? 'fetched by its gateway'}</dd>
-            </div>
-          )}
-          {device.labels.map(({ key, value }) => (
-            <div key={key}>
-              <dt>{key}</dt>
-              <dd>
-                <a href={href(['devices'], { label: writeLabel({ key, value }) })}>{value}</a>
-              </dd>
-            </div>
-          ))}
-        </dl>
+        <Facts device={device} />
         <CountsBar counts={device.deploymentCounts} label="Deployments by state" />
       </section>
       {!isPresent && (
@@ -183,18 +252,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
           deviations are shown for the present only.
         </p>
       )}
-      {device.children.totalCount > 0 && (
-        <>
-          <h2>{plural(device.children.totalCount, 'child device')}</h2>
-          <DeviceTable devices={device.children.nodes} label="Child devices" />
-        </>
-      )}
-      {device.retiredChildren.totalCount > 0 && (
-        <>
-          <h2>{plural(device.retiredChildren.totalCount, 'retired child device')}</h2>
-          <DeviceTable devices={device.retiredChildren.nodes} label="Retired child devices" />
-        </>
-      )}
+      <Children device={device} />
       <h2>{isRetired ? 'Closed deployments' : 'Deployments'}</h2>
       <FilteredDeployments scope={scope} label="Deployments of this device" />
       {manifests && manifests.totalCount > 0 && (
@@ -206,31 +264,8 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
         />
       )}
       <Deviations deviations={device.deviations ?? []} />
-      {device.capabilities && (
-        <section class="panel" aria-labelledby="capabilities">
-          <h2 id="capabilities">
-            Capabilities{' '}
-            <small class="muted" title={formatFull(device.capabilities.reportedAt)}>
-              reported {formatAge(device.capabilities.reportedAt, now.value)}
-            </small>
-          </h2>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
-          <pre tabIndex={0}>{JSON.stringify(device.capabilities.document, null, 2)}</pre>
-        </section>
-      )}
-      <section class="panel" aria-labelledby="changes">
-        <h2 id="changes">
-          Recent changes <a href={href(['feed'], { device: deviceId })}>Live feed</a>
-        </h2>
-        {data.changes.nodes.length === 0 && <p class="empty">No changes yet.</p>}
-        <ol class="changes">
-          {data.changes.nodes.toReversed().map((change) => (
-            <li key={change.revision}>
-              <ChangeLine change={change} />
-            </li>
-          ))}
-        </ol>
-      </section>
+      {device.capabilities && <Capabilities of={device.capabilities} />}
+      <RecentChanges deviceId={deviceId} changes={data.changes.nodes} />
     </>
   )
 }
