@@ -17,14 +17,12 @@ export function createParts({ response, method }: Exchange): SendParts {
   const sent = createHash('sha256')
   /** Characters. */
   let sentLength = 0
-  let isBegun = false
 
   return async (parts) => {
     const repeated = createHash('sha256')
     let left = sentLength
     for await (const part of parts) {
-      if (!isBegun) response.writeHead(200, { 'content-type': 'application/json' })
-      isBegun = true
+      if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/json' })
       if (method === 'HEAD') break
       const known = part.slice(0, left)
       if (known !== '') {
@@ -33,7 +31,6 @@ export function createParts({ response, method }: Exchange): SendParts {
         if (left === 0 && !repeated.digest().equals(sent.copy().digest())) throw changed()
       }
       const next = part.slice(known.length)
-      if (next === '') continue
       sent.update(next)
       sentLength += next.length
       if (!response.write(next) && response.writableLength >= mostAhead) await drained(response)
