@@ -49,7 +49,6 @@ export function createFollowers({ database, clock, verifyJwt, ofKey, ofSession }
   }
 
   const recheck = coalesce(async (): Promise<void> => {
-    if (followers.size === 0) return
     const now = clock()
     // A session may have been extended.
     end(({ expiresAt, credential }) => expiresAt !== null && expiresAt <= now && credential.kind !== 'session')
