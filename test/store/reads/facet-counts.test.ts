@@ -6,13 +6,14 @@ import { convergences } from '../../../src/domain/desired.ts'
 import type { Revision } from '../../../src/domain/values.ts'
 import { createFacetCounts, type FacetLimits } from '../../../src/ingest/duties/facet-counts.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
-import type { Database } from '../../../src/store/database.ts'
+import type { Database, Session } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
 import { audit } from '../../../src/store/read/audit.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { areCounted, facetsOf } from '../../../src/store/read/counts/facet-counts.ts'
 import { type DeploymentFilter, flattened } from '../../../src/store/read/deployment-filter.ts'
 import { countConvergence, countDeployments } from '../../../src/store/read/deployments.ts'
+import { beginFacets, countNext, countPrevious } from '../../../src/store/write/derived/facet-counts.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
 import { errorCodes, foldAll, inSnapshot, live } from './history.ts'
@@ -27,7 +28,7 @@ const filters: readonly (readonly [DeploymentFilter, (image: DeploymentImage) =>
   ...['shop', 'Till%', 'none'].map(
     (name) => [{ applications: [name] }, (d: DeploymentImage) => d.application === name] as const,
   ),
-  [{ applications: ['shop', 'Till%'] }, (d) => d.application !== null],
+  [{ applications: ['shop', 'Till%', 'shop'] }, (d) => d.application !== null],
   [{ applicationVersions: ['1.1'] }, (d) => d.applicationVersion === '1.1'],
   ...errorCodes.map((code) => [{ errorCodes: [code] }, (d: DeploymentImage) => codesOf(d).includes(code)] as const),
   [{ hasError: true }, (d) => codesOf(d).length > 0],
@@ -80,9 +81,15 @@ it.each(stores)(
       expect.arrayContaining(['DEPLOYMENT_MOVED', 'DEPLOYMENT_FORGOTTEN', 'COMPONENT_REMOVED', 'DEPLOYMENT_REVISED']),
     )
 
-    // A server of an earlier version writes: nothing is known until the duty has counted anew.
-    await database.session.run('update log_head set writes = writes + 1')
+    // A server of an earlier version writes what its entries do not say: nothing is known until the duty has counted anew.
+    const { revision: before } = await readHead(database.session)
+    await live(database, 24, 10)
+    await database.session.run(
+      `update change_log set from_state = null, from_convergence = null, to_state = null, to_convergence = null where first_revision > ${before}`,
+    )
+    await database.session.run('update log_head set counted_writes = counted_writes - 1')
     expect(await areCounted(database.session, null)).toBe(false)
+    await createFacetCounts(database, { ...small, spacing: 1 }).run(turn)
     await live(database, 22, 10)
     const { revision } = await readHead(database.session)
     expect(await areCounted(database.session, revision)).toBe(false)
@@ -93,6 +100,46 @@ it.each(stores)(
   },
   120_000,
 )
+
+it.each(stores)('counts by facet are right while the duty goes back, on $name', async (store) => {
+  const database = await openFresh(store)
+  onTestFinished(() => database.close())
+  const { session } = database
+  const start = (await readHead(session)).revision
+  await live(database, 25, 30)
+  const changes = await readLog(session, start, 10_000)
+  // Another replica begins between the statements of this one.
+  const run: Session['run'] = async (text, parameters) => {
+    if (text.startsWith('with begun')) await beginFacets(database, 1_000)
+    return session.run(text, parameters)
+  }
+  expect(await beginFacets({ ...database, session: { ...session, run } }, 1_000)).toBe(true)
+  const duty = createFacetCounts(database, { ...small, spacing: 15 })
+  // A turn looks for newer entries, and goes one step back.
+  const oneStep = (looks = 2) => duty.run({ ...turn, isOver: () => looks-- <= 0 })
+  const seen: number[] = []
+  for (let isDone = false; !isDone; ) {
+    isDone = await oneStep()
+    const [{ past } = { past: 0 }] = await session.run<{ past: Revision }>(
+      "select cursor as past from duties where name = 'facets-past'",
+    )
+    seen.push(past)
+    for (const revision of [past - 1, past, past + 1].filter((one) => one > start)) {
+      expect([past, revision, await areCounted(session, revision)]).toEqual([past, revision, revision >= past])
+      const failing = [...foldAll(changes, revision).values()].filter((d) => isCounted(d) && codesOf(d).length > 0)
+      const counts = await countDeployments(session, fleet, { hasError: true }, revision)
+      expect([past, revision, counts.get(0)]).toEqual([past, revision, countsOf(failing)])
+    }
+  }
+  expect(new Set(seen).size).toBeGreaterThan(3)
+  expect(seen.at(-1)).toBe(start)
+  // Another replica has made these steps.
+  const cursors = () => session.run("select name, cursor from duties where name like 'facets%' order by name")
+  const known = await cursors()
+  expect(await countNext(session, start, 1)).toBeNull()
+  expect(await countPrevious(session, seen[0] ?? 0, start, 15)).toBeNull()
+  expect(await cursors()).toEqual(known)
+})
 
 /** At every third revision after `since`; also within an entry. */
 async function expectFold(database: Database, start: Revision, since = start): Promise<void> {
@@ -194,6 +241,12 @@ it.each(stores)(
     // What retention removes is forgotten, and all of it where there are too many facets.
     await session.run(`update log_head set tail = ${at}`)
     expect(await areCounted(session, at + 1)).toBe(true)
+    // Retention has overtaken the duty.
+    await lag(size - 12_345 + 1)
+    expect(await areCounted(session, null)).toBe(false)
+    await duty.run(turn)
+    expect(await areCounted(session, null)).toBe(true)
+    expect(await drift()).toEqual([])
     await createFacetCounts(database, { fewest: size, mostFacets: 0, spacing: 1_000 }).run(turn)
     expect(await areCounted(session, null)).toBe(false)
     expect(await session.run('select from facet_checkpoints union all select from facet_counts')).toEqual([])

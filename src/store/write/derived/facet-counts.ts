@@ -162,7 +162,6 @@ export async function countPrevious(
      ), written as (
        insert into facet_checkpoints (facet, revision, counts)
        select facet, $1::bigint, ${talliesLeft} from summed group by facet union all select '', start, '[]' from block
-       on conflict do nothing
      )
      update duties set cursor = (select start from block) where name = '${facetedPast}' and exists (select from block) returning cursor`,
     [past, oldest, entries],
