@@ -168,6 +168,23 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     for (const part of ['.version', '.when', '.where', '.state']) expect(await row.locator(part).isVisible()).toBe(true)
   })
 
+  it('has each column of a list below its head', async () => {
+    // A version of ten digits: its column is as wide as they are.
+    const report = { deploymentId: 'meant', adoptedManifestVersion: 1_234_567_890, status: { state: 'pending' } }
+    await server().post('/device/oven-0/deployment/meant/status', { ...report, components: [] })
+    const { page } = await visit('devices')
+    for (const list of ['deployments', 'devices', 'resources']) {
+      await page.goto(`${server().url}/${list}`)
+      await page.locator('.table .row').first().waitFor()
+      const [head, row] = await page
+        .locator('.table .head, .table .row')
+        .evaluateAll((lines) =>
+          lines.map((line) => [...line.children].map((cell) => Math.round(cell.getBoundingClientRect().x))),
+        )
+      expect({ list, head }).toEqual({ list, head: row })
+    }
+  })
+
   it.each([1440, 375])('moves nothing of a row when its age gets longer, %i pixels wide', async (width) => {
     const { page } = await visit('devices')
     await page.setViewportSize({ width, height: 900 })
