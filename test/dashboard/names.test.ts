@@ -1,7 +1,7 @@
 /** Names of any length and script, at three widths. */
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../support/browser.ts'
-import { useDashboard } from './harness.ts'
+import { send, useDashboard } from './harness.ts'
 
 const long = `a-device-with-${'a-very-long-name-'.repeat(20)}`.slice(0, 190)
 const names = [
@@ -58,6 +58,16 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     const row = page.getByRole('row', { name: /child-1/ })
     await row.getByText(/^via gateway-1, (now|\d+ s ago)$/).waitFor()
     await row.getByText('Not monitored').waitFor()
+  })
+
+  it('of devices stand beside what runs on them, if both fit', async () => {
+    const device = 'a-device-with-a-name'
+    await send(server().url, device, 'own', 'installed')
+    const { page } = await visit(`deployment/${device}/own`)
+    const title = page.getByRole('heading', { name: `own on ${device}` }).locator('> span')
+    const [whole, link] = await Promise.all([title.boundingBox(), title.getByRole('link').boundingBox()])
+    expect(link?.x).toBeGreaterThan(whole?.x ?? Number.POSITIVE_INFINITY)
+    expect(whole?.height).toBeLessThan(40)
   })
 
   it('of labels may contain what separates a key from its value', async () => {
