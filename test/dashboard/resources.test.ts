@@ -122,6 +122,10 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     await whole.page.getByRole('link', { name: 'sink on munich' }).getByText('Ready', { exact: true }).waitFor()
     await object.page.getByRole('status').getByText('Ready', { exact: true }).waitFor()
     await object.page.getByText('"readyReplicas": 1').waitFor()
+    // The same application is no news.
+    const history = one.page.getByRole('region', { name: /^History/ })
+    await history.getByText('readiness or current run changed').first().waitFor()
+    expect(await history.getByText('revised: ').count()).toBeLessThanOrEqual(1)
     for (const { complaints } of [whole, one, fleet, object]) expect(complaints).toEqual([])
   })
 

@@ -22,7 +22,7 @@ export const changeFragment = graphql(
       ... on ComponentStateChanged { component from to error { code message source } }
       ... on ComponentRemoved { component from }
       ... on DeploymentMoved { fromTarget { name } toTarget { name } }
-      ... on DeploymentRevised { application applicationVersion }
+      ... on DeploymentRevised { fromApplication fromApplicationVersion fromRollout { name } application applicationVersion }
       ... on DeploymentStalled { stalled }
       ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest }
       ... on ConnectivityChanged { fromConnectivity toConnectivity target { name ... on Device { deviceId } } }
@@ -108,7 +108,7 @@ function tell(change: Change): ComponentChildren {
     case 'DeploymentMoved':
       return `moved from ${change.fromTarget?.name ?? 'an unknown target'} to ${change.toTarget.name}`
     case 'DeploymentRevised':
-      return `revised: ${[change.application, change.applicationVersion].filter(Boolean).join(' ') || 'moved to another rollout'}`
+      return describeRevision(change)
     case 'DeploymentForgotten':
       return 'forgotten'
     case 'DeploymentStalled':
@@ -143,6 +143,19 @@ function tell(change: Change): ComponentChildren {
     default:
       return 'changed'
   }
+}
+
+/** What of a deployment was revised. An orchestrated one is also revised with the readiness of its resources, and as its run becomes the current one. */
+function describeRevision(change: Extract<Change, { __typename: 'DeploymentRevised' }>): string {
+  const [was, is] = [
+    [change.fromApplication, change.fromApplicationVersion],
+    [change.application, change.applicationVersion],
+  ].map((product) => product.filter(Boolean).join(' '))
+  const parts = [
+    ...(change.fromRollout ? [`moved from rollout ${change.fromRollout.name}`] : []),
+    ...(was === is ? [] : [was ? `revised: ${was} → ${is || 'no application'}` : `revised: ${is}`]),
+  ]
+  return parts.join('; ') || (is ? 'readiness or current run changed' : 'moved to another rollout')
 }
 
 /** If only the target version changed, the line shows nothing else. */
