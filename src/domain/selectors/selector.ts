@@ -60,18 +60,24 @@ export function matchesSelector<Leaf extends object>(
 
 export const maxSelectorDepth = 6
 export const maxSelectorParts = 100
+/** Of all parts together. Each is text of a statement, which is made in one turn of the event loop. */
+export const maxSelectorConditions = 400
 
 /** Why a selector is too large, or null. */
 export function selectorProblem(selector: Selector<object>): string | null {
-  let parts = 0
-  function depthOf({ and = [], or = [], not }: Selector<object>): number {
+  let [parts, conditions] = [0, 0]
+  function depthOf({ and = [], or = [], not, ...leaf }: Selector<object>): number {
     parts += 1
+    conditions += Object.keys(leaf).length
     const below = [...and, ...or, ...(not ? [not] : [])]
     return 1 + Math.max(0, ...below.map(depthOf))
   }
   const depth = depthOf(selector)
   if (depth > maxSelectorDepth) return `is ${depth} levels deep; at most ${maxSelectorDepth} are allowed`
-  return parts > maxSelectorParts ? `has ${parts} parts; at most ${maxSelectorParts} are allowed` : null
+  if (parts > maxSelectorParts) return `has ${parts} parts; at most ${maxSelectorParts} are allowed`
+  return conditions > maxSelectorConditions
+    ? `has ${conditions} conditions; at most ${maxSelectorConditions} are allowed`
+    : null
 }
 
 /** Whether the filter or a part of its selector has one of the fields. */

@@ -7,6 +7,7 @@ import { isStorable } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Readiness, Revision } from '../../domain/values.ts'
 import {
   all,
+  containsAny,
   containsText,
   either,
   fixed,
@@ -242,7 +243,7 @@ function nameParts(names: readonly string[]): SQL {
 }
 
 function hasPart(parts: readonly string[]): SQL {
-  return either(parts.map((part) => sql`strpos(${d.components}::text, ${part}) > 0`))
+  return containsAny(sql`${d.components}::text`, parts)
 }
 
 /** JSON has these names as they are. Other characters may be written as escapes. */

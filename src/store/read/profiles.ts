@@ -4,7 +4,7 @@ import type { Label } from '../../domain/target.ts'
 import { storableJson } from '../../domain/text.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import { all, either, isAnyOf } from '../sql/parameters.ts'
+import { all, either, isAnyOf, isLong, listParameter } from '../sql/parameters.ts'
 import { deviceProfiles, targets } from '../tables/schema.ts'
 import { visibleTarget } from './access-scope.ts'
 
@@ -55,12 +55,23 @@ function toProfile(row: ProfileRecord): DeviceProfile {
 
 /**
  * Targets that give themselves one of these labels, unless an operator set a label with that key. Only for filters, never for access. The
- * subquery does not refer to the target, so it runs once. One that did ran for each target, and each target was looked up for its deployment.
+ * subquery does not refer to the target, so it runs once. One that did ran for each target, and each target was looked up for its deployment. Of many
+ * labels it refers to the target: one subquery for each label would cost more.
  */
 export function callsItself(
   target: { readonly key: SQLWrapper; readonly labels: SQLWrapper },
   wanted: readonly Label[],
 ): SQL {
+  if (isLong(wanted)) {
+    const [labels, keys] = [wanted, wanted.map(({ key }) => ({ key }))].map((list) =>
+      listParameter(
+        list.map((element) => storableJson([element])),
+        'text',
+      ),
+    )
+    return sql`exists (select 1 from ${deviceProfiles}, unnest(${labels}::jsonb[], ${keys}::jsonb[]) as wanted(label, key)
+      where ${deviceProfiles.targetKey} = ${target.key} and ${deviceProfiles.labels} @> wanted.label and not ${target.labels} @> wanted.key offset 0)`
+  }
   const said = wanted.map(
     ({ key, value }) => sql`(${target.key} in (select ${deviceProfiles.targetKey} from ${deviceProfiles}
       where ${deviceProfiles.labels} @> ${storableJson([{ key, value }])}::text::jsonb)

@@ -22,6 +22,14 @@ export type ListType =
 
 export const nothing: SQL = sql`false`
 
+/**
+ * Whether a list becomes one parameter. If each value were a condition of its own, 10,000 labels would take 0.8 s of one turn of the event loop: the
+ * text of a statement is made in one.
+ */
+export function isLong(list: readonly unknown[]): boolean {
+  return list.length > 2
+}
+
 const dialect = new PgDialect()
 
 /** The same SQL, rendered once. For parts of many statements without parameters: drizzle renders each part again for each statement. */
@@ -31,10 +39,12 @@ export function fixed(query: SQL): SQL {
   return sql.raw(text)
 }
 
-/** A list as one parameter: an array literal. */
+/** A list as one parameter: an array literal. Escaped as a whole: one by one, 10,000 labels take 10 ms. */
 export function listParameter(list: readonly (string | number)[], type: ListType): SQL {
-  const elements = list.filter(canMatch).map((item) => `"${String(item).replaceAll(/["\\]/g, String.raw`\$&`)}"`)
-  return sql`${`{${elements.join(',')}}`}::${sql.raw(type)}[]`
+  const elements = list.filter(canMatch)
+  // No element has the separator.
+  const text = elements.join('\0').replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\0', '","')
+  return sql`${elements.length === 0 ? '{}' : `{"${text}"}`}::${sql.raw(type)}[]`
 }
 
 /** One row `parent` per key, with the column `key`. */
@@ -73,10 +83,18 @@ export function containsText(values: readonly SQLWrapper[], text: string): SQL {
   return either(values.map((value) => sql`strpos(lower(${value}), lower(${text}::text)) > 0`))
 }
 
+/** Respects case. */
+export function containsAny(value: SQLWrapper, parts: readonly string[]): SQL {
+  if (!isLong(parts)) return either(parts.map((part) => sql`strpos(${value}, ${part}) > 0`))
+  return sql`exists (select 1 from unnest(${listParameter(parts, 'text')}) as part(text) where strpos(${value}, part.text) > 0)`
+}
+
 /** Rows whose `labels` contain one of these. */
 export function hasAnyLabel(labels: SQLWrapper, wanted: readonly Label[]): SQL {
   const storable = wanted.filter(({ key, value }) => isStorable(key) && isStorable(value))
-  return either(storable.map(({ key, value }) => sql`${labels} @> ${storableJson([{ key, value }])}::text::jsonb`))
+  const elements = storable.map(({ key, value }) => storableJson([{ key, value }]))
+  if (isLong(elements)) return sql`${labels} @> any(${listParameter(elements, 'text')}::jsonb[])`
+  return either(elements.map((element) => sql`${labels} @> ${element}::text::jsonb`))
 }
 
 /** Rows with a label of that key whose value is as the condition says, by matchesLabel of domain/selectors/label-condition.ts. */

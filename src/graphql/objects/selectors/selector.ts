@@ -3,6 +3,7 @@ import type { InputFieldMap, InputShapeFromFields } from '@pothos/core'
 import { DomainError } from '../../../domain/errors.ts'
 import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import {
+  maxSelectorConditions,
   maxSelectorDepth,
   maxSelectorParts,
   type Selector,
@@ -33,7 +34,7 @@ export function whereInput<Conditions extends (t: InputFields) => InputFieldMap>
 ) {
   const ref = builder.inputRef<Where<Given<Conditions>>>(name)
   return ref.implement({
-    description: `Selects ${things}: they must match all fields given. Within a field, any value is enough; an empty list matches nothing. At most ${maxSelectorDepth} levels and ${maxSelectorParts} parts.`,
+    description: `Selects ${things}: they must match all fields given. Within a field, any value is enough; an empty list matches nothing. At most ${maxSelectorDepth} levels, ${maxSelectorParts} parts and ${maxSelectorConditions} conditions.`,
     // Pothos infers no shape from a type parameter; `Where` says the same.
     fields: (t) =>
       ({

@@ -6,7 +6,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { all, either } from '../../sql/parameters.ts'
+import { all, containsAny } from '../../sql/parameters.ts'
 import { changeLog as l } from '../../tables/schema.ts'
 import { entriesToRead } from './summaries.ts'
 
@@ -38,5 +38,8 @@ export async function keysThatHad(
 }
 
 function hasOne(names: readonly string[]): SQL {
-  return either(names.map((name) => sql`strpos(${l.before}::text, ${`"${name}"`}) > 0`))
+  return containsAny(
+    sql`${l.before}::text`,
+    names.map((name) => `"${name}"`),
+  )
 }

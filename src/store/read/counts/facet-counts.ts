@@ -11,7 +11,7 @@ import type { DeploymentImage } from '../../../domain/deployment.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session, Snapshot } from '../../database.ts'
 import { entryColumns, longestFacet, selectFacetMoves } from '../../sql/facet-moves.ts'
-import { either, listParameter } from '../../sql/parameters.ts'
+import { containsAny, either, listParameter } from '../../sql/parameters.ts'
 import { facetCheckpoints as c, changeLog, duties, facetCounts, logHead } from '../../tables/schema.ts'
 import { areVerbatim, type DeploymentFilter, presentFields } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
@@ -99,12 +99,9 @@ function atOf(asOf: Revision | null): SQL {
 /** Rows {state, convergence, n} that add up to the counts. The entry that spans the revision counts as a whole. */
 export function selectFacets({ names, strings }: Facets, asOf: Revision | null): SQL {
   const wanted = listParameter(names, 'text')
-  const concerns = strings
-    ? either(
-        strings.flatMap((text) =>
-          [changeLog.before, changeLog.changes].map((json) => sql`strpos(${json}::text, ${`"${text}"`}) > 0`),
-        ),
-      )
+  const quoted = strings?.map((text) => `"${text}"`)
+  const concerns = quoted
+    ? either([changeLog.before, changeLog.changes].map((json) => containsAny(sql`${json}::text`, quoted)))
     : sql`true`
   return sql`select part.state, part.convergence, part.n from (
       with place as materialized (

@@ -1,6 +1,6 @@
 /** The ranges of deployments that indexes find for the conditions of a filter. */
 import { type SQL, sql } from 'drizzle-orm'
-import { leavesOf } from '../../../domain/selectors/selector.ts'
+import { leavesOf, maxSelectorParts } from '../../../domain/selectors/selector.ts'
 import type { Session } from '../../database.ts'
 import { all, either, isAnyOf } from '../../sql/parameters.ts'
 import { rollouts } from '../../tables/schema.ts'
@@ -31,14 +31,26 @@ import {
 } from './source-range.ts'
 import { type TargetCondition, targetsByIndex } from './target-filter.ts'
 
-/** Each element is enough: its ranges have all rows that match. `within`: the filter as a whole. */
+/**
+ * Ranges that are counted for one filter: enough for a text in each part of a selector. More would be too many columns of one statement (PostgreSQL
+ * allows 1,664), and their text would stall the event loop.
+ */
+const mostRanges = 4 * maxSelectorParts
+
+/** Each element is enough: its ranges have all rows that match. So some may be left out. `within`: the filter as a whole. */
 export function choicesOf(filter: DeploymentFilter & DeploymentSelector, within: DeploymentFilter): readonly Ranges[] {
   const { where, ...selector } = filter
-  return [
+  const choices = [
     ...searchRanges(leavesOf<DeploymentCondition>(filter)),
     ...rangesOfSelector(selector, within),
     ...(where ? rangesOfSelector(where, within) : []),
   ]
+  let room = mostRanges
+  return choices.filter(({ length }) => {
+    const fits = length <= room
+    if (fits) room -= length
+    return fits
+  })
 }
 
 /** The rows that a scope or an access scope leaves. */
@@ -69,15 +81,15 @@ function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly
     instanceIds && [
       beside(sql`select key from (${instancesNamed(instanceIds)}) as instance(key)`, sql`${d.instanceKey} = place.key`),
     ],
-    states?.map((state) => run(d.state, state)),
-    derivedStates?.flatMap((state) => [
+    once(states)?.map((state) => run(d.state, state)),
+    once(derivedStates)?.flatMap((state) => [
       among(run(d.state, state), sql`${d.derivedState} = ${d.state}`),
       run(d.derivedState, state, sql`${d.derivedState} <> ${d.state}`),
     ]),
-    convergence?.map((value) => run(d.convergence, value)),
+    once(convergence)?.map((value) => run(d.convergence, value)),
     readiness &&
       !readiness.includes('UNKNOWN') &&
-      readiness.map((value) => run(d.readiness, value, sql`${d.readiness} <> 'UNKNOWN'`)),
+      once(readiness)?.map((value) => run(d.readiness, value, sql`${d.readiness} <> 'UNKNOWN'`)),
     errorCodes && [
       { ...own(all([hasError, hasErrorCode(errorCodes)])), served: [{ field: 'errorCodes', value: errorCodes }] },
     ],
@@ -86,6 +98,11 @@ function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly
     stalled && !within.instanceIds && [own(sql`${d.stalled} and ${d.isCurrent}`, sql`order by ${d.rolloutKey}`)],
   ]
   return choices.filter((choice) => choice !== undefined && choice !== null && choice !== false)
+}
+
+/** Each value of an enum is a range. */
+function once<Value>(values: readonly Value[] | undefined): readonly Value[] | undefined {
+  return values && [...new Set(values)]
 }
 
 function rangesOfSelector({ and, or, not, ...leaf }: DeploymentSelector, within: DeploymentFilter): readonly Ranges[] {

@@ -5,7 +5,16 @@ import type { LabelCondition } from '../../../domain/selectors/label-condition.t
 import type { Connectivity, Label } from '../../../domain/target.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Millis } from '../../../domain/values.ts'
-import { all, either, hasAnyLabel, hasLabelWhere, isAnyOf, timeParameter } from '../../sql/parameters.ts'
+import {
+  all,
+  either,
+  hasAnyLabel,
+  hasLabelWhere,
+  isAnyOf,
+  isLong,
+  listParameter,
+  timeParameter,
+} from '../../sql/parameters.ts'
 import { deviceProfiles, targets } from '../../tables/schema.ts'
 import { callsItself } from '../profiles.ts'
 
@@ -62,14 +71,32 @@ export const isDeviceRow = (t: TargetRow): SQL => sql`${t.kind} = 'DEVICE' and $
 
 /** A provider contains no `+`, and an empty one matches any. A name without `+` is a cloud region. */
 function isPlace(t: TargetRow, names: readonly string[]): SQL {
+  const storable = names.filter(isStorable)
+  if (isLong(storable)) return isListedPlace(t, storable)
   return either(
-    names.filter(isStorable).map((name) => {
+    storable.map((name) => {
       const cut = name.indexOf('+')
       if (cut < 0) return sql`${t.kind} = 'CLOUD_REGION' and ${t.name} = ${name}`
       const ofProvider = cut === 0 ? [] : [sql`${t.provider} = ${name.slice(0, cut)}`]
       return sql`(${all([sql`${t.kind} = 'CLUSTER' and ${t.name} = ${name.slice(cut + 1)}`, ...ofProvider])})`
     }),
   )
+}
+
+/** The same for a long list, in three parameters. */
+function isListedPlace(t: TargetRow, names: readonly string[]): SQL {
+  const clusters = names.filter((name) => name.indexOf('+') > 0)
+  const cut = clusters.map((name) => name.indexOf('+'))
+  const providers = clusters.map((name, at) => name.slice(0, cut[at]))
+  const own = clusters.map((name, at) => name.slice((cut[at] ?? 0) + 1))
+  const ofAny = names.filter((name) => name.startsWith('+')).map((name) => name.slice(1))
+  const regions = names.filter((name) => !name.includes('+'))
+  return either([
+    sql`${t.kind} = 'CLUSTER' and (${t.provider}, ${t.name}) in
+      (select * from unnest(${listParameter(providers, 'text')}, ${listParameter(own, 'text')}))`,
+    sql`${t.kind} = 'CLUSTER' and ${isAnyOf(t.name, ofAny, 'text')}`,
+    sql`${t.kind} = 'CLOUD_REGION' and ${isAnyOf(t.name, regions, 'text')}`,
+  ])
 }
 
 /** A label of the registration wins over one that the device gives itself. */
