@@ -50,6 +50,7 @@ describe('a batch of a server that writes for others', () => {
 
   it('does not wait for a few callers', () => {
     const gathering = start()
-    expect(gathering.timeLeft(8, 7)).toBe(0)
+    expect(gathering.timeLeft(7, 8)).toBe(0)
+    expect(gathering.timeLeft(7, 9)).toBe(8)
   })
 })
