@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createSinks, type Deliver } from '../../src/sinks/sinks.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
-import type { Database } from '../../src/store/database.ts'
+import type { Database, Session } from '../../src/store/database.ts'
 import { deleteSink, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { stores } from '../support/stores.ts'
@@ -155,7 +155,8 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
       return { cursor, isSent: true, isFurther: true, status: 200, error: null, nextAt: null }
     }
     const sinks = createSinks({
-      ...{ database, hub: feed.hub, clock: Date.now, concurrency: 1, turn: 1 },
+      ...{ database: renewing(database, (rows) => rows.toSorted((a, b) => a.key - b.key)), hub: feed.hub },
+      ...{ clock: Date.now, concurrency: 1, turn: 1 },
       deliver: { WEBHOOK: deliver, CALLBACK: deliver, INVENTORY: deliver, ALERTMANAGER: deliver },
     })
     onTestFinished(() => sinks.stop())
@@ -182,7 +183,10 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     await tell(replica.road, 'one')
     let ticks = 0
     const sinks = createSinks({
-      database: countingRenewals(database, () => renewals.push(ticks)),
+      database: renewing(database, (rows) => {
+        renewals.push(ticks)
+        return rows
+      }),
       hub: feed.hub,
       deliver: { WEBHOOK: deliver, CALLBACK: deliver, INVENTORY: deliver, ALERTMANAGER: deliver },
       clock: Date.now,
@@ -203,16 +207,13 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
   })
 })
 
-function countingRenewals(database: Database, renewed: () => void): Database {
+/** `renewed`: changes what each renewal of the holds answers. */
+function renewing(database: Database, renewed: (rows: { key: number }[]) => object[]): Database {
   const { session } = database
-  return {
-    ...database,
-    session: {
-      ...session,
-      run(text, parameters) {
-        if (text.startsWith('update sinks set holder = $1, held_until')) renewed()
-        return session.run(text, parameters)
-      },
-    },
+  const run: Session['run'] = async <T extends object>(text: string, parameters?: readonly unknown[]) => {
+    const rows = await session.run<T>(text, parameters)
+    if (!text.startsWith('update sinks set holder = $1, held_until')) return rows
+    return renewed(rows as unknown as { key: number }[]) as T[]
   }
+  return { ...database, session: { ...session, run } }
 }
