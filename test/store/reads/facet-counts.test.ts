@@ -13,7 +13,7 @@ import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { areCounted, facetsOf } from '../../../src/store/read/counts/facet-counts.ts'
 import { type DeploymentFilter, flattened } from '../../../src/store/read/deployment-filter.ts'
 import { countConvergence, countDeployments } from '../../../src/store/read/deployments.ts'
-import { beginFacets, countNext, countPrevious } from '../../../src/store/write/derived/facet-counts.ts'
+import { beginFacets, countNext, countPrevious, readFacetState } from '../../../src/store/write/derived/facet-counts.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
 import { errorCodes, foldAll, inSnapshot, live } from './history.ts'
@@ -108,6 +108,11 @@ it.each(stores)('counts by facet are right while the duty goes back, on $name', 
   const start = (await readHead(session)).revision
   await live(database, 25, 30)
   const changes = await readLog(session, start, 10_000)
+  // Few can have changed in a small fleet.
+  expect(await createFacetCounts(database, { ...small, fewest: 1_000 }).run(turn)).toBe(true)
+  expect(await areCounted(session, null)).toBe(false)
+  expect(await readFacetState(session)).toMatchObject({ cursor: null, past: null, facets: 0 })
+  expect(await beginFacets(database, 1)).toBe(false)
   // Another replica begins between the statements of this one.
   const run: Session['run'] = async (text, parameters) => {
     if (text.startsWith('with begun')) await beginFacets(database, 1_000)
@@ -138,6 +143,10 @@ it.each(stores)('counts by facet are right while the duty goes back, on $name', 
   const known = await cursors()
   expect(await countNext(session, start, 1)).toBeNull()
   expect(await countPrevious(session, seen[0] ?? 0, start, 15)).toBeNull()
+  expect(await cursors()).toEqual(known)
+  // Fewer entries than a step has.
+  await live(database, 26, 3)
+  expect(await countNext(session, changes.at(-1)?.revision ?? 0, 10_000)).toBeNull()
   expect(await cursors()).toEqual(known)
 })
 
