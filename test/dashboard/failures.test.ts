@@ -96,6 +96,27 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
+  it('have all their places on a phone, too: those that do not fit are scrolled to', async () => {
+    const sites = ['porto', 'lyon', 'gdansk', 'hamburg', 'munich'].map((site) => `${site}-the-northern-hall`)
+    await server().query(
+      'mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }',
+      { devices: sites.map((value) => ({ deviceId: `mill-${value}`, labels: [{ key: 'site', value }] })) },
+    )
+    for (const site of sites)
+      await send(server().url, `mill-${site}`, `grind-${site}`, 'failed', { code: 'JAM', message: 'the mill is stuck' })
+    const { page } = await visit('')
+    await page.setViewportSize({ width: 390, height: 844 })
+    const cause = page
+      .getByRole('region', { name: 'Failures by cause' })
+      .getByRole('listitem')
+      .filter({ hasText: 'JAM' })
+    const list = cause.getByRole('list', { name: 'This cause, by site' })
+    await list.hover()
+    await page.mouse.wheel(4000, 0)
+    const end = () => list.evaluate((element) => element.scrollWidth - element.clientWidth - element.scrollLeft)
+    await expect.poll(end).toBeLessThanOrEqual(1)
+  })
+
   it('show the last release of a rollout, and not that of one which a deployment has joined', async () => {
     const declare = (rollout: string, deploymentId: string, applicationVersion: string) =>
       server().query(
