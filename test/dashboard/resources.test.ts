@@ -126,6 +126,13 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     const history = one.page.getByRole('region', { name: /^History/ })
     await history.getByText('readiness or current run changed').first().waitFor()
     expect(await history.getByText('revised: ').count()).toBeLessThanOrEqual(1)
+    // A change of the reason alone has the state before it.
+    const none = { ...shownDeployment('sink'), status: { observedGeneration: 1, replicas: 0 } }
+    await emco.show(second, shown(false), { cluster: munich })
+    await emco.show(second, { ...shown(false), deploymentStatuses: [none] }, { cluster: munich })
+    const newest = object.page.getByRole('listitem').filter({ hasText: 'LessReplicas' })
+    await newest.getByText('Not ready').waitFor()
+    await emco.show(second, shown(true), { cluster: munich })
     for (const { complaints } of [whole, one, fleet, object]) expect(complaints).toEqual([])
   })
 

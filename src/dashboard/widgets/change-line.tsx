@@ -184,13 +184,16 @@ function ConvergenceStep({ change }: { readonly change: Extract<Change, { __type
 
 function ResourceStep({ change }: { readonly change: Extract<Change, { __typename: 'ResourceStatusChanged' }> }) {
   const { fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason } = change
+  const isSynced = toSync && toSync !== fromSync
+  const isGone = toPresence === 'NOT_PRESENT' && fromPresence === 'PRESENT'
+  const isOther = toReadiness !== fromReadiness && (fromReadiness || toReadiness !== 'UNKNOWN')
+  // A reason that changed alone has its state before it.
+  const hasReadiness = isOther || (reason && !isSynced && !isGone)
   return (
     <>
-      {toSync && toSync !== fromSync && <SyncMark of={toSync} />}
-      {toReadiness && toReadiness !== fromReadiness && (fromReadiness || toReadiness !== 'UNKNOWN') && (
-        <ReadinessMark of={toReadiness} />
-      )}
-      {toPresence === 'NOT_PRESENT' && fromPresence === 'PRESENT' && <span>removed from the cluster</span>}
+      {isSynced && <SyncMark of={toSync} />}
+      {toReadiness && hasReadiness && <ReadinessMark of={toReadiness} />}
+      {isGone && <span>removed from the cluster</span>}
       {reason && toReadiness !== 'READY' && <span class="error-text">{reason}</span>}
     </>
   )
