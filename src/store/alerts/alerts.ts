@@ -156,7 +156,7 @@ function matches({ states, severities, rules, rolloutKeys, acknowledged }: Alert
   // "is null" alone uses the index of firing alerts.
   const isFiring = asOf === null ? sql`${alerts.resolvedRevision} is null` : sql`not ${isResolved}`
   return [
-    ...(states ? [either(states.map((state) => (state === 'FIRING' ? isFiring : isResolved)))] : []),
+    ...(states ? [either([...new Set(states)].map((state) => (state === 'FIRING' ? isFiring : isResolved)))] : []),
     ...(severities ? [isAnyOf(sql`${alerts.severity}::text`, severities, 'text')] : []),
     ...(rules ? [isAnyOf(alerts.rule, rules, 'text')] : []),
     ...(rolloutKeys ? [isAnyOf(alerts.rolloutKey, rolloutKeys, 'bigint')] : []),

@@ -1,8 +1,11 @@
 /** The text of a statement is made in one turn of the event loop. So it does not grow with the lists of a filter. */
+import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { expect, it } from 'vitest'
 import { maxSelectorParts } from '../../../src/domain/selectors/selector.ts'
 import { deploymentStates } from '../../../src/domain/values.ts'
+import { type AlertFilter, countAlerts } from '../../../src/store/alerts/alerts.ts'
+import type { Session } from '../../../src/store/database.ts'
 import { selectFacets } from '../../../src/store/read/counts/facet-counts.ts'
 import { type DeploymentFilter, matchesDeployment, onTarget } from '../../../src/store/read/deployment-filter.ts'
 import { choicesOf } from '../../../src/store/read/filters/choices.ts'
@@ -51,4 +54,18 @@ it('has at most 400 ranges', () => {
 it('has a range for each value of an enum, however often it is listed', () => {
   const states = Array.from({ length: 5_000 }, () => ['FAILED', 'PENDING'] as const).flat()
   expect(rangesOf({ states })).toEqual([2])
+})
+
+it('has a condition for each state of alerts, however often it is listed', async () => {
+  const lengths: number[] = []
+  const rows = async (statement: SQL): Promise<[]> => {
+    lengths.push(dialect.sqlToQuery(statement).sql.length)
+    return []
+  }
+  const states: AlertFilter['states'] = ['FIRING', 'RESOLVED']
+  for (const times of [1, 5_000]) {
+    const filter = { states: Array.from({ length: times }, () => states).flat() }
+    await countAlerts({ rows } as Partial<Session> as Session, { of: 'all' }, filter, null)
+  }
+  expect(lengths).toEqual([lengths[0], lengths[0]])
 })
