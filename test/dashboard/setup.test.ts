@@ -49,6 +49,15 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     return ((await response.json()) as { data: any }).data
   }
 
+  it('shows all its parts on a phone', async () => {
+    const { page } = await signIn(adminKey, 'setup')
+    await page.setViewportSize({ width: 390, height: 844 })
+    const parts = page.getByRole('navigation', { name: 'Parts of the set-up' }).getByRole('link')
+    await parts.getByText('API keys').waitFor()
+    const ends = await parts.evaluateAll((links) => links.map((link) => link.getBoundingClientRect().right))
+    expect(ends.filter((end) => end > 390)).toEqual([])
+  })
+
   it('shows commands that work where there is nothing yet', async () => {
     const empty = await startApp()
     onTestFinished(() => empty.stop())
