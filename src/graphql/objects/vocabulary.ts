@@ -181,7 +181,10 @@ export const ChangeKindEnum = builder.enumType('ChangeKind', {
     COMPONENT_STATE_CHANGED: { description: 'The state or error of a component changed.' },
     COMPONENT_REMOVED: { description: 'A component was removed from its deployment.' },
     DEPLOYMENT_MOVED: { description: 'A deployment moved to another target.' },
-    DEPLOYMENT_REVISED: { description: 'The application, application version or rollout of a deployment changed.' },
+    DEPLOYMENT_REVISED: {
+      description:
+        'The application, application version or rollout of a deployment changed; of one on a cluster also the readiness of its resources, or whether its run is the current one.',
+    },
     DEPLOYMENT_FORGOTTEN: { description: 'A deployment was forgotten: it left all lists and counts.' },
     DEPLOYMENT_STALLED: { description: 'A deployment stalled, or made progress again.' },
     CONVERGENCE_CHANGED: { description: 'The convergence or the desired state of a deployment changed.' },

@@ -110,7 +110,7 @@ implementDeploymentChange(
 
 implementDeploymentChange(
   'DEPLOYMENT_REVISED',
-  'The application, application version or rollout of a deployment changed.',
+  'The application, application version or rollout of a deployment changed; of one on a cluster also the readiness of its resources, or whether its run is the current one.',
   (t) => ({
     application: t.exposeString('application', nullable('The new application.')),
     applicationVersion: t.exposeString('applicationVersion', nullable('The new application version.')),
