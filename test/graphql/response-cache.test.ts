@@ -143,8 +143,13 @@ describe.each(stores)('responses on $name', (store) => {
       await asked(query, 'admin')
       expect(api.statements()).toBe(statements)
     }
-    await Promise.all(Array.from({ length: 50 }, () => asked(query, 'admin')))
+    const askTogether = () => Promise.all(Array.from({ length: 50 }, () => asked(query, 'admin')))
+    await askTogether()
     expect(api.statements()).toBe(0)
+    await api.report({ reporter: 'edge-1', deploymentId: 'd-2', state: 'FAILED' })
+    api.statements()
+    await askTogether()
+    expect(api.statements()).toBe(1)
 
     let acknowledged = 0
     let isOver = false
@@ -174,6 +179,8 @@ describe.each(stores)('responses on $name', (store) => {
     const query = '{ devices { nodes { deviceId lastHeardAt } } }'
     const report = () => api.report({ reporter: 'edge-9', deploymentId: 'd-9', state: 'INSTALLED' })
     await report()
+    await asked(query, 'admin')
+    await asked(query, 'admin')
     const before = await asked(query, 'admin')
     await expect
       .poll(async () => {
@@ -243,6 +250,16 @@ describe.each(stores)('responses on $name', (store) => {
         expect.arrayContaining(['Accept', 'Authorization', 'Cookie', 'X-API-Key']),
       )
     }
+  })
+
+  it('show no state that retention has removed', async () => {
+    const report = (state: 'FAILED' | 'INSTALLED') => api.report({ reporter: 'edge-6', deploymentId: 'd-6', state })
+    const { revision } = (await report('FAILED')) as { revision: number }
+    await report('INSTALLED')
+    const query = `{ deploymentCounts(atRevision: "${revision}") { total } }`
+    for (let times = 0; times < 3; times += 1) expect((await asked(query, 'admin')).text).toContain('"total"')
+    await api.road.database.session.run('update log_head set tail = revision')
+    expect((await asked(query, 'admin')).text).toContain('HISTORY_EXPIRED')
   })
 
   it('are cached per caller rights', async () => {
