@@ -123,6 +123,28 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     expect(paused).toEqual([false, false, false, false, true])
   })
 
+  it('are paused after the time since their last success', async () => {
+    const minute = 60_000
+    const receiver = await use(startReceiver())
+    let now = Date.now()
+    const replica = await start(await startStore(), { clock: () => now, giveUpAfter: 90 * minute })
+    const webhook = { name: 'w', url: receiver.url, secret: null, filter, after: await tailOf(replica.road) }
+    const { sink } = await replica.outgoing.manager.createWebhook(webhook)
+    for (const [name, status, failures] of [
+      ['one', 500, 1],
+      ['two', 200, 0],
+      ['three', 500, 1],
+    ] as const) {
+      receiver.answer(status)
+      now += 50 * minute
+      await tell(replica.road, name)
+      replica.outgoing.refresh()
+      await expect.poll(async () => (await stateOf(replica, sink.key))?.failures).toBe(failures)
+      if (status === 200) await expect.poll(async () => (await stateOf(replica, sink.key))?.lastStatus).toBe(200)
+    }
+    expect((await stateOf(replica, sink.key))?.paused).toBe(false)
+  })
+
   it('keep their pause when readings of the clock differ a little', async () => {
     const [failing, fine] = [await use(startReceiver()), await use(startReceiver())]
     failing.answer(500)
