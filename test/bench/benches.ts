@@ -12,6 +12,7 @@ import { identity } from './benches/identity.ts'
 import { ingest } from './benches/ingest.ts'
 import { ingestEmbedded } from './benches/ingest-embedded.ts'
 import { liveQueries, moreLiveQueries } from './benches/live-queries.ts'
+import { logGrowth } from './benches/log-growth.ts'
 import { memory } from './benches/memory.ts'
 import { hundredThousand, million } from './benches/million.ts'
 import { mqtt } from './benches/mqtt.ts'
@@ -44,6 +45,7 @@ export const benches: readonly Bench[] = [
   series,
   groups,
   growth,
+  logGrowth,
   memory,
   forecast,
   soak,
