@@ -72,21 +72,25 @@ export function walkByChange(
     ...(past.spanned ? [sql`${entry.deploymentKey} <> ${past.spanned.key}::bigint`] : []),
   ])
   const revisions = sql`${entry.firstRevision} as revision`
-  const passed = (stretch: Stretch, limit: SQL): SQL =>
-    inOrder(stretch, sql`${revisions}, ${entry.toState}, ${entry.toConvergence}`, [], limit)
+  const passed = (stretch: Stretch, limit: SQL, wanted: readonly SQL[]): SQL =>
+    inOrder(stretch, sql`${revisions}, ${entry.toState}, ${entry.toConvergence}`, wanted, limit)
   const mayCount = all(counted.map(isCountedAs))
-  const found = (stretch: Stretch, limit: SQL): SQL =>
-    sql`select passed.revision from (${passed(stretch, sql`${passedOfWalked * walked}`)}) as passed where ${mayCount} limit ${limit}`
+  const found = (stretch: Stretch, limit: SQL, wanted: readonly SQL[] = []): SQL =>
+    sql`select passed.revision from (${passed(stretch, sql`${passedOfWalked * walked}`, wanted)}) as passed where ${mayCount} limit ${limit}`
   // Entries of which only an index is read, and then the few of them that count.
   const entries = (stretch: Stretch): SQL =>
     counted.length === 0
       ? inOrder(stretch, sql`${entry.deploymentKey} as key, ${revisions}`, [isOfDeployment], sql`${walked}`)
       : sql`select subject.key, found.revision from (${found(stretch, sql`${walked}`)}) as found cross join lateral (
           select ${entry.deploymentKey} as key from ${entry} where ${entry.firstRevision} = found.revision and ${isOfDeployment} offset 0) as subject`
-  const beyond = (stretch: Stretch): SQL[] =>
+  /** Entries beyond the walked ones. `wanted`: conditions that hold for the first of the stretch and not for the others. */
+  const beyond = (stretch: Stretch, wanted: readonly SQL[]): SQL[] =>
     counted.length === 0
-      ? [inOrder(stretch, revisions, [isOfDeployment], sql`1 offset ${walked}`)]
-      : [found(stretch, sql`1 offset ${walked}`), passed(stretch, sql`1 offset ${passedOfWalked * walked}`)]
+      ? [inOrder(stretch, revisions, [isOfDeployment, ...wanted], sql`1 offset ${walked}`)]
+      : [
+          found(stretch, sql`1 offset ${walked}`, wanted),
+          passed(stretch, sql`1 offset ${passedOfWalked * walked}`, wanted),
+        ]
   const bounded = (stretch: Stretch): SQL =>
     sql`${all([...matches, ...within(orders[order], stretch)])} limit ${stretch.limit}`
   const then = (which: SQL): SQL =>
@@ -109,12 +113,9 @@ export function walkByChange(
     isShort: (stretch, last) => {
       const isOldest = isOldestFirst(stretch)
       const shown = sql`${last?.revision ?? null}::bigint`
-      // Rows of entries beyond the walked ones precede the last row that is shown.
-      const precedes =
-        last === null ? sql`true` : isOldest ? sql`beyond.revision < ${shown}` : sql`beyond.revision > ${shown}`
-      const isCut = either(
-        beyond(stretch).map((some) => sql`exists (select 1 from (${some}) as beyond where ${precedes})`),
-      )
+      // Rows of entries beyond the walked ones precede the last row that is shown: only entries before that are read.
+      const precedes = isOldest ? sql`${entry.firstRevision} < ${shown}` : sql`${entry.firstRevision} > ${shown}`
+      const isCut = either(beyond(stretch, last === null ? [] : [precedes]).map((some) => sql`exists (${some})`))
       // Retention has removed entries of deployments that have changed since. Theirs would be the oldest rows.
       const mayPrecede = isOldest || last === null ? sql`true` : sql`${logHead.tail} >= ${shown}`
       const isTrimmed = sql`exists (select 1 from ${logHead} where ${logHead.tail} > (select min(${epochs.base}) from ${epochs}) and ${mayPrecede})`
