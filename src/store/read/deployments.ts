@@ -7,9 +7,9 @@ import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, stretchOf } from '../sql/page.ts'
-import { all, asParents, fixed, isAnyOf, listParameter, nothing } from '../sql/parameters.ts'
+import { all, asParents, fixed, isAnyOf, listParameter } from '../sql/parameters.ts'
 import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '../sql/rows.ts'
-import { deployments, targets } from '../tables/schema.ts'
+import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, filterAt, presentFields } from './deployment-filter.ts'
 import { type DeploymentOrder, orders, type Walk } from './deployment-order.ts'
@@ -93,17 +93,29 @@ export async function findDeployments(
   asOf: Revision | null,
 ): Promise<DeploymentRow[]> {
   if (asOf === null) return (await findManyDeployments(session, [{ deploymentId, deviceId }])).get(0) ?? []
+  if (!isStorable(deploymentId) || !isStorable(deviceId ?? '')) return []
   const past = await openPast(session, asOf)
-  const isNamed = isStorable(deploymentId) ? sql`${present.deploymentId} = ${deploymentId}` : nothing
+  const mayBe =
+    deviceId === null
+      ? sql`${present.deploymentId} = ${deploymentId}`
+      : sql`${present.key} = any(array(${keysOfPair(deploymentId, deviceId, past)}))`
+  const matches = [...visiblePlace(session, d), ...(deviceId === null ? [] : [isOfPair(deploymentId, deviceId)])]
   const records = await session.rows<ShownRecord>(
-    sql`select ${shown} ${fromPast(past, isNamed)} and ${d.forgottenAt} is null and ${all([...visiblePlace(session, d), ...(deviceId === null ? [] : [concerns(deviceId)])])} order by ${d.key}`,
+    sql`select ${shown} ${fromPast(past, mayBe)} and ${d.forgottenAt} is null and ${all(matches)} order by ${d.key}`,
   )
   return records.map((record) => toRow(record, past))
 }
 
-function concerns(device: string): SQL {
-  if (!isStorable(device)) return nothing
-  return sql`(${d.reporter} = ${device} or ${d.targetKey} = (
+/** Those of the device at present, and all that have left it since: thousands of devices may share the id, and each would be unwound. */
+function keysOfPair(deploymentId: string, device: string, { revision, spanned }: Past): SQL {
+  return sql`select ${d.key} from ${asPairs([deploymentId], [device], [0])} ${ofPair}
+    union all select ${changeLog.deploymentKey} from ${targets} ${runningOn} join ${changeLog} on ${changeLog.fromTargetKey} = ${runningOn.key}
+      where ${isDevice} and ${runningOn.name} = ${device} and ${changeLog.firstRevision} > ${revision}::bigint
+    union all select ${spanned?.key ?? null}::bigint`
+}
+
+function isOfPair(deploymentId: string, device: string): SQL {
+  return sql`${d.deploymentId} = ${deploymentId} and (${d.reporter} = ${device} or ${d.targetKey} = (
     select ${runningOn.key} from ${targets} ${runningOn} where ${isDevice} and ${runningOn.name} = ${device}))`
 }
 

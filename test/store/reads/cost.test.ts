@@ -12,6 +12,7 @@ import {
   findManyDeployments,
   pageDeployments,
 } from '../../../src/store/read/deployments.ts'
+import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { newestOfGroups } from '../../../src/store/read/groups/members.ts'
 import { readFleetFigures } from '../../../src/store/read/monitoring/fleet-figures.ts'
 import { countReports, pageReports } from '../../../src/store/read/reports/reports.ts'
@@ -29,6 +30,8 @@ const first = { size: 20, after: null, before: null, backward: false }
 const last = { ...first, backward: true }
 /** Deployments and their targets have the keys 1..size; this rollout has half of them, the others have one each. */
 const spring = size + 1
+/** Deployments with ids of their own. All others share one. */
+const ownId = 100
 const some = Array.from({ length: 50 }, (_, index) => index + 1)
 
 describe.each(stores)('reads on $name', (store) => {
@@ -100,6 +103,7 @@ describe.each(stores)('reads on $name', (store) => {
   it('look at few rows, however large the fleet and its log', async () => {
     const head = base + 6 * size
     const recent = head - 30
+    const few = { ...sourceLimits, candidates: 100, counted: 100 }
     const reads: Record<string, (session: Session) => Promise<unknown>> = {
       ...Object.fromEntries(
         deploymentOrders.flatMap((order) => [
@@ -112,6 +116,8 @@ describe.each(stores)('reads on $name', (store) => {
           ],
         ]),
       ),
+      'the first page long ago, when all have changed since': (s) =>
+        pageDeployments(s, fleet, {}, 'CHANGED_DESC', first, base + 3 * size, few),
       'the few that failed': (s) => pageDeployments(s, fleet, { states: ['FAILED'] }, 'CHANGED_DESC', first, null),
       'what is in no state': (s) => pageDeployments(s, fleet, { states: ['REMOVED'] }, 'CHANGED_ASC', first, null),
       'a rollout': (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'CHANGED_DESC', first, null),
@@ -201,6 +207,8 @@ describe.each(stores)('reads on $name', (store) => {
       costs[`${order} in the middle`] = await rowsRead((s) => middle(s, order), blind)
     }
     const histories = { of: 'deployment', keys: [5] } as const
+    const past = base + 3 * size
+    expect(await findDeployments(database.session, 'everywhere', `device-${size}`, past)).toMatchObject([{ key: size }])
     Object.assign(costs, {
       'a rollout': await rowsRead(
         (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'CHANGED_DESC', first, null),
@@ -214,6 +222,7 @@ describe.each(stores)('reads on $name', (store) => {
       'the log': await rowsRead((s) => pageChanges(s, fleet, {}, last, null), blind),
       'the reports': await rowsRead((s) => pageReports(s, [5], first, null), blind),
       'one of many': await rowsRead((s) => findDeployments(s, 'everywhere', `device-${size}`, null), blind),
+      'one of many a while ago': await rowsRead((s) => findDeployments(s, 'everywhere', `device-${size}`, past), blind),
     })
     expect(Object.entries(costs).filter(([, rows]) => rows > 500)).toEqual([])
   })
@@ -263,7 +272,7 @@ async function fill(session: Session, base: Revision): Promise<void> {
      from generate_series(${spring}, ${spring + size}) k`,
     `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, derived_state, consistent, components,
        claimed, attempt, received_at, changed_at, revision, marks)
-     select i, 'dep-' || i, 'device-' || i, i, ${rollout}, ${state}::deployment_state, 'INSTALLED', true, ${components},
+     select i, case when i <= ${ownId} then 'dep-' || i else 'everywhere' end, 'device-' || i, i, ${rollout}, ${state}::deployment_state, 'INSTALLED', true, ${components},
        true, 1, now(), now(), ${base + 3 * size} + 3 * i, '{}' ${series}`,
     ...[0, 1].map(
       (

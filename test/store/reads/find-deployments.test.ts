@@ -6,23 +6,23 @@ import type { Database } from '../../../src/store/database.ts'
 import { findDeployments, findManyDeployments } from '../../../src/store/read/deployments.ts'
 import { targetsByKey } from '../../../src/store/read/targets.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
-import { live } from './history.ts'
+import { devices, type Life, live } from './history.ts'
 
 describe.each(stores)('deployments on $name', (store) => {
   let empty: EmptyStore
   let database: Database
+  let life: Life
   let visible: readonly Deployment[]
   let targets: Map<number, Target>
 
   beforeAll(async () => {
     empty = await store.create()
     database = await empty.open()
-    const { moments } = await live(database, 5, 90)
-    visible = (moments.at(-1)?.deployments ?? []).filter(({ forgottenAt }) => forgottenAt === null)
-    targets = await targetsByKey(
-      database.session,
-      visible.map(({ targetKey }) => targetKey),
-    )
+    life = await live(database, 5, 90)
+    visible = (life.moments.at(-1)?.deployments ?? []).filter(({ forgottenAt }) => forgottenAt === null)
+    targets = await targetsByKey(database.session, [
+      ...new Set(life.moments.flatMap(({ deployments }) => deployments.map(({ targetKey }) => targetKey))),
+    ])
   })
   afterAll(async () => {
     await database.close()
@@ -41,6 +41,31 @@ describe.each(stores)('deployments on $name', (store) => {
         expect(found.map(({ key }) => key)).toEqual(expected.map(({ key }) => key))
       }
     }
+  })
+
+  it('are found by the device they ran on at a time, also if they have left it, and not those that were forgotten then', async () => {
+    let left = 0
+    for (const { revision, deployments } of life.moments.filter((_, index) => index % 4 === 0))
+      for (const device of [null, 'nobody', '\0', ...devices]) {
+        const found = await findDeployments(database.session, 'web', device, revision)
+        const present = deployments.filter(
+          (d) =>
+            d.deploymentId === 'web' &&
+            d.forgottenAt === null &&
+            (device === null || d.reporter === device || targets.get(d.targetKey)?.name === device),
+        )
+        const shown = (d: Pick<Deployment, 'key' | 'state' | 'targetKey' | 'revision'>) => ({
+          key: d.key,
+          state: d.state,
+          targetKey: d.targetKey,
+          revision: d.revision,
+        })
+        expect(found.map(shown)).toEqual(present.map(shown))
+        left += present.filter(
+          (d) => device !== d.reporter && visible.every((v) => v.key !== d.key || v.targetKey !== d.targetKey),
+        ).length
+      }
+    expect(left).toBeGreaterThan(0)
   })
 
   it('are found many at once, as one by one', async () => {

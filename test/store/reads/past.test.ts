@@ -11,7 +11,6 @@ import {
   countConvergence,
   countDeployments,
   deploymentsByKey,
-  findDeployments,
   pageDeployments,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
@@ -180,14 +179,6 @@ describe.each(stores)('the past on $name', (store) => {
             .sort(),
         ).toEqual(own.map(([key]) => key).sort())
       }
-    }
-  })
-
-  it('finds deployments by the device they ran on then, and not those that were forgotten then', async () => {
-    for (const { revision, deployments } of life.moments.filter((_, index) => index % 4 === 0)) {
-      const found = await findDeployments(database.session, 'web', null, revision)
-      const present = deployments.filter((d) => d.deploymentId === 'web' && d.forgottenAt === null)
-      expect(found.map(pastOf)).toEqual(present.map(pastOf))
     }
   })
 
