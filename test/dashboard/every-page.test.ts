@@ -206,6 +206,20 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     }
   })
 
+  it('moves nothing when the share of a rollout gets longer', async () => {
+    const { page } = await visit(addressOf('rollout/GROUP'))
+    await page.setViewportSize({ width: 375, height: 900 })
+    const share = page.locator('.hero .share')
+    await share.waitFor()
+    const places = await share.evaluate((element) =>
+      ['0 %', '50 %', '100 %'].map((text) => {
+        element.replaceChildren(text)
+        return element.getBoundingClientRect().x
+      }),
+    )
+    expect(new Set(places).size).toBe(1)
+  })
+
   /** Each page is open once, and all watch the same reports. */
   describe('shows only what the API answered at one revision', () => {
     const opened = new Map<string, OpenPage>()

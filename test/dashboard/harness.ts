@@ -40,8 +40,8 @@ export async function slideTo(page: Page, time: number): Promise<void> {
 }
 
 /**
- * Records each layout shift from now on, except that of a bar's parts, of entries below a newer one, of the times of an axis, and of text that is
- * aligned at its end: it begins earlier if it gets longer.
+ * Records each layout shift from now on, except that of a bar's parts, of entries below a newer one, of the times of an axis, of the places of a cause,
+ * which come and go, and of text that is aligned at its end: it begins earlier if it gets longer.
  */
 export async function watchShifts(page: Page): Promise<void> {
   await page.evaluate(() => {
@@ -55,7 +55,7 @@ export async function watchShifts(page: Page): Promise<void> {
     const observer = new PerformanceObserver((list) => {
       for (const entry of list.getEntries() as unknown as readonly Shift[])
         for (const { node, previousRect, currentRect } of entry.sources)
-          if (!node?.parentElement?.closest('.bar, .changes, .axis') && !isAtEnd(node))
+          if (!node?.parentElement?.closest('.bar, .changes, .axis, .sites') && !isAtEnd(node))
             shifts.push(
               `${placeOf(previousRect)} → ${placeOf(currentRect)}: ${markupOf(node)} in ${markupOf(node?.parentElement)}`,
             )

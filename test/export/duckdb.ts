@@ -16,6 +16,7 @@ export interface Duck {
 
 export async function openDuck(): Promise<Duck> {
   const folder = await mkdtemp(join(tmpdir(), 'duck-'))
+  let files = 0
   const instance = await DuckDBInstance.create()
   const connection = await instance.connect()
   await connection.run("set timezone = 'UTC'")
@@ -26,9 +27,11 @@ export async function openDuck(): Promise<Duck> {
   return {
     askFiles,
     async ask(bytes, statement) {
-      const file = join(folder, 'file')
+      // A name of its own: DuckDB keeps pages of a file, and takes them for its content while its time and its size are the same.
+      files += 1
+      const file = join(folder, String(files))
       await writeFile(file, bytes)
-      return askFiles(file, statement)
+      return askFiles(file, statement).finally(() => rm(file))
     },
     async close() {
       connection.closeSync()
