@@ -228,6 +228,18 @@ describe.each(stores)('queries on $name', (store) => {
     ).toEqual({ device: null, deployment: null })
   })
 
+  it('lists at most a hundred matches of an ambiguous ID', async () => {
+    for (let n = 0; n <= 100; n += 1)
+      await api().report({ reporter: `many-${n}`, deploymentId: 'everywhere', state: 'INSTALLED' })
+    for (const past of ['', `, atRevision: "${(await api().ask('{ revision }')).revision}"`]) {
+      const { errors } = await api().query(`{ deployment(deploymentId: "everywhere"${past}) { id } }`)
+      expect(errors?.[0]?.message).toMatch(
+        /^more than 100 deployments have the ID everywhere: .* and more\. Set deviceId/,
+      )
+      expect(errors?.[0]?.extensions?.matches).toHaveLength(100)
+    }
+  })
+
   it('leaves no snapshot open', () => {
     expect(api().openSnapshots()).toBe(0)
   })

@@ -1,6 +1,6 @@
 import type { Component as ComponentState } from '../../domain/deployment.ts'
 import { DomainError } from '../../domain/errors.ts'
-import type { DeploymentRow } from '../../store/read/deployments.ts'
+import { type DeploymentRow, maxNamesakes } from '../../store/read/deployments.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { Reader } from '../execution/loaders/reader.ts'
@@ -253,7 +253,7 @@ builder.queryFields((t) => ({
     type: Deployment,
     nullable: true,
     description:
-      'The deployment with this ID. Null if there is none. Fails with AMBIGUOUS and lists the matches if there are several.',
+      'The deployment with this ID. Null if there is none. Fails with AMBIGUOUS and lists the matches, at most 100, if there are several.',
     args: {
       deploymentId: t.arg.string({ required: true, description: 'The deployment ID that the reporter assigned.' }),
       deviceId: t.arg.string({
@@ -274,9 +274,6 @@ builder.queryFields((t) => ({
   }),
 }))
 
-/** Matches in the error's `facts`. */
-const maxMatches = 100
-
 export async function theOne(
   reader: Reader,
   deploymentId: string,
@@ -285,16 +282,17 @@ export async function theOne(
   const [only] = found
   if (found.length < 2) return only ?? null
   const matches = await Promise.all(
-    found.slice(0, maxMatches).map(async ({ targetKey, reporter, asOf }) => {
+    found.slice(0, maxNamesakes).map(async ({ targetKey, reporter, asOf }) => {
       const target = await reader.target(targetKey, asOf)
       return { deploymentId, deviceId: target?.name ?? null, reporter }
     }),
   )
   const listed = matches.slice(0, 10).map(({ deviceId, reporter }) => `${deviceId} (reported by ${reporter})`)
-  const more = found.length > listed.length ? ` and ${found.length - listed.length} more` : ''
+  const isCut = found.length > maxNamesakes
+  const more = isCut ? ' and more' : found.length > listed.length ? ` and ${found.length - listed.length} more` : ''
   throw new DomainError(
     'AMBIGUOUS',
-    `${found.length} deployments have the ID ${deploymentId}: on ${listed.join(', ')}${more}. Set deviceId to select one.`,
+    `${isCut ? `more than ${maxNamesakes}` : found.length} deployments have the ID ${deploymentId}: on ${listed.join(', ')}${more}. Set deviceId to select one.`,
     { facts: { matches } },
   )
 }

@@ -109,24 +109,29 @@ function canMatch(past: Past, filter: DeploymentFilter): SQL[] {
   ]
 }
 
-function devicesNamed(names: readonly string[]): SQL {
+/** Their keys. */
+export function devicesNamed(names: readonly string[]): SQL {
   return sql`select ${targets.key} from ${targets}
     where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`
 }
 
 /** Its present rows that have changed since, and those that left it. */
-function mayHaveBeenIn({ revision, spanned }: Past, of: 'rollout' | 'target', isIt: (column: SQLWrapper) => SQL): SQL {
+function mayHaveBeenIn(past: Past, of: 'rollout' | 'target', isIt: (column: SQLWrapper) => SQL): SQL {
   const [owner, left] =
     of === 'rollout'
       ? [deployments.rolloutKey, changeLog.fromRolloutKey]
       : [deployments.targetKey, changeLog.fromTargetKey]
+  const { revision } = past
   const own = sql`select ${deployments.key} from ${deployments} where ${isIt(owner)}`
-  const leavers = sql`select ${changeLog.deploymentKey} from ${changeLog}
-    where ${isIt(left)} and ${changeLog.firstRevision} > ${revision}::bigint`
   // Each part has its own index: one for listed deployments, one for forgotten ones.
   return sql`${present.key} in (
     ${own} and ${deployments.forgottenAt} is null and ${deployments.revision} > ${revision}::bigint
     union all ${own} and ${deployments.forgottenAt} is not null and ${deployments.revision} > ${revision}::bigint
-    union all ${leavers}
-    union all select ${spanned?.key ?? null}::bigint)`
+    union all ${leaversOf(past, isIt(left))})`
+}
+
+/** The keys of those that left it since, and of the one whose entry spans the revision. */
+export function leaversOf({ revision, spanned }: Past, hasLeft: SQL): SQL {
+  return sql`select ${changeLog.deploymentKey} from ${changeLog} where ${hasLeft} and ${changeLog.firstRevision} > ${revision}::bigint
+    union all select ${spanned?.key ?? null}::bigint`
 }

@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Component } from '../../domain/deployment.ts'
 import type { DomainError } from '../../domain/errors.ts'
@@ -13,7 +13,7 @@ import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, filterAt, presentFields } from './deployment-filter.ts'
 import { type DeploymentOrder, orders, type Walk } from './deployment-order.ts'
-import { parentsOf, type Scope } from './deployment-scope.ts'
+import { devicesNamed, leaversOf, parentsOf, type Scope } from './deployment-scope.ts'
 import { type SourceLimits, sourceLimits, sourceOfPage, tooMuchChanged } from './filters/deployment-source.ts'
 import { inPast, inPresent } from './filters/page-attempts.ts'
 import { narrowPast } from './filters/past-candidates.ts'
@@ -85,7 +85,10 @@ export async function componentsByKey(
 
 const runningOn = alias(targets, 'running_on')
 
-/** By id, and by its target or its reporter if a device is given. Excludes forgotten ones. */
+/** Deployments with one id that are read at most, and one more: a rollout may give the same id to all devices of the fleet. */
+export const maxNamesakes = 100
+
+/** By id, and by its target or its reporter if a device is given. Excludes forgotten ones. At most one more than maxNamesakes. */
 export async function findDeployments(
   session: Session,
   deploymentId: string,
@@ -101,22 +104,21 @@ export async function findDeployments(
       : sql`${present.key} = any(array(${keysOfPair(deploymentId, deviceId, past)}))`
   const matches = [...visiblePlace(session, d), ...(deviceId === null ? [] : [isOfPair(deploymentId, deviceId)])]
   const records = await session.rows<ShownRecord>(
-    sql`select ${shown} ${fromPast(past, mayBe)} and ${d.forgottenAt} is null and ${all(matches)} order by ${d.key}`,
+    sql`select ${shown} ${fromPast(past, mayBe)} and ${isThere} and ${all(matches)} limit ${mostFound}`,
   )
-  return records.map((record) => toRow(record, past))
+  return records.map((record) => toRow(record, past)).sort((a, b) => a.key - b.key)
 }
 
+const onDevice = (column: SQLWrapper, device: string): SQL => sql`${column} = any(array(${devicesNamed([device])}))`
+
 /** Those of the device at present, and all that have left it since: thousands of devices may share the id, and each would be unwound. */
-function keysOfPair(deploymentId: string, device: string, { revision, spanned }: Past): SQL {
+function keysOfPair(deploymentId: string, device: string, past: Past): SQL {
   return sql`select ${d.key} from ${asPairs([deploymentId], [device], [0])} ${ofPair}
-    union all select ${changeLog.deploymentKey} from ${targets} ${runningOn} join ${changeLog} on ${changeLog.fromTargetKey} = ${runningOn.key}
-      where ${isDevice} and ${runningOn.name} = ${device} and ${changeLog.firstRevision} > ${revision}::bigint
-    union all select ${spanned?.key ?? null}::bigint`
+    union all ${leaversOf(past, onDevice(changeLog.fromTargetKey, device))}`
 }
 
 function isOfPair(deploymentId: string, device: string): SQL {
-  return sql`${d.deploymentId} = ${deploymentId} and (${d.reporter} = ${device} or ${d.targetKey} = (
-    select ${runningOn.key} from ${targets} ${runningOn} where ${isDevice} and ${runningOn.name} = ${device}))`
+  return sql`${d.deploymentId} = ${deploymentId} and (${d.reporter} = ${device} or ${onDevice(d.targetKey, device)})`
 }
 
 const isDevice = sql`${runningOn.kind} = 'DEVICE' and ${runningOn.provider} = ''`
@@ -127,12 +129,13 @@ export interface DeploymentName {
   readonly deviceId: string | null
 }
 
+const mostFound = sql.raw(String(maxNamesakes + 1))
+const isThere = fixed(sql`${d.forgottenAt} is null`)
 const isReported = sql`${d.deploymentId} = asked.id and ${d.reporter} = asked.device`
 
 /** Lookups for `asked`, which has ids, or pairs of an id and a device. */
-const ofId = fixed(
-  sql`cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.deploymentId} = asked.id offset 0) as ${d}`,
-)
+const ofId = (isVisible: SQL): SQL => sql`cross join lateral (
+    select ${d}.* from ${deployments} ${d} where ${d.deploymentId} = asked.id and ${isThere} and ${isVisible} limit ${mostFound}) as ${d}`
 const ofPair = fixed(sql`cross join lateral (
     (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is null offset 0)
     union all
@@ -141,7 +144,6 @@ const ofPair = fixed(sql`cross join lateral (
     (select ${d}.* from ${targets} ${runningOn} join ${deployments} ${d} on ${d.targetKey} = ${runningOn.key}
       where ${isDevice} and ${runningOn.name} = asked.device and ${d.deploymentId} = asked.id and ${d.reporter} <> asked.device offset 0)
   ) as ${d}`)
-const isThere = fixed(sql`${d.forgottenAt} is null`)
 const byKey = fixed(sql`order by ${d.key}`)
 
 /**
@@ -154,6 +156,7 @@ export async function findManyDeployments(
   names: readonly DeploymentName[],
 ): Promise<Map<number, DeploymentRow[]>> {
   const found = new Map<number, DeploymentRow[]>(names.map((_, index) => [index, []]))
+  const isVisible = all(visiblePlace(session, d))
   const asked = names
     .map((name, index) => ({ ...name, index }))
     .filter(({ deploymentId, deviceId }) => isStorable(deploymentId) && isStorable(deviceId ?? ''))
@@ -168,10 +171,10 @@ export async function findManyDeployments(
     const rows =
       devices.length === 0
         ? sql`from unnest(${listParameter(ids, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, index)
-            ${ofId}`
+            ${ofId(isVisible)}`
         : sql`from ${asPairs(ids, devices, indexes)} ${ofPair}`
     const records = await session.rows<ShownRecord & { readonly asked: number }>(
-      sql`select asked.index as asked, ${shown} ${rows} where ${isThere} and ${all(visiblePlace(session, d))} ${byKey}`,
+      sql`select asked.index as asked, ${shown} ${rows} where ${isThere} and ${isVisible} ${byKey}`,
     )
     for (const { asked: index, ...record } of records) found.get(index)?.push(toRow(record, null))
   }

@@ -222,6 +222,8 @@ describe.each(stores)('reads on $name', (store) => {
       'the log': await rowsRead((s) => pageChanges(s, fleet, {}, last, null), blind),
       'the reports': await rowsRead((s) => pageReports(s, [5], first, null), blind),
       'one of many': await rowsRead((s) => findDeployments(s, 'everywhere', `device-${size}`, null), blind),
+      'many with one id': await rowsRead((s) => findDeployments(s, 'everywhere', null, null), blind),
+      'many with one id a while ago': await rowsRead((s) => findDeployments(s, 'everywhere', null, past), blind),
       'one of many a while ago': await rowsRead((s) => findDeployments(s, 'everywhere', `device-${size}`, past), blind),
     })
     expect(Object.entries(costs).filter(([, rows]) => rows > 500)).toEqual([])
