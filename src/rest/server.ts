@@ -31,6 +31,7 @@ import { keepInventory } from './orchestrators/subscriptions.ts'
 import { createPage } from './page.ts'
 import { toProblem } from './problem.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './reports.ts'
+import { createScrapers } from './scrapers.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
 import { createTlsServer } from './tls-server.ts'
 import type { TlsWatch } from './tls-watch.ts'
@@ -102,6 +103,11 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (may(principal, access)) return principal
     throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
   }
+  const identifyScraper = createScrapers(
+    (exchange: Exchange) => identify(exchange, 'viewer of all'),
+    ({ request }) => deps.credentials.of(request).token,
+    deps.clock,
+  )
 
   const methodsAt = createRouter<Methods>(
     [
@@ -138,6 +144,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     const found = named ?? (exchange.method === 'HEAD' ? get : undefined)
     if (!found) throw methodNotAllowed(exchange, Object.keys(methods))
     if (found.access === 'public' || found.access === 'device') await found.handle(exchange)
+    else if (exchange.path === '/metrics') await found.handle(exchange, await identifyScraper(exchange))
     else await found.handle(exchange, await identify(exchange, found.access))
   }
 

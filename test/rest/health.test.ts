@@ -160,6 +160,47 @@ describe.runIf(findPostgres())('while PostgreSQL is away', () => {
     })
   })
 
+  it('can be scraped with a key that was accepted before, and with no other', async () => {
+    const config = { url: postgres.url, dataDir: 'memory' }
+    const adminKey = 'an-admin-key-for-tests-only'
+    const scraped = await startApp({
+      on: { config, open: () => openDatabase(config), drop: async () => {} },
+      timeouts,
+      env: { API_AUTH: 'key', API_ADMIN_KEY: adminKey, DEVICE_AUTH: 'open' },
+    })
+    onTestFinished(() => scraped.stop())
+    const manage = async (query: string) =>
+      (await (await scraped.post('/graphql', { query }, { authorization: `Bearer ${adminKey}` })).json()).data
+    const newKey = async () => {
+      const { createApiKey } = await manage(
+        'mutation { createApiKey(input: { name: "k", roles: [VIEWER] }) { ... on CreateApiKeySuccess { key apiKey { id } } } }',
+      )
+      return { id: createApiKey.apiKey.id, text: createApiKey.key }
+    }
+    const get = (address: string, key: string) =>
+      fetch(scraped.url + address, { headers: { authorization: `Bearer ${key}` } })
+    const [used, revoked, unused] = [await newKey(), await newKey(), await newKey()]
+    for (const { text } of [used, revoked])
+      expect(await (await get('/metrics', text)).text()).toContain('rollcall_deployments{')
+    await manage(`mutation { revokeApiKey(input: { id: "${revoked.id}" }) { __typename } }`)
+    expect((await get('/metrics', revoked.text)).status).toBe(401)
+
+    await postgres.stop('immediate')
+    try {
+      const scrape = await get('/metrics', used.text)
+      expect(scrape.status).toBe(200)
+      const text = await scrape.text()
+      expect(text).toContain('rollcall_reports_refused_total')
+      expect(text).not.toContain('rollcall_deployments{')
+      for (const { text: key } of [revoked, unused]) expect((await get('/metrics', key)).status).toBe(503)
+      expect((await get('/v1/instance/i', used.text)).status).toBe(503)
+    } finally {
+      await postgres.start()
+    }
+    await manage(`mutation { revokeApiKey(input: { id: "${used.id}" }) { __typename } }`)
+    expect((await get('/metrics', used.text)).status).toBe(401)
+  })
+
   describe('every route', () => {
     beforeAll(() => postgres.stop('immediate'))
     afterAll(() => postgres.start())
