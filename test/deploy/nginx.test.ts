@@ -1,7 +1,8 @@
 /** deploy/nginx.conf in front of a server: what a client claims in headers that only the proxy may set is not believed. */
 import { once } from 'node:events'
-import { type IncomingMessage, request as requestInTheClear } from 'node:http'
+import { createServer, type IncomingMessage, request as requestInTheClear } from 'node:http'
 import { request } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { type ConnectionOptions, connect } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
@@ -172,5 +173,34 @@ describe.skipIf(!findNginx()).each(stores)('a server behind deploy/nginx.conf, o
     await reporting
     leaving.abort()
     for (const { socket } of sockets) socket.terminate()
+  })
+})
+
+describe.skipIf(!findNginx())('deploy/nginx.conf', () => {
+  it('passes on each 503 with its reason, also when all servers have just answered so', async () => {
+    const certificates = await createCertificates()
+    const { files } = await (await certificates.authority('the fleet')).issue('localhost', { names: 'IP:127.0.0.1' })
+    let asked = 0
+    const servers = createServer((_, response) => {
+      asked += 1
+      response.writeHead(503, { 'retry-after': '7' }).end('the database cannot be reached')
+    }).listen(0, '127.0.0.1')
+    await once(servers, 'listening')
+    const { port } = servers.address() as AddressInfo
+    const nginx = await startNginx({ port, ...files, clientCa: files.cert })
+    try {
+      for (const attempt of [1, 2, 3]) {
+        const answer = await fetch(`http://127.0.0.1:${nginx.port}/reports`, { method: 'POST', body: '{}' })
+        expect([answer.status, answer.headers.get('retry-after'), await answer.text()]).toEqual([
+          ...[503, '7', 'the database cannot be reached'],
+        ])
+        // Each attempt goes to both.
+        expect(asked).toBe(2 * attempt)
+      }
+    } finally {
+      await nginx.dispose()
+      servers.close()
+      await certificates.remove()
+    }
   })
 })
