@@ -71,6 +71,21 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(complaints.filter((text) => !text.includes('410'))).toEqual([])
   })
 
+  it.each(['15m', '7d'])('has now at the end of its slider, and the past an arrow key away, of %s', async (window) => {
+    const { page } = await visit(`#/rollouts?window=${window}`)
+    const slider = page.getByRole('slider')
+    await page.getByText(/^History begins/).waitFor()
+    // As the thumb is drawn: the browser moves a value to the nearest stop.
+    const missing = await slider.evaluate((input: HTMLInputElement) => (+input.max - +input.value) / +input.step)
+    expect(missing).toBeLessThan(1)
+    await slider.focus()
+    await page.keyboard.press('ArrowLeft')
+    await page.getByText('Showing the state at').waitFor()
+    await page.keyboard.press('End')
+    await page.getByText('Showing the state at').waitFor({ state: 'detached' })
+    expect(page.url()).toBe(`${server().url}/rollouts?window=${window}`)
+  })
+
   it('keeps filters in the address, and counts the matches', async () => {
     const { page } = await visit('#/deployments?state=FAILED')
     await page.getByRole('row', { name: /other/ }).waitFor()

@@ -45,6 +45,8 @@ function fitting(): Window {
 }
 
 const steps = 60
+/** Of the slider: a few pixels, or seconds. With finer ones, the arrow keys would not get away from now. */
+const stops = 600
 
 function WindowChoice() {
   const { name } = useWindow()
@@ -76,10 +78,12 @@ export function TimeBar() {
       apply()
     }
   }, [])
-  const shown = Math.min(then ?? now.value, now.value)
+  // The charts end at a whole step, which may be still to come. The slider ends now.
+  const end = now.value
+  const stop = Math.max(Math.floor((end - from) / stops), 1)
   const slide = (event: Event): void => {
     const value = Number((event.currentTarget as HTMLInputElement).value)
-    choose(value >= now.value - 2_000 ? null : value)
+    choose(value > end - stop ? null : value)
   }
   return (
     <aside class="time-bar" aria-label="History">
@@ -88,16 +92,16 @@ export function TimeBar() {
         <svg viewBox={`0 0 ${steps} 20`} preserveAspectRatio="none" aria-hidden="true">
           {points.map(({ time, rate }) => {
             const height = rate ? Math.max((rate / most) * 18, 1) : 0
-            const x = ((time - from) / (to - from)) * steps
+            const x = ((time - from) / (end - from)) * steps
             return height > 0 && <rect key={time} x={x - 0.85} y={20 - height} width={0.7} height={height} />
           })}
         </svg>
         <input
           type="range"
           min={from}
-          max={to}
-          step={Math.max((to - from) / 3_600, 1)}
-          value={shown}
+          max={end}
+          step={stop}
+          value={Math.min(then ?? end, end)}
           aria-label="Time shown"
           aria-valuetext={then === null ? 'now' : formatFull(then)}
           onPointerEnter={() => setIsTouched(true)}
