@@ -215,8 +215,8 @@ export function createUnitOfWork(
       targets.put(target, 'changed')
       recordOf({ target }, change, observedAt)
     },
-    recordResource(resource, before, { instanceId }, change) {
-      const { key: resourceKey, deploymentKey, instanceKey, rolloutKey } = resource
+    recordResource(resource, before, { instanceId, rolloutKey }, change) {
+      const { key: resourceKey, deploymentKey, instanceKey } = resource
       orchestration.putResource({ ...resource, changedAt: at, revision: revision + 1 }, before)
       const target = targets.byKey(resource.targetKey)
       const subject = {

@@ -3,11 +3,13 @@ import type { BundleInstance, ObservedObject } from '../../src/domain/orchestrat
 import { resourceBundle } from '../../src/domain/rollout.ts'
 import type { DeploymentState } from '../../src/domain/values.ts'
 import { removeInstance, reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
 import { audit } from '../../src/store/read/audit.ts'
+import { readLog } from '../../src/store/read/changes/changes.ts'
 import { countDeployments } from '../../src/store/read/counts/deployment-counts.ts'
 import { findDeployments } from '../../src/store/read/deployments.ts'
 import { documentsOf } from '../../src/store/read/documents.ts'
-import { instanceById } from '../../src/store/read/instances.ts'
+import { instanceById, instancesOf } from '../../src/store/read/instances.ts'
 import { countResources, pageResources } from '../../src/store/read/resources.ts'
 import { rolloutByKeyArgs } from '../../src/store/read/rollouts/rollouts.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
@@ -101,5 +103,41 @@ describe.each(stores)("a k8splugin's instance on $name", (store) => {
     await expect(tell('c', 'INSTALLED', { cloudRegion: 'elsewhere' })).rejects.toMatchObject({ code: 'CONFLICT' })
     await expect(show('nobody')).rejects.toMatchObject({ code: 'NOT_FOUND_YET' })
     expect(await audit(session())).toEqual([])
+  })
+
+  it('takes its resources with it, now and in the changes that follow, and had them in its former rollout before', async () => {
+    const versions = ['v1', 'v2', 'v3'].map((version) => resourceBundle('edgex', version, 'd'))
+    const revisions: number[] = []
+    for (const rollout of versions) {
+      await tell('d', 'INSTALLED', { rollout })
+      // A resource that changes, and one that does not.
+      await show('d', 'ui', ...(rollout === versions[1] ? ['vault'] : []))
+      revisions.push((await readHead(session())).revision)
+    }
+    const rows = await Promise.all(versions.map((name) => rolloutByKeyArgs(session(), name, null)))
+    const keys = rows.map((row) => row?.key ?? 0)
+    for (const [now, revision] of [...revisions, null].entries())
+      for (const [of, key] of keys.entries()) {
+        const expected = of === Math.min(now, 2) ? 2 : 0
+        const scopes = [
+          [{ of: 'fleet' }, { rolloutKeys: [key] }],
+          [{ of: 'fleet' }, { where: { and: [{ rolloutKeys: [key] }] } }],
+          [{ of: 'rollout', keys: [key] }, {}],
+        ] as const
+        for (const [scope, filter] of scopes) {
+          const parent = scope.of === 'fleet' ? 0 : key
+          const listed = (await pageResources(session(), scope, filter, page, revision)).get(parent)?.edges
+          const counted = (await countResources(session(), scope, filter, revision)).get(parent)?.total
+          expect([now, of, filter, listed?.length, counted]).toEqual([now, of, filter, expected, expected])
+        }
+        const instances = (await instancesOf(session(), [key], revision)).get(key)
+        expect(instances?.map(({ rolloutKey }) => rolloutKey)).toEqual(expected === 0 ? [] : [key])
+      }
+    const changes = await readLog(session(), revisions[0] ?? 0, 1_000)
+    const after = changes.filter(({ kind, deploymentId }) => kind === 'RESOURCE_STATUS_CHANGED' && deploymentId === 'd')
+    const ofRollout = after.map(({ revision, rolloutKey }) => [revision > (revisions[1] ?? 0), rolloutKey])
+    expect(new Set(ofRollout.map((pair) => JSON.stringify(pair)))).toEqual(
+      new Set([JSON.stringify([false, keys[1]]), JSON.stringify([true, keys[2]])]),
+    )
   })
 })

@@ -54,8 +54,12 @@ Resource.implement({
     rollout: t.field({
       type: Rollout,
       description: 'The rollout that it belongs to.',
-      resolve: async ({ rolloutKey, asOf }, _, { reader }) =>
-        required(await (await reader()).rollout(rolloutKey, asOf), 'rollout'),
+      resolve: async ({ instanceKey, asOf }, _, { reader }) => {
+        const open = await reader()
+        // An upgrade moves the instance to another rollout.
+        const { rolloutKey } = required(await open.instance(instanceKey, asOf), 'instance')
+        return required(await open.rollout(rolloutKey, asOf), 'rollout')
+      },
     }),
     instance: t.field({
       type: RolloutInstance,

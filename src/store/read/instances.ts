@@ -15,6 +15,7 @@ import {
 } from '../sql/rows-orchestration.ts'
 import { changeLog, instances, lifecycleActions, rollouts, sinks } from '../tables/schema.ts'
 import { visibleInstance } from './access-scope.ts'
+import { instancesIn, rolloutOfInstance } from './filters/instance-rollouts.ts'
 
 /** `asOf`: the revision that the row reflects. Null: the present. */
 export type InstanceRow = Instance & { readonly asOf: Revision | null }
@@ -35,7 +36,8 @@ export async function instancesOf(
   rolloutKeys: readonly number[],
   asOf: Revision | null,
 ): Promise<Map<number, InstanceRow[]>> {
-  const found = await read(session, isAnyOf(instances.rolloutKey, rolloutKeys, 'bigint'), asOf)
+  const ofRollouts = instancesIn((key) => isAnyOf(key, rolloutKeys, 'bigint'), asOf)
+  const found = await read(session, sql`${instances.key} in (${ofRollouts})`, asOf)
   const byRollout = Map.groupBy(found, ({ rolloutKey }) => rolloutKey)
   return new Map(rolloutKeys.map((key) => [key, byRollout.get(key) ?? []]))
 }
@@ -102,9 +104,9 @@ async function read(session: Session, which: ReturnType<typeof sql>, asOf: Revis
           where ${changeLog.instanceKey} = ${instances.key} and ${changeLog.firstRevision} > ${asOf}::bigint
             and body.change ->> 'kind' = 'INSTANCE_STATUS_CHANGED' and ${instances.revision} > ${asOf}::bigint
           order by ${changeLog.firstRevision} limit 1)`
-  const rows = await session.rows<InstanceRecord & { readonly was: InstanceStatus | null }>(
-    sql`select ${sql.raw(instanceColumns('instances'))}, ${then} as was from ${instances} where ${all([which, existed, ...visibleInstance(session, instances)])}
-      order by ${instances.rolloutKey}, ${instances.createdRevision}, ${instances.key}`,
+  const rows = await session.rows<InstanceRecord & { readonly was: InstanceStatus | null; readonly was_of: number }>(
+    sql`select ${sql.raw(instanceColumns('instances'))}, ${then} as was, ${rolloutOfInstance(asOf)} as was_of from ${instances} where ${all([which, existed, ...visibleInstance(session, instances)])}
+      order by ${instances.createdRevision}, ${instances.key}`,
   )
-  return rows.map((row) => ({ ...toInstance(row), status: row.was ?? row.status, asOf }))
+  return rows.map((row) => ({ ...toInstance(row), rolloutKey: row.was_of, status: row.was ?? row.status, asOf }))
 }

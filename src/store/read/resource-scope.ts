@@ -7,6 +7,7 @@ import type { Session } from '../database.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
 import { changeLog, deployments, instances, resources, resourceTallies, rollouts, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
+import { instancesIn } from './filters/instance-rollouts.ts'
 import { matchesResource, type ResourceFilter, r } from './filters/resource-filter.ts'
 
 /** Results are by the key of the parent, 0 for the fleet, and for components by the index in `items`. */
@@ -42,7 +43,7 @@ export function fromListed(
   bounds: readonly SQL[],
 ): SQL {
   if (asOf === null) return sql`from ${resources} ${r} where ${all(isListed(reader, scope, filter, bounds))}`
-  const conditions = [sql`${r.goneAt} is null`, ...visiblePlace(reader, r), ...matchesResource(filter), ...bounds]
+  const conditions = [sql`${r.goneAt} is null`, ...visiblePlace(reader, r), ...matchesResource(filter, asOf), ...bounds]
   return sql`${fromRows(asOf, all(ownedBy(present, scope, filter, asOf)))} and ${all(conditions)}`
 }
 
@@ -53,7 +54,7 @@ export function isListed(
   filter: ResourceFilter,
   bounds: readonly SQL[],
 ): readonly SQL[] {
-  const conditions = [sql`${r.goneAt} is null`, ...visiblePlace(reader, r), ...matchesResource(filter), ...bounds]
+  const conditions = [sql`${r.goneAt} is null`, ...visiblePlace(reader, r), ...matchesResource(filter, null), ...bounds]
   return [...ownedBy(r, scope, filter, null), ...conditions]
 }
 
@@ -74,27 +75,34 @@ function ownedBy(
 
 /** The condition that an instance matches the scope and the filter. parent.key belongs to the scope. */
 function instancesMeant(key: SQL, scope: ResourceScope, filter: ResourceFilter, asOf: Revision | null): SQL[] {
+  const { rolloutKeys } = filter
   const isCurrent =
     (scope.of === 'fleet' || scope.of === 'rollout') && !filter.instanceIds
       ? [sql`${key} in (${currentInstances(scope, asOf)})`]
       : []
   const named = (ids: readonly string[]): SQL =>
     sql`${key} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`
-  const ofRollouts = (condition: SQL): SQL =>
-    sql`${key} in (select ${instances.key} from ${instances} where ${condition})`
+  const ofRollouts = (isWanted: (rolloutKey: SQL) => SQL): SQL => sql`${key} in (${instancesIn(isWanted, asOf)})`
   return [
     ...isCurrent,
     ...(scope.of === 'instance' ? [sql`${key} = parent.key`] : []),
-    ...(scope.of === 'rollout' ? [ofRollouts(sql`${instances.rolloutKey} = parent.key`)] : []),
+    ...(scope.of === 'rollout' ? [ofRollouts(isParent)] : []),
     ...(filter.instanceIds ? [named(filter.instanceIds)] : []),
     ...(filter.deploymentIds ? [named(filter.deploymentIds)] : []),
-    ...(filter.rolloutKeys ? [ofRollouts(isAnyOf(instances.rolloutKey, filter.rolloutKeys, 'bigint'))] : []),
+    ...(rolloutKeys ? [ofRollouts((one) => isAnyOf(one, rolloutKeys, 'bigint'))] : []),
   ]
 }
 
+function isParent(rolloutKey: SQL): SQL {
+  return sql`${rolloutKey} = parent.key`
+}
+
 function currentInstances(scope: ResourceScope, asOf: Revision | null): SQL {
-  const ofRollout = scope.of === 'rollout' ? sql`${instances.rolloutKey} = parent.key` : sql`true`
-  if (asOf === null) return sql`select ${instances.key} from ${instances} where ${instances.isCurrent} and ${ofRollout}`
+  if (asOf === null) {
+    const ofRollout = scope.of === 'rollout' ? isParent(sql`${instances.rolloutKey}`) : sql`true`
+    return sql`select ${instances.key} from ${instances} where ${instances.isCurrent} and ${ofRollout}`
+  }
+  const ofRollout = scope.of === 'rollout' ? sql`${instances.key} in (${instancesIn(isParent, asOf)})` : sql`true`
   // All instances of a resource bundle are current, one per cloud region.
   const line = sql`case when ${rollouts.kind} = 'RESOURCE_BUNDLE' then ${instances.key} else ${instances.rolloutKey} end`
   return sql`select newest.key from (select distinct on (${line}) ${instances.key} from ${instances}

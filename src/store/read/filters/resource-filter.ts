@@ -3,9 +3,10 @@ import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Presence, SyncStatus } from '../../../domain/resource.ts'
 import type { Selector } from '../../../domain/selectors/selector.ts'
-import type { Millis, Readiness } from '../../../domain/values.ts'
+import type { Millis, Readiness, Revision } from '../../../domain/values.ts'
 import { containsText, isAnyOf, selectorCondition, timeParameter } from '../../sql/parameters.ts'
 import { instances, resources, targets } from '../../tables/schema.ts'
+import { instancesIn } from './instance-rollouts.ts'
 import { type TargetCondition, targetConditions, targetRow } from './target-filter.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
@@ -44,7 +45,10 @@ export interface ResourceCondition extends Pick<TargetCondition, 'clusters' | 'l
 export const r = alias(resources, 'r')
 
 type Conditions = {
-  readonly [Field in keyof ResourceCondition]-?: (value: NonNullable<ResourceCondition[Field]>) => SQL
+  readonly [Field in keyof ResourceCondition]-?: (
+    value: NonNullable<ResourceCondition[Field]>,
+    asOf: Revision | null,
+  ) => SQL
 }
 
 const onTarget = targetRow('resource_target')
@@ -54,7 +58,7 @@ const isOn = (condition: SQL): SQL =>
 
 const conditions: Conditions = {
   keys: (keys) => isAnyOf(r.key, keys, 'bigint'),
-  rolloutKeys: (keys) => isAnyOf(r.rolloutKey, keys, 'bigint'),
+  rolloutKeys: (keys, asOf) => sql`${r.instanceKey} in (${instancesIn((key) => isAnyOf(key, keys, 'bigint'), asOf)})`,
   deploymentIds: (ids) =>
     sql`${r.instanceKey} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`,
   apps: (names) => isAnyOf(r.component, names, 'text'),
@@ -77,7 +81,9 @@ const conditions: Conditions = {
 }
 
 /** Without `instanceIds`, which resource-scope.ts applies to instances. */
-export function matchesResource({ where, instanceIds: _, isApplied, isShowable, ...flat }: ResourceFilter): SQL[] {
+export function matchesResource(filter: ResourceFilter, asOf: Revision | null): SQL[] {
+  const { where, instanceIds: _, isApplied, isShowable, ...flat } = filter
+  const ofLeaf = (leaf: ResourceCondition): SQL[] => conditionsOf(leaf, asOf)
   return [
     ...ofLeaf(flat),
     ...(typeof isApplied === 'boolean' ? [isApplied ? sql`${r.sync} is not null` : sql`${r.sync} is null`] : []),
@@ -86,9 +92,11 @@ export function matchesResource({ where, instanceIds: _, isApplied, isShowable, 
   ]
 }
 
-function ofLeaf(leaf: ResourceCondition): SQL[] {
+function conditionsOf(leaf: ResourceCondition, asOf: Revision | null): SQL[] {
   return Object.entries(leaf).flatMap(([field, value]) =>
-    value === undefined ? [] : [(conditions[field as keyof Conditions] as (value: unknown) => SQL)(value)],
+    value === undefined
+      ? []
+      : [(conditions[field as keyof Conditions] as (value: unknown, asOf: Revision | null) => SQL)(value, asOf)],
   )
 }
 
