@@ -25,13 +25,14 @@ describe.each(stores)('a forecast on $name', (store) => {
     )
     return rollout.answer
   }
-  const declare = (name: string) =>
+  /** `ofs`: those of the rollout `from`, which it gets. */
+  const declare = (name: string, from = name, ofs = Array.from({ length: size }, (_, index) => index)) =>
     api.road.writer.submit(
       declareDeployments(
         { name, project: null } as never,
-        Array.from({ length: size }, (_, index) => ({
+        ofs.map((index) => ({
           deviceId: `edge-${index}`,
-          deploymentId: `${name}-${index}`,
+          deploymentId: `${from}-${index}`,
           application: 'pump',
           applicationVersion: '1',
           components: null,
@@ -94,6 +95,19 @@ describe.each(stores)('a forecast on $name', (store) => {
     expect(await paceSince(begin + 30_000, then)).toEqual([0, 30_000])
     expect(await paceSince(begin + 30_000)).toEqual([10, 30_000])
     expect(await paceSince(now + 1_000)).toEqual([0, now + 1_000 - begin])
+  })
+
+  it('depends on its revision alone, also where reports have changed nothing since', async () => {
+    const { revision } = await api.ask('{ revision }')
+    const answers = async () => [
+      await etaOf('first', 'timeTo(percent: 100)'),
+      await etaOf('first', 'eta', `, atRevision: "${revision}"`),
+    ]
+    const before = await answers()
+    now += 60_000
+    await report('first', 1, 'INSTALLED')
+    expect(await api.ask('{ revision }')).toEqual({ revision })
+    expect([...(await answers()), ...before]).toEqual(Array(4).fill(before[0]))
   })
 
   it('follows from earlier rollouts of the application where its own steps are too few', async () => {
@@ -200,6 +214,38 @@ describe.each(stores)('a forecast on $name', (store) => {
     ])
     const seen = (await api.query(earlier, {}, 'viewer/label:site=bonn')).data.rollout?.earlier ?? []
     expect(seen).toEqual([])
+  })
+
+  it('counts deployments in progress where they are, also after they have moved to another rollout', async () => {
+    await declare('former')
+    await play('former', 0, 25)
+    // One has ended, one is in progress, and one has not started.
+    await declare('latter', 'former', [3, 20, 28])
+    const opens = async () => {
+      const answer: unknown[] = []
+      for (const name of ['former', 'latter']) {
+        const [row] = await api.road.database.session.run<{ key: number }>('select key from rollouts where name = $1', [
+          name,
+        ])
+        const own = (await stepsOf(api.road.database.session, [row?.key ?? 0], null)).get(row?.key ?? 0)?.own
+        const open = (list: readonly { n: number; isOpen: boolean }[] = []) =>
+          list.reduce((sum, { n, isOpen }) => sum + (isOpen ? n : 0), 0)
+        answer.push([open(own?.waits), open(own?.runs)])
+      }
+      return answer
+    }
+    expect(await opens()).toEqual([
+      [4, 9],
+      [1, 1],
+    ])
+    expect(await etaOf('former')).toMatchObject({ reason: null, basis: 'OWN' })
+    expect(await etaOf('latter')).toMatchObject({ reason: null, basis: 'PEERS' })
+    await play('former', 25, 40)
+    expect(await opens()).toEqual([
+      [0, 0],
+      [0, 0],
+    ])
+    for (const name of ['former', 'latter']) expect(await etaOf(name)).toMatchObject({ reason: 'DONE' })
   })
 
   it('is hidden from a caller that sees a part of the rollout, and refuses other percentages', async () => {

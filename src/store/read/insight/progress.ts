@@ -116,21 +116,28 @@ function stepsIn(rows: readonly Row[]): Steps {
   return { waits: of('wait'), runs: of('run') }
 }
 
-/** One row: the revision, and the time of its change. */
+/** One row: the revision, and the time of its change. The head has a later time: that of the newest batch, which may have changed nothing. */
 function momentOf(asOf: Revision | null, at: Millis | null): SQL {
-  const revision = asOf === null ? logHead.revision : sql`${asOf}::bigint`
+  const revision = asOf === null ? sql`${logHead.revision}` : sql`${asOf}::bigint`
   if (at !== null) return sql`select ${revision} as revision, ${iso(at)}::timestamptz as now from ${logHead}`
-  if (asOf === null) return sql`select ${logHead.revision}, ${logHead.at} as now from ${logHead}`
-  return sql`select ${asOf}::bigint as revision, coalesce((select ${changeLog.at} from ${changeLog}
-    where ${changeLog.firstRevision} <= ${asOf}::bigint order by ${changeLog.firstRevision} desc limit 1), ${logHead.tailAt}) as now from ${logHead}`
+  return sql`select ${revision} as revision, coalesce((select ${changeLog.at} from ${changeLog}
+    where ${changeLog.firstRevision} <= ${revision} order by ${changeLog.firstRevision} desc limit 1), ${logHead.tailAt}) as now from ${logHead}`
 }
 
-/** The entries with which deployments of members.member came to another state or left. */
+/**
+ * The entries with which deployments of members.member came to another state or left. One that comes from another rollout in the middle of a
+ * step begins the step here, and one that goes to another rollout ends it as if it were forgotten.
+ */
 function passagesOf(revision: Revision): SQL {
-  return sql`select ${changeLog.firstRevision}, ${changeLog.deploymentKey}, ${changeLog.at}, ${changeLog.toState} from ${changeLog}
-    where ${changeLog.rolloutKey} = members.member and ${changeLog.firstRevision} <= ${revision}::bigint
-      and ${changeLog.toState} is distinct from ${changeLog.fromState}
-    order by ${changeLog.firstRevision}`
+  const upTo = sql`${changeLog.firstRevision} <= ${revision}::bigint`
+  const columns = sql`${changeLog.firstRevision}, ${changeLog.deploymentKey}, ${changeLog.at}`
+  return sql`(select ${columns}, ${changeLog.toState} from ${changeLog}
+      where ${changeLog.rolloutKey} = members.member and ${upTo}
+        and (${changeLog.toState} is distinct from ${changeLog.fromState} or ${changeLog.fromRolloutKey} is not null)
+      order by ${changeLog.firstRevision} limit members.most + 1)
+    union all (select ${columns}, null from ${changeLog}
+      where ${changeLog.fromRolloutKey} = members.member and ${upTo}
+      order by ${changeLog.firstRevision} limit members.most + 1)`
 }
 
 const applicationOf = (rollout: SQL): SQL =>
