@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError, parseConfig } from '../../src/config/config.ts'
+import { parseConfig } from '../../src/config/config.ts'
 import { isLoopback } from '../../src/config/rules.ts'
+import { refusalOf } from './refusal.ts'
 
 describe('the configuration of access', () => {
   it('names the methods of authentication', () => {
@@ -78,12 +79,3 @@ describe('the configuration of access', () => {
     }
   })
 })
-
-function refusalOf(env: Record<string, string>): ConfigError {
-  try {
-    parseConfig(env)
-  } catch (error) {
-    if (error instanceof ConfigError) return error
-  }
-  throw new Error('it was taken')
-}

@@ -1,6 +1,7 @@
 /** What is wrong with a configuration: all of it in one message, and nothing secret. */
 import { describe, expect, it } from 'vitest'
-import { ConfigError, parseConfig, variables } from '../../src/config/config.ts'
+import { parseConfig, variables } from '../../src/config/config.ts'
+import { refusalOf } from './refusal.ts'
 
 describe('a configuration with problems', () => {
   it('names them all in one message, with the expected value', () => {
@@ -136,12 +137,3 @@ describe('a configuration with problems', () => {
       expect(refusalOf({ [`OTEL_EXPORTER_OTLP_${name}`]: value }).message).not.toContain('secret')
   })
 })
-
-function refusalOf(env: Record<string, string>): ConfigError {
-  try {
-    parseConfig(env)
-  } catch (error) {
-    if (error instanceof ConfigError) return error
-  }
-  throw new Error('it was taken')
-}

@@ -4,11 +4,11 @@
  * the one before.
  */
 import { atMost, type Bench, type Lab, stated } from '../harness/bench.ts'
-import { WrongAnswer } from '../harness/closed-loop.ts'
-import { buildReports, createFleet, deploymentName, type Fleet } from '../harness/fleet.ts'
+import { countDeliveries, reportInTurn } from '../harness/deliveries.ts'
+import { buildReports, createFleet, deploymentName } from '../harness/fleet.ts'
 import { openConnection } from '../harness/http-connection.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
-import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
+import { interleave, type Measure, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 import { spread } from '../harness/statistics.ts'
 import { openSubscription } from '../harness/visitors.ts'
 import type { RawSocket } from '../harness/websocket.ts'
@@ -34,17 +34,14 @@ export const crowd: Bench = {
     const wrong: string[] = []
     const start = async (name: string, size: number, aliasOf: (number: number) => string): Promise<Crowd> => {
       const server = await startRollcall({ DATABASE_URL: await database.create(`crowd_${name}`) })
-      const own = await gather(server, size, aliasOf, wrong)
+      const own = await gather(lab, server, size, aliasOf, wrong)
       crowds.push(own)
       return own
     }
     try {
       const own = await start('own', sockets, (number) => `state${number}`)
       const same = await start('same', socketsOfOneDocument, () => 'state')
-      const samples = await interleave(
-        { 'own documents': measure(lab, own, wrong), 'one document': measure(lab, same, wrong) },
-        lab.rounds,
-      )
+      const samples = await interleave({ 'own documents': own.measure, 'one document': same.measure }, lab.rounds)
       const cpu = ({ serverCpu }: Sample) => serverCpu
       return {
         rows: rowsOf(samples, 'deliveries/s'),
@@ -72,18 +69,14 @@ export const crowd: Bench = {
 
 interface Crowd {
   readonly program: Program
-  readonly fleet: Fleet
-  readonly deployments: number
   readonly all: readonly RawSocket[]
   readonly kilobytes: number
   readonly seconds: number
-  /** The updates so far. */
-  readonly heard: () => number
-  /** Resolves when so many have come. */
-  readonly until: (count: number) => Promise<void>
+  readonly measure: Measure
 }
 
 async function gather(
+  lab: Lab,
   program: Program,
   size: number,
   aliasOf: (number: number) => string,
@@ -99,63 +92,31 @@ async function gather(
   connection.close()
   const [began, before] = [performance.now(), program.memory()]
   const all: RawSocket[] = []
-  let heard = 0
-  let expected = Number.POSITIVE_INFINITY
-  let reached = (): void => undefined
-  const hear = (): void => {
-    heard += 1
-    if (heard >= expected) reached()
-  }
+  const deliveries = countDeliveries(60_000)
   for (let first = 0; first < size; first += together)
     all.push(
       ...(await Promise.all(
         Array.from({ length: together }, (_, index) =>
-          openSubscription(program.port, documentOf((first + index) % deployments, aliasOf(first + index)), hear),
+          openSubscription(
+            program.port,
+            documentOf((first + index) % deployments, aliasOf(first + index)),
+            deliveries.hear,
+          ),
         ),
       )),
     )
   return {
     program,
-    fleet,
-    deployments,
     all,
     kilobytes: (program.memory() - before) / 1024 / size,
     seconds: (performance.now() - began) / 1000,
-    heard: () => heard,
-    until: (count) =>
-      new Promise((resolve, reject) => {
-        const timer = setTimeout(() => reject(new WrongAnswer(`${heard} of ${count} updates came`)), 60_000)
-        expected = count
-        reached = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-        if (heard >= count) reached()
-      }),
-  }
-}
-
-function measure(lab: Lab, { program, fleet, deployments, heard, until }: Crowd, wrong: string[]) {
-  let device = 0
-  return async (isWarmUp: boolean): Promise<Sample> => {
-    const connection = await openConnection(program.port)
-    const end = performance.now() + (isWarmUp ? 500 : lab.seconds * 1000)
-    const [began, used, client, before] = [performance.now(), program.cpu(), process.cpuUsage(), heard()]
-    for (; performance.now() < end; device += 1) {
-      const all = until(heard() + watchersEach)
-      const problem = fleet.check(0, await connection.send(fleet.report(device % deployments)))
-      if (problem) wrong.push(problem)
-      await all
-    }
-    const elapsed = (performance.now() - began) / 1000
-    const { user, system } = process.cpuUsage(client)
-    const deliveries = heard() - before
-    connection.close()
-    return {
-      rate: deliveries / elapsed,
-      serverCpu: ((program.cpu() - used) / deliveries) * 1e6,
-      databaseCpu: null,
-      clientCpu: (user + system) / 1e6 / elapsed,
-    }
+    measure: reportInTurn(lab, 'deliveries', {
+      program,
+      fleet,
+      devices: deployments,
+      deliveries,
+      watchers: watchersEach,
+      wrong,
+    }),
   }
 }

@@ -8,11 +8,11 @@
  * each subscriber gets a document of its own: first only with another name, then with another selection.
  */
 import { atLeast, atMost, type Bench, type Claim, type Lab, type Row, stated } from '../harness/bench.ts'
-import { WrongAnswer } from '../harness/closed-loop.ts'
+import { countDeliveries, reportInTurn } from '../harness/deliveries.ts'
 import { buildReports, createFleet, deploymentName, type Fleet } from '../harness/fleet.ts'
 import { openConnection } from '../harness/http-connection.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
-import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
+import { interleave, type Measure, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 import { spread } from '../harness/statistics.ts'
 import { type Subscription, subscribe } from '../harness/subscription.ts'
 
@@ -31,7 +31,7 @@ const listDocument = `subscription {
 }`
 
 interface SubscriberGroup {
-  readonly measure: (isWarmUp: boolean) => Promise<Sample>
+  readonly measure: Measure
   close(): void
 }
 
@@ -154,26 +154,12 @@ async function gather(
 ): Promise<SubscriberGroup> {
   const { port } = program
   const fleet = isOurs ? own : createFleet(buildReports(1), 1, true)
-  let heard = 0
-  let turn = 0
-  let expected = 0
-  let reached: (() => void) | null = null
+  const deliveries = countDeliveries()
   const subscriptions: Subscription[] = []
   const hear = (message: Buffer): void => {
     if (message.includes('"errors"')) wrong.push(message.toString())
-    heard += 1
-    if (heard === expected) reached?.()
+    deliveries.hear()
   }
-  const told = (number: number): Promise<void> =>
-    new Promise((resolve, reject) => {
-      expected = number
-      const timer = setTimeout(() => reject(new WrongAnswer(`${heard} of ${number} deliveries came`)), 30_000)
-      reached = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-      if (heard >= number) reached()
-    })
   for (let begun = 0; begun < size; begun += 100)
     subscriptions.push(
       ...(await Promise.all(
@@ -183,33 +169,10 @@ async function gather(
       )),
     )
   // Ours begins with the present state; the others say nothing before something happens.
-  if (isOurs) await told(size)
-
-  async function measure(isWarmUp: boolean): Promise<Sample> {
-    const connection = await openConnection(port)
-    const end = performance.now() + (isWarmUp ? 500 : lab.seconds * 1000)
-    const [began, used, client] = [performance.now(), program.cpu(), process.cpuUsage()]
-    const before = heard
-    while (performance.now() < end) {
-      const all = told(heard + size)
-      const problem = fleet.check(0, await connection.send(fleet.report(turn++ % devices)))
-      if (problem) wrong.push(problem)
-      await all
-    }
-    const elapsed = (performance.now() - began) / 1000
-    const { user, system } = process.cpuUsage(client)
-    const deliveries = heard - before
-    connection.close()
-    return {
-      rate: deliveries / elapsed,
-      serverCpu: ((program.cpu() - used) / deliveries) * 1e6,
-      databaseCpu: null,
-      clientCpu: (user + system) / 1e6 / elapsed,
-    }
-  }
+  if (isOurs) await deliveries.until(size)
 
   return {
-    measure,
+    measure: reportInTurn(lab, 'deliveries', { program, fleet, devices, deliveries, watchers: size, wrong }),
     close() {
       for (const subscription of subscriptions) subscription.close()
     },

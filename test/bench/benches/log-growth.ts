@@ -1,8 +1,8 @@
 /** The same reports, resumes and questions about the past, of a fleet whose log has a million entries, and (with --large) fifty million. */
-import { atMost, type Bench, type Claim, type Lab, type Row } from '../harness/bench.ts'
+import type { Bench, Lab } from '../harness/bench.ts'
+import { measureBySize, reports } from '../harness/by-size.ts'
 import { closedLoop, WrongAnswer } from '../harness/closed-loop.ts'
 import { runDuties } from '../harness/duties.ts'
-import { buildReports, createFleet } from '../harness/fleet.ts'
 import { ask, buildFreshQuery } from '../harness/graphql.ts'
 import {
   deploymentOf,
@@ -16,13 +16,11 @@ import {
 } from '../harness/long-log.ts'
 import type { BenchPostgres } from '../harness/postgres.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
-import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
+import type { Measure } from '../harness/rounds.ts'
 import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const deployments = 20_000
 const connections = 16
-/** Devices that report, beside those of the seeded fleet. */
-const reporting = 2_000
 const resuming = 8
 /** Changes that a subscriber has missed. */
 const missed = 1_000
@@ -52,8 +50,6 @@ export const logGrowth: Bench = {
     const database = await lab.postgres()
     const sizes = lab.isLarge ? [1_000_000, 50_000_000] : [200_000, 1_000_000]
     const subjects = new Map<number, Subject>()
-    const rows: Row[] = []
-    const claims: Claim[] = []
     try {
       for (const size of sizes) {
         const url = await database.create(`log_growth_${size}`)
@@ -69,25 +65,24 @@ export const logGrowth: Bench = {
         subjects.set(size, { log, server, database, base: Number(history.newestRevision) - entriesOf(log) })
         await runDuties(server, lab)
       }
-      const measures = { ...documents, resumes: null, reports: null }
-      for (const what of Object.keys(measures) as (keyof typeof measures)[]) {
-        const variants: Record<string, (isWarmUp: boolean) => Promise<Sample>> = {}
-        for (const [size, subject] of subjects)
-          variants[`${what}, ${size}`] =
-            what === 'reports'
-              ? reports(lab, subject)
-              : what === 'resumes'
-                ? resumes(lab, subject)
-                : questions(lab, subject, what)
-        const samples = await interleave(variants, lab.rounds)
-        rows.push(...rowsOf(samples, `${what in documents ? 'queries' : what}/s`))
-        const of = (size = 0): readonly Sample[] => samples[`${what}, ${size}`] ?? []
-        const [smallest, largest] = [sizes[0], sizes.at(-1)]
-        claims.push(
-          atMost(`${what}: time with ${largest} entries ÷ with ${smallest}`, ratio(of(smallest), of(largest)), 1.3),
-        )
-      }
-      return { rows, claims, notes: [], wrong: [] }
+      const found = await measureBySize(lab, {
+        sizes,
+        of: 'entries',
+        units: {
+          'counts of the past': 'queries/s',
+          'a deployment of the past': 'queries/s',
+          'a first page of the past': 'queries/s',
+          resumes: 'resumes/s',
+          reports: 'reports/s',
+        },
+        measure(what, size) {
+          const subject = subjects.get(size)
+          if (!subject) throw new Error(`no log has ${size} entries`)
+          if (what === 'reports') return reports(lab, subject)
+          return what === 'resumes' ? resumes(lab, subject) : questions(lab, subject, what)
+        },
+      })
+      return { ...found, notes: [], wrong: [] }
     } finally {
       await Promise.all([...subjects.values()].map(({ server }) => server.stop()))
       for (const size of sizes) await database.drop(`log_growth_${size}`)
@@ -96,7 +91,7 @@ export const logGrowth: Bench = {
 }
 
 /** About moments anywhere in the log, each another one. */
-function questions(lab: Lab, { log, server, database }: Subject, what: keyof typeof documents) {
+function questions(lab: Lab, { log, server, database }: Subject, what: keyof typeof documents): Measure {
   const expected: string[] = []
   const load = {
     connections,
@@ -122,23 +117,12 @@ function questions(lab: Lab, { log, server, database }: Subject, what: keyof typ
         ? `${status} ${body.toString().slice(0, 300)}, expected ${expected[connection]}`
         : null,
   }
-  return (isWarmUp: boolean) => closedLoop(load, { server, database }, isWarmUp ? 1 : lab.seconds)
-}
-
-function reports(lab: Lab, { server, database }: Subject) {
-  const fleet = createFleet(buildReports(reporting), connections)
-  const load = {
-    connections,
-    next: fleet.next,
-    check: (connection: number, answer: Parameters<typeof fleet.check>[1]) =>
-      answer.status === 201 ? null : fleet.check(connection, answer),
-  }
-  return (isWarmUp: boolean) => closedLoop(load, { server, database }, isWarmUp ? 2 : lab.seconds)
+  return (isWarmUp) => closedLoop(load, { server, database }, isWarmUp ? 1 : lab.seconds)
 }
 
 /** Each subscriber has missed the last changes, and leaves when it has them. */
-function resumes(lab: Lab, { log, server, database, base }: Subject) {
-  return async (isWarmUp: boolean): Promise<Sample> => {
+function resumes(lab: Lab, { log, server, database, base }: Subject): Measure {
+  return async (isWarmUp) => {
     let [resumed, isOver] = [0, false]
     const read = () => ({
       time: performance.now(),

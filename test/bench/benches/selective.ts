@@ -2,12 +2,11 @@
  * Each subscriber watches one deployment of its own crowd; a report concerns five of them. What the others cost is the question: the same
  * work is measured among a thousand subscribers and among five thousand.
  */
-import { atMost, type Bench, type Claim, type Row, stated } from '../harness/bench.ts'
-import { WrongAnswer } from '../harness/closed-loop.ts'
+import { atMost, type Bench, type Claim, type Lab, type Row, stated } from '../harness/bench.ts'
+import { countDeliveries, reportInTurn } from '../harness/deliveries.ts'
 import { buildReports, createFleet, deploymentName } from '../harness/fleet.ts'
-import { openConnection } from '../harness/http-connection.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
-import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
+import { interleave, type Measure, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const watchersEach = 5
@@ -26,7 +25,7 @@ export const selective: Bench = {
     const wrong: string[] = []
     const programs: Program[] = []
     const groups: SubscriberGroup[] = []
-    const start = async (size: number): Promise<Record<string, (isWarmUp: boolean) => Promise<Sample>>> => {
+    const start = async (size: number): Promise<Record<string, Measure>> => {
       const url = await database.create(`selective_${size}`)
       const started = {
         ours: await startRollcall({ DATABASE_URL: url }),
@@ -34,9 +33,9 @@ export const selective: Bench = {
         stock: await startProgram({ script: 'test/bench/peers/graphql-ws-filter.ts', env: { NODE_NO_WARNINGS: '1' } }),
       }
       programs.push(...Object.values(started))
-      const variants: Record<string, (isWarmUp: boolean) => Promise<Sample>> = {}
+      const variants: Record<string, Measure> = {}
       for (const [name, program] of Object.entries(started)) {
-        const group = await gather(program, size, name === 'ours', lab.seconds, wrong)
+        const group = await gather(lab, program, size, name === 'ours', wrong)
         groups.push(group)
         variants[`${name}, ${size}`] = group.measure
       }
@@ -70,39 +69,26 @@ export const selective: Bench = {
 }
 
 interface SubscriberGroup {
-  readonly measure: (isWarmUp: boolean) => Promise<Sample>
+  readonly measure: Measure
   close(): void
 }
 
 async function gather(
+  lab: Lab,
   program: Program,
   size: number,
   isOurs: boolean,
-  seconds: number,
   wrong: string[],
 ): Promise<SubscriberGroup> {
   const { port } = program
   const deployments = size / watchersEach
   const fleet = createFleet(buildReports(deployments), 1, !isOurs)
-  let heard = 0
-  let expected = Number.POSITIVE_INFINITY
-  let reached: () => void = () => undefined
+  const deliveries = countDeliveries()
   const subscriptions: Subscription[] = []
   const hear = (message: Buffer): void => {
     if (message.includes('"errors"')) wrong.push(message.toString())
-    heard += 1
-    if (heard >= expected) reached()
+    deliveries.hear()
   }
-  const until = (number: number): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new WrongAnswer(`${heard} of ${number} deliveries came`)), 30_000)
-      expected = number
-      reached = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-      if (heard >= number) reached()
-    })
   for (let begun = 0; begun < size; begun += 100)
     subscriptions.push(
       ...(await Promise.all(
@@ -118,33 +104,17 @@ async function gather(
       )),
     )
   // Ours begins with the present: that there is nothing yet.
-  if (isOurs) await until(size)
-  let device = 0
+  if (isOurs) await deliveries.until(size)
 
   return {
-    async measure(isWarmUp) {
-      const connection = await openConnection(port)
-      const end = performance.now() + (isWarmUp ? 500 : seconds * 1000)
-      const [began, used, client] = [performance.now(), program.cpu(), process.cpuUsage()]
-      let reports = 0
-      while (performance.now() < end) {
-        const all = until(heard + watchersEach)
-        const problem = fleet.check(0, await connection.send(fleet.report(device)))
-        if (problem) wrong.push(problem)
-        await all
-        device = (device + 1) % deployments
-        reports += 1
-      }
-      const elapsed = (performance.now() - began) / 1000
-      const { user, system } = process.cpuUsage(client)
-      connection.close()
-      return {
-        rate: reports / elapsed,
-        serverCpu: ((program.cpu() - used) / reports) * 1e6,
-        databaseCpu: null,
-        clientCpu: (user + system) / 1e6 / elapsed,
-      }
-    },
+    measure: reportInTurn(lab, 'reports', {
+      program,
+      fleet,
+      devices: deployments,
+      deliveries,
+      watchers: watchersEach,
+      wrong,
+    }),
     close() {
       for (const subscription of subscriptions) subscription.close()
     },

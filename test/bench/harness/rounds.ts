@@ -15,10 +15,13 @@ export interface Sample {
   readonly clientCpu: number
 }
 
+/** A round of one variant. */
+export type Measure = (isWarmUp: boolean) => Promise<Sample>
+
 export type Samples<Variant extends string> = Readonly<Record<Variant, readonly Sample[]>>
 
 export async function interleave<Variant extends string>(
-  variants: Readonly<Record<Variant, (isWarmUp: boolean) => Promise<Sample>>>,
+  variants: Readonly<Record<Variant, Measure>>,
   rounds: number,
 ): Promise<Samples<Variant>> {
   const names = Object.keys(variants) as Variant[]
