@@ -192,6 +192,30 @@ describe.each(stores)('the writer on $name', (store) => {
   })
 })
 
+describe.each(stores)('a batch on $name whose answer is lost', (store) => {
+  it('is looked up, and answered as it was decided', async () => {
+    let lostAnswers = 0
+    let isBroken = false
+    const road = await open(store, {}, (database) => ({
+      ...database,
+      append: (...asked) =>
+        database.append<never>(...asked).then((rows) => {
+          if (!isBroken) return rows
+          lostAnswers += 1
+          throw lost()
+        }),
+    }))
+    const submit = (state: 'INSTALLING' | 'INSTALLED') => road.writer.submit(recordSent({ state }))
+    for (const state of ['INSTALLING', 'INSTALLED', 'INSTALLING'] as const) await submit(state)
+    isBroken = true
+    const { revision } = await readHead(road.database.session)
+    expect(await submit('INSTALLED')).toEqual({ verdict: 'APPLIED', revision: revision + 1 })
+    expect(lostAnswers).toBe(1)
+    expect((await readHead(road.database.session)).revision).toBe(revision + 1)
+    await expectSound(road.database)
+  })
+})
+
 describe.each(stores)('a batch on $name that comes late', (store) => {
   it('is nothing, also when as much has been written as it expects', async () => {
     const sent: { readonly text: string; readonly parameters: readonly unknown[] }[] = []
