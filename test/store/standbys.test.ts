@@ -4,7 +4,7 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import { includes, readHead } from '../../src/store/connection/log-head.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
-import { openStandby } from '../../src/store/connection/standby.ts'
+import { openStandby, type Standby } from '../../src/store/connection/standby.ts'
 import { type StandbyHooks, withStandbys } from '../../src/store/connection/standbys.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
@@ -170,6 +170,32 @@ describe.skipIf(!findPostgres())('a snapshot beside two streaming standbys', () 
     for (const standby of pair.standbys) await standby.start()
     await untilUsed(database)
     await expect.poll(() => look(database, 'present'), patient).toMatchObject({ isOnStandby: true })
+  })
+
+  it('waits once for a standby that does not get there in time', async () => {
+    const [standby] = pair.standbys
+    if (!standby) throw new Error('no standby')
+    const waits: number[] = []
+    const open = (hooks: StandbyHooks): Standby => {
+      const own = openStandby({ url: standby.url, patience: 100, ...hooks })
+      const reach: Standby['reach'] = (position) => {
+        waits.push(position.revision)
+        return own.reach(position)
+      }
+      return { ...own, reach }
+    }
+    const database = await withStandbys(openPostgres({ url: pair.primary.url }), {
+      standbys: [{ location: 'here', open }],
+      lagLimit: 60_000,
+      checkInterval: 3_600_000,
+    })
+    const road = await openRoad(database)
+    await untilUsed(database)
+    await pause(standby)
+    const next = await change(road)
+    for (let time = 0; time < 3; time += 1)
+      expect(await look(database, 'present')).toEqual({ revision: next, isOnStandby: false })
+    expect(waits.filter((revision) => revision === next)).toHaveLength(1)
   })
 
   it('is said to be left out when a read finds out, not at the next check', async () => {

@@ -21,11 +21,13 @@ export interface Wire {
   /** Every connection there is falls silent, and so do new ones until `recover`. */
   fall(): void
   recover(): void
+  /** New connections lead to that server. */
+  redirect(serverUrl: string): void
   close(): Promise<void>
 }
 
 export async function startWire(serverUrl: string): Promise<Wire> {
-  const target = new URL(serverUrl)
+  let target = new URL(serverUrl)
   const sockets = new Set<Socket>()
   let decide: (passing: Passing) => Fate = () => 'pass'
   let isFallen = false
@@ -103,6 +105,9 @@ export async function startWire(serverUrl: string): Promise<Wire> {
     },
     recover() {
       isFallen = false
+    },
+    redirect(nextUrl) {
+      target = new URL(nextUrl)
     },
     async close() {
       cut()
