@@ -116,7 +116,7 @@ async function openWatched(road: Road, closing: Closing): Promise<Watched> {
     async shown(of = context) {
       const instance = await instanceById(session, of, null)
       if (!instance) return []
-      const rows = await listResources(session, instance.key, {}, null, 1_000)
+      const rows = (await Array.fromAsync(listResources(session, instance.key, {}, 1_000))).flat()
       return rows.map((row) => `${row.component}/${row.name} ${row.presence}`)
     },
     connectivity: async () => (await targetByName(session, 'CLUSTER', 'p', name))?.connectivity,

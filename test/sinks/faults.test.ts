@@ -103,7 +103,9 @@ describe.each(stores)('sinks on $name', (store) => {
     const wanted: string[] = []
     for (const id of ['one', 'two']) {
       const instance = await instanceById(session, id, null)
-      const rows = await listResources(session, instance?.key ?? 0, { presence: ['PRESENT'] }, null, 50)
+      const rows = (
+        await Array.fromAsync(listResources(session, instance?.key ?? 0, { presence: ['PRESENT'] }, 50))
+      ).flat()
       const details = await detailsOf(
         session,
         rows.map(({ key }) => key),

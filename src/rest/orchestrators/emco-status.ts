@@ -131,8 +131,7 @@ async function* rowsOf(
   if (!instance) return
   const isObserved = query.of === 'cluster' || query.of === 'ready'
   const detail = query.output === 'detail' && !query.list ? (isObserved ? 'detail' : 'appliedDetail') : null
-  for (let after: ListedResource | null = null; ; ) {
-    const rows: ListedResource[] = await listResources(snapshot, instance.key, filterOf(query), after, step)
+  for await (const rows of listResources(snapshot, instance.key, filterOf(query), step)) {
     if (detail === null) yield* rows
     else
       for (let at = 0; at < rows.length; at += together) {
@@ -143,8 +142,6 @@ async function* rowsOf(
         )
         yield* some.map((row) => ({ ...row, detail: details.get(row.key)?.[detail] ?? null }))
       }
-    after = rows.at(-1) ?? null
-    if (rows.length < step || after === null) return
   }
 }
 
