@@ -8,6 +8,7 @@ import { exportRoutes, openArchive, openMqtt, openRequestTraces, openTraces } fr
 import { createAuthentication } from './authentication.ts'
 import { createClusters } from './clusters/clusters.ts'
 import type { Config } from './config/config.ts'
+import { logEpoch } from './epochs.ts'
 import { createFeed } from './feed/feed.ts'
 import { createGit } from './git/git.ts'
 import { createHistory } from './git/history.ts'
@@ -81,7 +82,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   logStandbys(database.standbys, log)
   const feed = await createFeed({
     database,
-    restored: (seen) => restartEpoch(database, clock(), seen),
+    restored: async (seen) => logEpoch(log)(await restartEpoch(database, clock(), seen)),
     failed: warn('the log cannot be read: trying again'),
   })
   const requests = await openRequestTraces(config, { metrics, log })
@@ -90,7 +91,8 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     committed: (since, changes) => feed.hub.publish(since, changes),
     isTransient,
     // The hub may also have published writes of another server.
-    checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), Math.max(newestSeen, feed.hub.last)),
+    checkIdentity: async (session, newestSeen) =>
+      logEpoch(log)(await ensureEpoch(session, clock(), Math.max(newestSeen, feed.hub.last))),
     observe: metrics.batchCommitted,
     offlineAfter: config.offlineAfter,
     ...(timeouts.commit && { commitTimeout: timeouts.commit }),

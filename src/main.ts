@@ -4,6 +4,7 @@ import { commandOf, exitCodes, parseFlags, UsageError } from './cli/arguments.ts
 import { ConfigError, parseConfig, variables } from './config/config.ts'
 import { misspelled } from './config/misspelled.ts'
 import { DomainError } from './domain/errors.ts'
+import { logEpoch } from './epochs.ts'
 import { firstSteps } from './first-steps.ts'
 import { createLog } from './log.ts'
 import { endAsSignalled, endAtOnce } from './process-end.ts'
@@ -30,7 +31,7 @@ async function main(): Promise<void> {
   const [{ createApp }, { openDatabase }] = await Promise.all([import('./app.ts'), import('./store/open.ts')])
   const { store, server } = config
   console.log(store.url === null ? `Opening ${store.dataDir} …` : 'Connecting to PostgreSQL …')
-  const database = await openDatabase(store).catch(
+  const database = await openDatabase(store, undefined, logEpoch(log)).catch(
     store.url === null
       ? because(`the data directory ${store.dataDir} cannot be used`, 'set DATA_DIR to another one')
       : because('the database cannot be reached', 'check DATABASE_URL'),
@@ -81,7 +82,8 @@ async function main(): Promise<void> {
   })
   log.info({ url, store: database.kind }, 'listening')
   const address = server.publicUrl ?? url
-  console.log(`Rollcall listens on ${address}\n${locationOf(database)}`)
+  console.log(`Rollcall listens on ${url}\n${locationOf(database)}`)
+  if (address !== url) console.log(`PUBLIC_URL: ${address}`)
   if (process.stdout.isTTY) console.log(firstSteps(address, config.auth, server.graphiql))
 }
 

@@ -54,6 +54,13 @@ describe('the program', () => {
     ])
   })
 
+  it('says where it listens, and the other address that clients use', async () => {
+    const program = start({ DATA_DIR: 'memory', PUBLIC_URL: 'https://rollcall.example' })
+    const url = await program.listening
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    await expect.poll(program.stdout).toMatch(/^PUBLIC_URL: https:\/\/rollcall\.example$/m)
+  })
+
   it('names variables that look like its own', async () => {
     const program = start({ DATA_DIR: 'memory', DATABASE_ULR: 'postgres://127.0.0.1/x', HOME: '/tmp' })
     await program.listening

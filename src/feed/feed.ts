@@ -30,7 +30,7 @@ export type Shared<Stream> = Stream & { setSubscriberCount(subscribers: number):
 export interface FeedOptions {
   readonly database: Database
   /** Called when the database's head is below a revision that was seen. Begins a new epoch, unless there is one. */
-  readonly restored: (seen: Revision) => Promise<void>
+  readonly restored: (seen: Revision) => Promise<unknown>
   /** Called when the log cannot be read, once for each outage. The next poll tries again. */
   readonly failed?: (error: unknown) => void
   /** Events that a stream of changes may be behind before it ends with OVERFLOW. */

@@ -14,7 +14,7 @@ export interface WriterOptions {
   /** A lost connection (or a lock that a frozen server holds), as opposed to an error in the statement. */
   readonly isTransient: (error: unknown) => boolean
   /** Runs at the beginning of a connection's first transaction, to check that the database is the same. */
-  readonly checkIdentity: (session: Session, newestSeen: number) => Promise<void>
+  readonly checkIdentity: (session: Session, newestSeen: number) => Promise<unknown>
   /** `revision`: that of the log after the batch. */
   readonly observe?: (written: {
     readonly batch: Batch

@@ -1,6 +1,7 @@
 /** Opens the configured database: migrates it, begins an epoch if needed, and locks an embedded one (PGlite). */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { Revision } from '../domain/values.ts'
 import { readClock } from './connection/clock.ts'
 import { openConnection } from './connection/connection.ts'
 import { ensureEpoch } from './connection/epoch.ts'
@@ -44,10 +45,18 @@ const standbyPatience = 100
 const takeOver = 'update leases set until = least(until, clock_timestamp()), since = least(since, clock_timestamp())'
 const takeSinksOver = 'update sinks set holder = null, held_until = null where holder is not null'
 
-export async function openDatabase(config: StoreConfig, now?: () => number): Promise<Database> {
+/** `began` receives the base of an epoch that begins because the database is a restored one. */
+export async function openDatabase(
+  config: StoreConfig,
+  now?: () => number,
+  began?: (base: Revision) => void,
+): Promise<Database> {
   const prepare = async (database: Database): Promise<void> => {
     await migrate(database)
-    await database.transaction(async (session) => ensureEpoch(session, now?.() ?? (await readClock(session))))
+    const base = await database.transaction(async (session) =>
+      ensureEpoch(session, now?.() ?? (await readClock(session))),
+    )
+    if (base !== null) began?.(base)
   }
   const { url, readLimit, silence, readUrls = [], lagLimit = 10_000 } = config
   if (url !== null) {

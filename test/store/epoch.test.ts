@@ -7,7 +7,8 @@ import { openDatabase } from '../../src/store/open.ts'
 import { openFresh } from '../support/databases.ts'
 import { postgresStores, stores } from '../support/stores.ts'
 
-const check = (database: Database): Promise<void> => database.transaction((session) => ensureEpoch(session, Date.now()))
+const check = (database: Database): Promise<unknown> =>
+  database.transaction((session) => ensureEpoch(session, Date.now()))
 
 describe.each(stores)('an epoch on $name', (store) => {
   it('keeps the history before it, and every time in order', async () => {
@@ -80,9 +81,13 @@ describe.each(postgresStores)('a database on $name', (store) => {
     const admin = await openFresh(store)
     await admin.session.run(`create database ${name} template ${url.pathname.slice(1)}`)
     url.pathname = `/${name}`
-    const copy = await openDatabase({ url: url.href, dataDir: 'memory' })
+    const began: number[] = []
+    const openCopy = () => openDatabase({ url: url.href, dataDir: 'memory' }, undefined, (base) => began.push(base))
+    await (await openCopy()).close()
+    const copy = await openCopy()
     const { epochs } = await readRange(copy.session)
     await copy.close()
+    expect(began).toEqual([epochs[1]?.base])
     await admin.session.run(`drop database ${name} with (force)`)
     expect(epochs).toHaveLength(2)
     expect(epochs[0]?.base).toBe(epochBase)

@@ -38,9 +38,9 @@ async function readDatabaseId(session: Session): Promise<string> {
 
 /**
  * Ensures that the log continues where it ended. Another identity, or a head below a revision that a server has seen, means
- * that this is a copy of an earlier state, without the later writes.
+ * that this is a copy of an earlier state, without the later writes. Returns the base of an epoch that begins after another one.
  */
-export async function ensureEpoch(session: Session, now: Millis, newestSeen: Revision = 0): Promise<void> {
+export async function ensureEpoch(session: Session, now: Millis, newestSeen: Revision = 0): Promise<Revision | null> {
   const databaseId = await readDatabaseId(session)
   const [head] = await session.run<{ databaseId: string; revision: Revision }>(
     'select identity as "databaseId", revision from log_head where id = 1',
@@ -54,12 +54,13 @@ export async function ensureEpoch(session: Session, now: Millis, newestSeen: Rev
     )
     await session.run('insert into epochs (base, began_at) select epoch_base, at from log_head on conflict do nothing')
   } else if (head.databaseId !== databaseId || head.revision < newestSeen) {
-    await beginEpoch(session, now, {
+    return beginEpoch(session, now, {
       databaseId,
       above: newestSeen,
       unless: (locked) => locked.databaseId === databaseId && locked.revision >= newestSeen,
     })
   }
+  return null
 }
 
 /**
@@ -130,6 +131,6 @@ export async function beginEpoch(
 }
 
 /** For a server that has seen revisions which the database no longer has. */
-export function restartEpoch(database: Database, now: Millis, newestSeen: Revision): Promise<void> {
+export function restartEpoch(database: Database, now: Millis, newestSeen: Revision): Promise<Revision | null> {
   return database.transaction((session) => ensureEpoch(session, now, newestSeen))
 }
