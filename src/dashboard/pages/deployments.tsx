@@ -12,7 +12,7 @@ import {
 } from '../data/labels.ts'
 import { at } from '../route.ts'
 import { DeploymentTable, useDeploymentRows } from '../widgets/deployment-table.tsx'
-import { Choice, FilterChip, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { Choice, FilterChip, Filters, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
 
 const orders: Readonly<Record<DeploymentOrder, string>> = {
@@ -48,13 +48,11 @@ export function FilteredDeployments({ scope, label, empty = <p class="empty">No 
   const isFiltered = Object.keys(filter).length > Object.keys(scope).length
   return (
     <>
-      <div
-        class="filters"
-        role="search"
-        data-filters="text state convergence stalled waiting offline error broken retired code group label"
-        aria-label="Filter deployments"
+      <Filters
+        label="Filter deployments"
+        names="text state convergence stalled waiting offline error broken retired code group label"
+        fields={<SearchField label="ID, device, app, error" />}
       >
-        <SearchField label="ID, device, app, error" />
         <Choice name="state" label="State" options={stateOptions} />
         <Choice name="convergence" label="Convergence" options={convergenceWords} />
         <Toggle name="stalled">Stalled</Toggle>
@@ -78,7 +76,7 @@ export function FilteredDeployments({ scope, label, empty = <p class="empty">No 
             ))}
           </select>
         </label>
-      </div>
+      </Filters>
       <DeploymentTable
         source={source}
         label={label}

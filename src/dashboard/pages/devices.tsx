@@ -9,7 +9,7 @@ import { now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at } from '../route.ts'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { Choice, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { Choice, Filters, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
 import { type DeviceRow, DeviceTable, deviceFragment } from '../widgets/lists/device-table.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import { type Action, SelectionBar, useSelection } from '../widgets/lists/selection.tsx'
@@ -36,9 +36,8 @@ const orders: Readonly<Record<string, readonly [string, Order]>> = {
 
 const pastOrders = Object.fromEntries(Object.entries(orders).filter(([, [, { field }]]) => field !== 'LAST_HEARD'))
 
-/** Minutes of silence. */
+/** By minutes of silence. */
 const silences: Readonly<Record<string, string>> = {
-  '': 'Any time',
   '5': 'Over 5 minutes ago',
   '60': 'Over an hour ago',
   '1440': 'Over a day ago',
@@ -77,9 +76,16 @@ export function DevicesPage() {
   return (
     <>
       <h1>Devices</h1>
-      <div class="filters" role="search" aria-label="Filter devices">
-        <SearchField label="ID or name" />
-        <SearchField label="Label: site=munich" name="label" />
+      <Filters
+        label="Filter devices"
+        names="text label connectivity failing retired silent"
+        fields={
+          <>
+            <SearchField label="ID or name" />
+            <SearchField label="Label: site=munich" name="label" />
+          </>
+        }
+      >
         <Choice name="connectivity" label="Connectivity" options={connectivityWords} />
         <Toggle name="failing">Failing</Toggle>
         <Toggle name="retired">Retired</Toggle>
@@ -91,6 +97,7 @@ export function DevicesPage() {
                 value={silence ?? ''}
                 onChange={(event) => set({ silent: event.currentTarget.value, after: null })}
               >
+                <option value="">Any time</option>
                 {Object.entries(silences).map(([value, word]) => (
                   <option key={value} value={value}>
                     {word}
@@ -113,7 +120,7 @@ export function DevicesPage() {
             </select>
           </label>
         </div>
-      </div>
+      </Filters>
       {error && <ErrorMessage error={error} />}
       {asOf !== null && <p class="note">Names, labels and registrations are those of now.</p>}
       <div class="table-bar">

@@ -8,7 +8,7 @@ import { perFrame } from '../data/throttle.ts'
 import { type ChangeFilter, followChanges, useAnswer } from '../data/use-query.ts'
 import { type Change, ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { Choice, FilterChip, useFilters } from '../widgets/filters.tsx'
+import { Choice, FilterChip, Filters, useFilters } from '../widgets/filters.tsx'
 import { changeColumns } from '../widgets/lists/change-columns.ts'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
@@ -106,11 +106,11 @@ export function FeedPage() {
   return (
     <>
       <h1>Feed</h1>
-      <div class="filters" role="search" aria-label="Filter changes">
+      <Filters label="Filter changes" names="kind state device">
         <Choice name="kind" label="Kind of change" options={kindWords} />
         <Choice name="state" label="New state" options={stateOptions} />
         {device !== null && <FilterChip name="device">{`Device ${device}`}</FilterChip>}
-      </div>
+      </Filters>
       <Feed key={JSON.stringify(filter)} filter={filter} />
     </>
   )

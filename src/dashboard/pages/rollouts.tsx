@@ -8,7 +8,7 @@ import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { Choice, Pager, parseLabel, SearchField, useFilters } from '../widgets/filters.tsx'
+import { Choice, Filters, Pager, parseLabel, SearchField, useFilters } from '../widgets/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import { Name } from '../widgets/name.tsx'
@@ -82,11 +82,18 @@ export function RolloutsPage() {
   return (
     <>
       <h1>Rollouts</h1>
-      <div class="filters" role="search" aria-label="Filter rollouts">
-        <SearchField label="Name or project" />
-        <SearchField label="Label: team=packaging" name="label" />
+      <Filters
+        label="Filter rollouts"
+        names="text label kind"
+        fields={
+          <>
+            <SearchField label="Name or project" />
+            <SearchField label="Label: team=packaging" name="label" />
+          </>
+        }
+      >
         <Choice name="kind" label="Kind" options={rolloutKinds} />
-      </div>
+      </Filters>
       {error && <ErrorMessage error={error} />}
       <div class="table-bar">
         <p class="muted number" role="status">

@@ -1,5 +1,6 @@
 /** Filters are stored in the address, so a link shows the same list. */
-import { useEffect, useRef } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { adjust, type Parameters, route } from '../route.ts'
 
 export function useFilters() {
@@ -13,6 +14,29 @@ export function useFilters() {
     isSet: (name: string): boolean => parameters.get(name) === 'true',
     set: (changes: Parameters): void => adjust(changes),
   }
+}
+
+interface FiltersProps {
+  readonly label: string
+  /** The parameters of the address that they set. */
+  readonly names: string
+  /** Always shown: fields to type in. */
+  readonly fields?: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+/** On a phone they would fill the screen above the list: only those that are set are shown there, until the button is pressed. */
+export function Filters({ label, names, fields, children }: FiltersProps) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <div class={`filters${isOpen ? ' open' : ''}`} role="search" data-filters={names} aria-label={label}>
+      {fields}
+      <button type="button" class="more toggle" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+        Filters
+      </button>
+      {children}
+    </div>
+  )
 }
 
 interface ChoiceProps<Value extends string> {

@@ -8,7 +8,7 @@ import { formatAge, formatFull } from '../data/time.ts'
 import { href, moment } from '../route.ts'
 import { TargetLink } from './deployment-table.tsx'
 import { ErrorMessage } from './error-message.tsx'
-import { Choice, FilterChip, SearchField, useFilters } from './filters.tsx'
+import { Choice, FilterChip, Filters, SearchField, useFilters } from './filters.tsx'
 import { ExportButtons } from './lists/export-buttons.tsx'
 import { Name } from './name.tsx'
 import { ReadinessMark, SyncMark } from './readiness.tsx'
@@ -49,13 +49,11 @@ export function ResourceList({ source, label, empty = noMatches }: ResourceListP
   const [app, cluster] = [one('app'), one('cluster')]
   return (
     <section aria-label={label}>
-      <div
-        class="filters"
-        role="search"
-        data-filters="app cluster kind object readiness sync"
-        aria-label={`Filter ${label.toLowerCase()}`}
+      <Filters
+        label={`Filter ${label.toLowerCase()}`}
+        names="app cluster kind object readiness sync"
+        fields={<SearchField label="Name, reason, cluster" name="object" />}
       >
-        <SearchField label="Name, reason, cluster" name="object" />
         <Choice name="readiness" label="Readiness" options={readinessWords} />
         <Choice name="sync" label="Sync" options={syncWords} />
         {app !== null && <FilterChip name="app">{`App ${app}`}</FilterChip>}
@@ -71,7 +69,7 @@ export function ResourceList({ source, label, empty = noMatches }: ResourceListP
             ))}
           </select>
         </label>
-      </div>
+      </Filters>
       <div class="table-bar">
         <p class="muted number" role="status">
           {total === null || all === null
