@@ -71,4 +71,18 @@ describe.runIf(findChromium())('the dashboard in narrow windows', () => {
     if (width < 700) expect(top).toBeGreaterThanOrEqual(edge ?? 0)
     expect(top).toBeGreaterThanOrEqual(0)
   })
+
+  it.each([1440, 1000, 768])('has room for what failed, where and why, %i pixels wide', async (width) => {
+    const { page } = await visit('deployments?text=vision')
+    await page.setViewportSize({ width, height: 800 })
+    const row = page.getByRole('row', { name: /gateway-29/ })
+    await row.waitFor()
+    const cut = await row.evaluate((element) =>
+      [...element.querySelectorAll<HTMLElement>('.main a > .name > span, .where span, .why')]
+        .filter((part) => !part.classList.contains('unseen') && part.scrollWidth > part.clientWidth)
+        .map((part) => part.textContent),
+    )
+    expect(cut).toEqual([])
+    await page.getByRole('columnheader', { name: 'State' }).waitFor({ state: 'attached' })
+  })
 })

@@ -14,7 +14,7 @@ import { type Action, SelectBox, type Selection, SelectionBar, useSelection } fr
 import { Name } from './name.tsx'
 import { ReadinessMark } from './readiness.tsx'
 import { StateMark, toMark } from './state-mark.tsx'
-import { useIsNarrow } from './theme.ts'
+import { useIsMedium, useIsNarrow } from './theme.ts'
 import { Cell, VirtualList } from './virtual-list.tsx'
 
 export function useDeploymentRows(list: ListOf) {
@@ -35,7 +35,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
   const { list, total, isComplete, error } = source.rows.value
   const moved = source.moved.value.size
   const counts = source.counts.value
-  const isNarrow = useIsNarrow()
+  const [isNarrow, isMedium] = [useIsNarrow(), useIsMedium()]
   const selection = useSelection(at.value === null)
   return (
     <section aria-label={label}>
@@ -59,7 +59,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
         <VirtualList
           rows={list}
           keyOf={(row) => row.id}
-          rowHeight={isNarrow ? 88 : 44}
+          rowHeight={isNarrow ? 88 : isMedium ? 66 : 44}
           label={label}
           head={['Deployment', 'Where', 'State', 'Version', 'Components', 'Changed']}
           total={total ?? undefined}
