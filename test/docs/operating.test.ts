@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { describeOutage } from '../../src/store/connection/failure.ts'
 import { startApp } from '../support/app.ts'
 import { blocksOf, execute, hasCurl, readPage, root } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -51,6 +52,27 @@ describe('docs/operating.md', () => {
   it('names every file of deploy/monitoring and every metric of the fleet', async () => {
     for (const file of readdirSync(join(root, 'deploy/monitoring')).filter((name) => name !== 'rollcall.key'))
       expect([file, page.includes(`\`${file}\``)]).toEqual([file, true])
+  })
+
+  it('says what to do for each alert that is shipped, and for no other', () => {
+    const [, table = ''] = /^## When an alert fires$(.*?)^Look at these/ms.exec(page) ?? []
+    const named = [...table.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = '']) => [...names.matchAll(/`(\w+)`/g)])
+    const shipped = ['operating', 'fleet'].flatMap((name) =>
+      [...readPage(`deploy/monitoring/${name}.rules.yml`).matchAll(/- alert: (\w+)/g)].map(([, alert]) => alert),
+    )
+    expect(shipped.length).toBeGreaterThan(15)
+    expect(named.map(([, name]) => name).toSorted()).toEqual(shipped.toSorted())
+  })
+
+  it('says what to do for each reason why a server is not ready', () => {
+    const [, table = ''] = /^### The database fails$(.*?)^## /ms.exec(page) ?? []
+    const states = ['08006', '25006', '53100', '53200', '53300', '58030', '57014']
+    const reasons = states.map((code) => describeOutage(Object.assign(new Error(), { code })))
+    expect(new Set(reasons).size).toBe(states.length)
+    const written = [...readPage('src/rest/health.ts').matchAll(/'(the database [^']+)'/g)].map(([, text = '']) => text)
+    expect(written.length).toBeGreaterThan(2)
+    for (const reason of [...reasons, ...written])
+      expect([reason, table.includes(`\`${reason}`)]).toEqual([reason, true])
   })
 
   it('names only metrics that there are', async () => {

@@ -5,7 +5,7 @@
  * The clock alone cannot give that base: it may have been ahead when the log began, and be behind now. The copy alone cannot either:
  * restored a second time, it would give the same base. So the base is the newest known revision, plus more than a log can grow (2^40
  * changes are 348 years of 100 a second), plus a random part, so that two epochs from one copy do not overlap. The clock can only make
- * the base larger: with a correct clock, a later epoch lies above all earlier ones.
+ * the base larger. Of two epochs from one copy, the later one may have the lower base: a cursor of the other is then above the head, and expires.
  *
  * Revisions are numbers of JavaScript, so their limit is 2^53. From today's clock, 3,000 such steps are possible.
  */
