@@ -55,6 +55,37 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     await expectSound(server.database)
   })
 
+  it('is written here when it is lost and the leader goes on writing', async () => {
+    const empty = await openEmpty(store)
+    let isCut = false
+    const lossy: Meddle = ({ send, receive }) => ({
+      send: async (channel, messages) => {
+        if (!isCut || !messages.some(isBatch)) await send(channel, messages)
+      },
+      receive,
+    })
+    const leader = await openServer(empty, 'a')
+    const server = await openServer(empty, 'b', lossy, { answerLimit: 400 })
+    await meet(leader, server)
+    isCut = true
+    let isOver = false
+    const submitted = server.writer.submit(change('follower', 'INSTALLED')).finally(() => {
+      isOver = true
+    })
+    for (let n = 0; !isOver; n += 1) await leader.writer.submit(change('leader', n % 2 ? 'INSTALLED' : 'INSTALLING'))
+    expect((await submitted).verdict).toBe('APPLIED')
+    await expectSound(server.database)
+  })
+
+  it('is not handed to the server that wrote before this one began', async () => {
+    const empty = await openEmpty(store)
+    const former = await openServer(empty, 'a')
+    await former.writer.submit(change('former', 'INSTALLING'))
+    const server = await openServer(empty, 'b', untouched, { answerLimit: 3_600_000 })
+    for (const state of ['INSTALLING', 'INSTALLED'] as const) await server.writer.submit(change('follower', state))
+    expect(await newestWriter(server)).toBe('inbox-b')
+  })
+
   it('in several messages is written once when each of them arrives twice, and in another order', async () => {
     const empty = await openEmpty(store)
     const parts: string[] = []

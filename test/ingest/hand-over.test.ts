@@ -1,5 +1,5 @@
 /** Several servers on one database: one writes for the others, and each report is answered as if its own server had written it. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { ReportOutcome } from '../../src/domain/report.ts'
 import { type Command, traced } from '../../src/ingest/command.ts'
 import { hearDevice, recordReport } from '../../src/ingest/commands/report.ts'
@@ -47,6 +47,17 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
       await follower.leave()
     }
     await expectSound(server.database)
+  })
+
+  it('is no longer looked for when it is answered', async () => {
+    const empty = await openEmpty(store)
+    const [leader, server] = [await openServer(empty, 'a'), await openServer(empty, 'b')]
+    await meet(leader, server)
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await server.writer.submit(change('follower', 'INSTALLED'))
+    expect(await newestWriter(server)).toBe('inbox-a')
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   it('keeps the trace context of each of its commands', async () => {

@@ -212,7 +212,21 @@ describe.each(stores)('a batch on $name whose answer is lost', (store) => {
     expect(await submit('INSTALLED')).toEqual({ verdict: 'APPLIED', revision: revision + 1 })
     expect(lostAnswers).toBe(1)
     expect((await readHead(road.database.session)).revision).toBe(revision + 1)
+    expect(road.writer.newest).toBe(revision + 1)
     await expectSound(road.database)
+  })
+
+  it('is divided for the one command that the database refuses, if it was not written', async () => {
+    let losses = 1
+    const road = await open(store, {}, (database) => ({
+      ...database,
+      transaction: (work) => (losses-- > 0 ? Promise.reject(lost()) : database.transaction(work)),
+    }))
+    const answers = await Promise.allSettled([poison, recordSent({})].map((command) => road.writer.submit(command)))
+    expect(answers).toMatchObject([
+      { status: 'rejected', reason: { code: '22012' } },
+      { status: 'fulfilled', value: { verdict: 'APPLIED' } },
+    ])
   })
 })
 
