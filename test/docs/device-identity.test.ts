@@ -12,7 +12,6 @@ import { stores } from '../support/stores.ts'
 const run = promisify(execFile)
 const page = readPage('docs/device-identity.md')
 const shownUrl = 'https://localhost:4000'
-const adminKey = 'an-admin-key-for-tests-only'
 const succeeds = (program: string, ...args: string[]): boolean => spawnSync(program, args).status === 0
 const hasTools = hasCurl && succeeds('openssl', 'version')
 const hasPython = succeeds('python3', '-c', 'import cryptography')
@@ -21,7 +20,7 @@ const hasC = succeeds('sh', '-c', 'echo "#include <curl/curl.h>\n#include <opens
 // curl and OpenSSL are required in .ci/run; Python and C where they are installed.
 describe.skipIf(!hasTools).each(stores)('docs/device-identity.md on $name', (store) => {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-identity-'))
-  const env = { ADMIN_KEY: adminKey }
+  let adminKey = ''
   let server: RunningApp
   let text = ''
   const blocks = () => blocksOf(text).filter(({ language }) => ['sh', 'json'].includes(language))
@@ -39,6 +38,7 @@ describe.skipIf(!hasTools).each(stores)('docs/device-identity.md on $name', (sto
     const [certificates] = blocks()
     await execute(certificates ? [certificates] : [], { url: '', cwd: folder })
     const path = (name: string): string => join(folder, name)
+    adminKey = readFileSync(path('admin.key'), 'utf8').trim()
     server = await startApp({
       store,
       env: {
@@ -47,7 +47,7 @@ describe.skipIf(!hasTools).each(stores)('docs/device-identity.md on $name', (sto
       },
     })
     text = page.replaceAll(shownUrl, `https://localhost:${server.port}`)
-    await execute(blocks().slice(1), { url: '', env, cwd: folder })
+    await execute(blocks().slice(1), { url: '', cwd: folder })
   })
   afterAll(async () => {
     await server.stop()
