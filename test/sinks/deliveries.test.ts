@@ -70,6 +70,20 @@ describe.each(stores)('sinks on $name', (store) => {
     await dead.close()
   })
 
+  it('get an event again that they answered with a redirect, which is not followed', async () => {
+    const receiver = await use(startReceiver())
+    const { road, outgoing } = await start(await startStore())
+    receiver.answer((_, response) => {
+      receiver.answer(200)
+      response.writeHead(302, { location: '/elsewhere' }).end()
+    })
+    await fleet(road, 2)
+    const hook = { name: 'moved', url: receiver.url, secret: null, filter: {} }
+    await outgoing.manager.createWebhook({ ...hook, after: await tailOf(road) })
+    const [first, again] = await receiver.until((all) => all.length > 1)
+    expect([again?.path, again?.body.id]).toEqual([first?.path, first?.body.id])
+  })
+
   it('that were paused for longer than history is kept get a reset and continue', async () => {
     const receiver = await use(startReceiver())
     const { road, outgoing } = await start(await startStore())

@@ -10,7 +10,7 @@ import type { Database } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { resolvePast } from '../../src/store/read/past.ts'
 import { smallest } from '../../src/store/write/partition-bounds.ts'
-import { dividePartition, listPartitions, partitionedTables } from '../../src/store/write/partitions.ts'
+import { dividePartition, findExpired, listPartitions, partitionedTables } from '../../src/store/write/partitions.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
 import { change, closeAfterEach, cursors, open, takeUntil } from '../feed/harness.ts'
 import { startFleet } from '../support/fleet.ts'
@@ -89,6 +89,25 @@ describe.each(stores)('the tables of the history on $name', (store) => {
     expect(await countsOf(road.database)).toEqual({ change_log: [1, 0, 0], reports: [1, 0, 0], audit_log: [0] })
     expect(await duty.run(turn)).toBe(true)
     expect((await countsOf(road.database)).change_log).toHaveLength(3)
+    // What receives the writes has not expired, nor what is empty because it will receive them.
+    for (const table of partitionedTables) expect(await findExpired(road.database.session, table, turn.now)).toEqual([])
+  })
+
+  it('keep a partition of reports with one row that has not expired, wherever it is', async () => {
+    const [road] = await open(store)
+    const { session } = road.database
+    const [, reports] = partitionedTables
+    if (!reports) return expect.unreachable()
+    const now = Date.now()
+    await session.run(
+      `insert into reports (deployment_key, key, verdict, received_at, state, dialect)
+       select n, n - 2000, 'STALE', $1::timestamptz - case when n = 1 then 0 else 2 end * interval '1 day', 'FAILED', 'margo'
+       from generate_series(1, 1000) as n`,
+      [new Date(now).toISOString()],
+    )
+    await divideTables(road.database, 0)
+    expect(await findExpired(session, reports, now - day)).toEqual([])
+    expect(await findExpired(session, reports, now + 1)).toHaveLength(1)
   })
 
   it('keep taking writes while a division is unfinished, and the next one finishes it', async () => {
