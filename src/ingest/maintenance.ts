@@ -146,11 +146,9 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     createNameIndex(background),
     createSummaries(background),
     createFacetCounts(background),
-  ]
-  if (database.kind === 'pglite')
-    duties.push({
+    {
       name: 'statistics',
-      interval: 60_000,
+      interval: 0,
       budget: 5_000,
       async run({ isOver }) {
         for (const table of await findUnanalyzed(session)) {
@@ -159,7 +157,8 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
         }
         return true
       },
-    })
+    },
+  ]
   if (forgetRemovedDays !== null)
     duties.push({
       name: 'forgetting',

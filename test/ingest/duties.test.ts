@@ -154,7 +154,7 @@ describe.each(stores)('a background duty on $name', (store) => {
         'signatures',
         'silence',
         'standstill',
-        ...(store.name === 'PGlite' ? ['statistics'] : []),
+        'statistics',
         'summaries',
       ])
     const { status, duties } = await verbose()

@@ -1,4 +1,4 @@
-/** The embedded database has no autovacuum: a duty collects the planner's statistics. */
+/** A duty collects the planner's statistics: the embedded database has no autovacuum, and PostgreSQL's comes once a minute. */
 import { expect, it } from 'vitest'
 import { analyzeTable, findUnanalyzed } from '../../src/store/write/statistics.ts'
 import { openFresh } from '../support/databases.ts'

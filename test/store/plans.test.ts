@@ -15,7 +15,7 @@ import { readLog } from '../../src/store/read/changes/changes.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import { type EmptyStore, postgresStores } from '../support/stores.ts'
-import { deployments, fill, type Measured, measure, measuring } from '../support/young-database.ts'
+import { deployments, fill, type Measured, measure, measuring, withoutStatistics } from '../support/young-database.ts'
 
 describe.each(postgresStores)('a database without statistics on $name', (store) => {
   let empty: EmptyStore
@@ -24,6 +24,7 @@ describe.each(postgresStores)('a database without statistics on $name', (store) 
   beforeAll(async () => {
     empty = await store.create()
     const database = await empty.open()
+    await withoutStatistics(database.session)
     await fill(database.session)
     road = await createRoad(measuring(database, found))
   })

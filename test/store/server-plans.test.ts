@@ -9,7 +9,7 @@ import { type RunningApp, startApp } from '../support/app.ts'
 import { divideTables } from '../support/partitions.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { type EmptyStore, postgresStores } from '../support/stores.ts'
-import { deployments, fill, type Measured, measuringAll } from '../support/young-database.ts'
+import { deployments, fill, type Measured, measuringAll, withoutStatistics } from '../support/young-database.ts'
 
 const key = 'an-admin-key-for-tests-only'
 const label = '{ labels: [{ key: "site", value: "a" }] }'
@@ -91,6 +91,7 @@ describe.each(postgresStores)('a server on a database without statistics, on $na
     const plain = await empty.open()
     await divideTables(plain, deployments / 2)
     await divideTables(plain, 2 * deployments)
+    await withoutStatistics(plain.session)
     await fill(plain.session)
     await plain.close()
     // The server itself does it for larger fleets only.

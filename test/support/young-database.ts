@@ -25,18 +25,21 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
-/** Measures the plan that the connection would use. What the statement writes is taken back. */
+/** Measures the plan that the connection would use: the one it keeps, if it has prepared the statement before. What the statement writes is taken back. */
 export async function measure(session: Session, text: string, parameters: readonly unknown[]): Promise<Measured> {
   const values = parameters.map((value) =>
     value === null ? 'null' : typeof value === 'string' ? `E'${value.replace(/[\\']/g, '\\$&')}'` : String(value),
   )
   await session.run('savepoint measuring')
-  await session.run(`prepare measured as ${text}`)
+  const [kept] = await session.run<{ name: string }>('select name from pg_prepared_statements where statement = $1', [
+    text,
+  ])
+  if (!kept) await session.run(`prepare measured as ${text}`)
   const list = values.length > 0 ? `(${values.join()})` : ''
   const [row] = await session.run<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
-    `explain (analyze, buffers, format json) execute measured${list}`,
+    `explain (analyze, buffers, format json) execute "${kept?.name ?? 'measured'}"${list}`,
   )
-  await session.run('deallocate measured')
+  if (!kept) await session.run('deallocate measured')
   await session.run('rollback to savepoint measuring')
   const plan = row?.['QUERY PLAN'][0].Plan
   if (!plan) throw new Error('the statement has no plan')
@@ -102,6 +105,8 @@ export function measuringAll(database: Database, url: string, found: Measured[])
   }
   const measured = (run: Session['run']): Session =>
     sessionOf(async (text, parameters) => {
+      // The database stays without statistics.
+      if (text.startsWith('analyze ')) return []
       await inTurn(text, parameters)
       return run(text, parameters)
     })
@@ -133,12 +138,16 @@ function measuredIn(run: Session['run'], look: (text: string, parameters?: reado
   })
 }
 
-/** Every table of which a fleet has many rows. */
-export async function fill(session: Session): Promise<void> {
+/** Autovacuum collects no statistics. */
+export async function withoutStatistics(session: Session): Promise<void> {
   const tables = await session.run<{ name: string }>(
     `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
   )
   for (const { name } of tables) await session.run(`alter table ${name} set (autovacuum_enabled = false)`)
+}
+
+/** Every table of which a fleet has many rows. */
+export async function fill(session: Session): Promise<void> {
   const { revision } = await readHead(session)
   const series = `generate_series(1, ${deployments}) n`
   const statements = [
@@ -166,7 +175,8 @@ export async function fill(session: Session): Promise<void> {
     `insert into deliveries (sink_key, event_id, body, created_at) select 1000000, 'event-' || n, '', now() from ${series}`,
     // The first round of this duty reads the whole log: test/ingest/standstill-cost.test.ts measures it.
     `insert into duties (name, cursor) values ('standstill', ${revision + deployments}) on conflict (name) do update set cursor = excluded.cursor`,
-    `update log_head set revision = ${revision + deployments}, next_key = 1000000`,
+    // As another server: a writer that has written before begins anew.
+    `update log_head set revision = ${revision + deployments}, next_key = greatest(next_key, 1000000), writes = writes + 1`,
   ]
   for (const statement of statements) await session.run(statement)
   // Autovacuum does this as rows arrive, without statistics of the table.

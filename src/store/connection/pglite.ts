@@ -13,7 +13,12 @@ import type { PartTaken, WorkerAnswer, WorkerData, WorkerRequest } from './pglit
 import { openSnapshot, type Run, sessionOf, transact } from './transaction.ts'
 
 /** As on PostgreSQL's writing connection: rows are found by key, never by a scan of a whole table. */
-const beginWriting = ['begin', 'set local enable_hashjoin = off', 'set local enable_mergejoin = off']
+const beginWriting = [
+  'begin',
+  'set local enable_hashjoin = off',
+  'set local enable_mergejoin = off',
+  'set local enable_seqscan = off',
+]
 
 /** Milliseconds that a transaction or a snapshot may be held without a statement. */
 const frozenAfter = 5_000

@@ -29,6 +29,8 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
     // A batch touches some rows of large tables, by their keys; the planner does not know how few and would read them all.
     enable_hashjoin: 'off',
     enable_mergejoin: 'off',
+    // A plan is kept while the tables grow. For a table that is still empty it would be a scan.
+    enable_seqscan: 'off',
     // Generic plans for all values: to plan takes longer than to write a small batch.
     plan_cache_mode: 'force_generic_plan',
     jit: 'off',
