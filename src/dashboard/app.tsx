@@ -17,6 +17,7 @@ import { ResourcesPage } from './pages/resources.tsx'
 import { RolloutPage } from './pages/rollout.tsx'
 import { RolloutsPage } from './pages/rollouts.tsx'
 import { SetupPage } from './pages/setup/setup.tsx'
+import { isReturning } from './position.ts'
 import { href, route } from './route.ts'
 import { Search } from './search.tsx'
 import { SignIn } from './sign-in.tsx'
@@ -60,7 +61,7 @@ export function App() {
   useEffect(() => {
     // Keyboard and screen-reader users continue at the top of the new page.
     if (!isFirst.current) {
-      scrollTo(0, 0)
+      if (!isReturning()) scrollTo(0, 0)
       main.current?.focus({ preventScroll: true })
     }
     isFirst.current = false

@@ -7,6 +7,7 @@
 import { computed, signal } from '@preact/signals'
 import { now } from './data/time.ts'
 import { pageNames } from './page-names.ts'
+import { keepPosition, returnTo } from './position.ts'
 
 interface Route {
   readonly path: readonly string[]
@@ -40,10 +41,15 @@ settle()
 
 function show(): void {
   const before = route.value
+  shown = location.href
   route.value = parse()
   if (before.path.join('/') === route.value.path.join('/')) showFiltered(before.parameters, route.value.parameters)
 }
-addEventListener('popstate', show)
+let shown = location.href
+addEventListener('popstate', ({ state }) => {
+  returnTo(state, shown)
+  show()
+})
 addEventListener('hashchange', () => {
   show()
   settle()
@@ -60,9 +66,14 @@ addEventListener('click', (event) => {
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
   if (!link || !isPlain || event.defaultPrevented || link.target !== '' || !isPage(link)) return
   event.preventDefault()
-  if (link.href !== location.href) history.pushState(null, '', link.href)
+  if (link.href !== location.href) push(link.href)
   show()
 })
+
+function push(address: string): void {
+  keepPosition()
+  history.pushState(null, '', address)
+}
 
 function isPage({ href: address, hash }: HTMLAnchorElement): boolean {
   if (!address.startsWith(root.href)) return false
@@ -114,6 +125,7 @@ function addressOf(path: readonly string[], query: string): string {
 export function adjust(parameters: Parameters): void {
   const { path, parameters: before } = route.value
   history.replaceState(null, '', addressOf(path, write(new URLSearchParams(before), parameters)))
+  shown = location.href
   route.value = parse()
 }
 
@@ -127,6 +139,6 @@ function write(query: URLSearchParams, parameters: Parameters): string {
 }
 
 export function go(path: readonly string[], parameters: Parameters = {}): void {
-  history.pushState(null, '', href(path, parameters))
+  push(href(path, parameters))
   show()
 }
