@@ -39,8 +39,9 @@ export function formatTime(time: string | number): string {
   return Math.abs(date.getTime() - Date.now()) < day / 2 ? clockTime.format(date) : withDate(date)
 }
 
-export const formatMinute = (time: number): string =>
-  Math.abs(time - Date.now()) < day ? minuteTime.format(time) : withDate(new Date(time))
+/** With the date from `dated` milliseconds on. */
+export const formatMinute = (time: number, dated = day): string =>
+  Math.abs(time - Date.now()) < dated ? minuteTime.format(time) : withDate(new Date(time))
 
 const withDate = (date: Date): string =>
   (date.getFullYear() === new Date().getFullYear() ? dayTime : yearTime).format(date)

@@ -254,7 +254,15 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
       )}
       <Children device={device} />
       <h2>{isRetired ? 'Closed deployments' : 'Deployments'}</h2>
-      <FilteredDeployments scope={scope} label="Deployments of this device" />
+      <FilteredDeployments
+        scope={scope}
+        label="Deployments of this device"
+        empty={
+          <p class="empty">
+            No deployments. They appear here when the device reports them, or they are declared for it.
+          </p>
+        }
+      />
       {manifests && manifests.totalCount > 0 && (
         <Manifests
           deviceId={deviceId}

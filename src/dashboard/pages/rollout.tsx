@@ -165,7 +165,7 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
           to={(convergence) => to({ convergence })}
         />
       </section>
-      <Forecast of={insight} />
+      <Forecast of={insight} isEmpty={counts.total === 0} />
       <div class="columns">
         <div>
           <Progress
@@ -189,7 +189,16 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
       </div>
       {matrix}
       <h2>Deployments</h2>
-      <FilteredDeployments scope={scope} label="Deployments of this rollout" />
+      <FilteredDeployments
+        scope={scope}
+        label="Deployments of this rollout"
+        empty={
+          <p class="empty">
+            No deployments{at.value ? ' at this time' : ' yet'}. They appear here when{' '}
+            {isOrchestrated(rollout) ? 'the rollout is instantiated' : 'they are declared for this rollout'}.
+          </p>
+        }
+      />
       {children}
     </>
   )
@@ -209,8 +218,10 @@ function Progress({ id, first, last, counts }: ProgressProps) {
   const end = isDone && last !== null ? Math.min(Date.parse(last) + 60_000, now.value) : now.value
   const step = chooseStep(end - began, 40)
   const to = Math.max(end, began + 60_000)
-  const past = usePoints(id, began, end, step)
-  const points = isDone || at.value ? past : [...past, { time: now.value, counts, rate: null }]
+  const isPresent = at.value === null
+  // In the past one point further: the last change may lie between the last two.
+  const past = usePoints(id, began, isPresent ? end : end + step, step)
+  const points = isPresent ? [...past, { time: isDone ? to : now.value, counts, rate: null }] : past
   return (
     <section class="panel" aria-labelledby="progress">
       <h2 id="progress">

@@ -38,9 +38,10 @@ interface ResourceListProps {
 }
 
 const noMatches = <p class="empty">No resources match these filters.</p>
+const none = <p class="empty">No resources. They appear here when the orchestrator or the cluster reports them.</p>
 
 /** Filtered by the address. */
-export function ResourceList({ source, label, empty = noMatches }: ResourceListProps) {
+export function ResourceList({ source, label, empty }: ResourceListProps) {
   const { list, total, all, isComplete, error, more } = source
   const { one, set } = useFilters()
   const filter = useResourceFilter()
@@ -94,7 +95,7 @@ export function ResourceList({ source, label, empty = noMatches }: ResourceListP
           {(resource) => <ResourceCells resource={resource} />}
         </VirtualList>
       )}
-      {isComplete && list.length === 0 && !error && empty}
+      {isComplete && list.length === 0 && !error && (empty ?? (all === 0 ? none : noMatches))}
     </section>
   )
 }

@@ -1,7 +1,7 @@
 /** The history of a deployment, and its reports. */
 import { useState } from 'preact/hooks'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
-import { formatNumber } from '../../data/labels.ts'
+import { formatNumber, plural } from '../../data/labels.ts'
 import { formatFull, formatTime } from '../../data/time.ts'
 import { ChangeLine, changeFragment, Skew } from '../change-line.tsx'
 import { StateMark } from '../state-mark.tsx'
@@ -31,7 +31,7 @@ export function History({ of: { nodes, totalCount } }: { readonly of: FragmentOf
   return (
     <section class="panel" aria-labelledby="history">
       <h2 id="history">
-        History <small class="muted number">{formatNumber(totalCount)} changes, newest first</small>
+        History <small class="muted number">{plural(totalCount, 'change')}, newest first</small>
       </h2>
       <ol class="changes own">
         {entries

@@ -24,9 +24,10 @@ const reasonWords: Readonly<Record<NonNullable<Eta['reason']>, string>> = {
 }
 
 /** Its height does not depend on what it shows. */
-export function Forecast({ of }: { readonly of: Insight }) {
+export function Forecast({ of, isEmpty }: { readonly of: Insight; readonly isEmpty: boolean }) {
   const { eta, most, pace, error } = of
-  const isDone = eta?.reason === 'DONE'
+  const isDone = !isEmpty && eta?.reason === 'DONE'
+  const why = isEmpty ? 'The rollout has no deployments.' : eta ? reasonOf(eta) : (error?.message ?? '')
   return (
     <section class="panel" aria-labelledby="forecast">
       <h2 id="forecast">
@@ -43,8 +44,8 @@ export function Forecast({ of }: { readonly of: Insight }) {
         ) : isDone ? (
           <Finished of={of} />
         ) : (
-          <Value term="All done" note={eta?.reason ? reasonWords[eta.reason] : (error?.message ?? '')} isWide>
-            {eta || error ? 'No forecast' : '…'}
+          <Value term="All done" note={why} isWide>
+            {isEmpty || eta || error ? 'No forecast' : '…'}
           </Value>
         )}
         {most?.at ? (
@@ -57,7 +58,7 @@ export function Forecast({ of }: { readonly of: Insight }) {
             </Value>
           )
         )}
-        {pace && !isDone && (
+        {pace && !isDone && !isEmpty && (
           <Value term="Pace" note={`in the last ${formatSpan(pace.span)}`}>
             {`${formatNumber(pace.done)} done`}
           </Value>
@@ -69,16 +70,17 @@ export function Forecast({ of }: { readonly of: Insight }) {
 
 const reasonOf = ({ reason }: Eta): string => (reason ? reasonWords[reason] : '')
 
+/** Ended, but not necessarily well: failed deployments have ended, too. */
 function Finished({ of: { startedAt, finishedAt } }: { readonly of: Insight }) {
   if (finishedAt === null)
     return (
-      <Value term="All done" note={reasonWords.DONE} isWide>
+      <Value term="Ended" note={reasonWords.DONE} isWide>
         Done
       </Value>
     )
   return (
     <>
-      <Value term="All done" note={`${formatSpan(moment.value - Date.parse(finishedAt))} ago`}>
+      <Value term="Ended" note={`${formatSpan(moment.value - Date.parse(finishedAt))} ago`}>
         <time dateTime={finishedAt} title={formatFull(finishedAt)}>
           {formatMinute(Date.parse(finishedAt))}
         </time>
@@ -103,8 +105,11 @@ function Moment({ term, at }: { readonly term: string; readonly at: string }) {
   )
 }
 
+/** Milliseconds. A time further away has its date: `08:04` may be that of tomorrow. */
+const halfDay = 43_200_000
+
 function formatRange({ low, high }: Eta): string {
-  const [from, to] = [low, high].map((time) => (time === null ? '' : formatMinute(Date.parse(time))))
+  const [from, to] = [low, high].map((time) => (time === null ? '' : formatMinute(Date.parse(time), halfDay)))
   return from === to ? `${from}` : `${from} – ${to}`
 }
 
