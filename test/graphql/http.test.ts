@@ -45,7 +45,19 @@ describe('GraphQL over HTTP', () => {
         'content-type': type,
       })
       expect([type, response.status]).toEqual([type, 415])
+      const [error] = ((await response.json()) as { errors: { message: string; extensions: object }[] }).errors
+      expect(error?.message).toContain(`of ${type.split(';')[0]} is not supported: send Content-Type: application/json`)
+      expect(error?.extensions).toEqual({ code: 'UNSUPPORTED_MEDIA_TYPE' })
     }
+  })
+
+  it('says what to send instead of a body that is empty or has no type', async () => {
+    const empty = await post('')
+    expect(empty.status).toBe(400)
+    expect(await empty.json()).toMatchObject({ errors: [{ message: 'the body is empty: send {"query": "…"}' }] })
+    const untyped = await post({ query: '{ __typename }' }, { 'content-type': '' })
+    expect(untyped.status).toBe(415)
+    expect(await untyped.text()).toContain('a body without a Content-Type is not supported: send')
   })
 
   it('executes one operation per request', async () => {

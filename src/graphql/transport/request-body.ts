@@ -35,13 +35,14 @@ export async function receiveDocument(
   request.body = await bodies.read(request, response, maxDocumentBody)
 }
 
-/** Throws the errors of `Bodies`, and TOO_LARGE for too many values. Yoga reports all other errors. */
+/** Throws the errors of `Bodies`, INVALID_REQUEST for an empty body, and TOO_LARGE for too many values. Yoga reports all other errors. */
 export async function receiveJson(
   bodies: Bodies,
   request: IncomingMessage & { body?: unknown },
   response: ServerResponse,
 ): Promise<void> {
   const bytes = await bodies.read(request, response, maxBodySize)
+  if (bytes.length === 0) throw new DomainError('INVALID_REQUEST', 'the body is empty: send {"query": "…"}')
   const value = await paced(readJson(bytes, { deepest: maxDepth, room: 'anywhere', keepsDigits: false })).catch(
     (error: unknown) => {
       if (error instanceof DomainError && error.code === 'INVALID_REQUEST') return undefined

@@ -11,6 +11,7 @@ import { useAuthentication } from '../guards/authentication.ts'
 import { documentCaches, maxBodySize, orRefusal, useLimits } from '../guards/limits.ts'
 import { type FindDocument, usePersistedDocuments } from '../guards/persisted-documents.ts'
 import { schema } from '../schema.ts'
+import { useSafeContentTypes } from './content-types.ts'
 import { asksForCost, costHeader, withCost } from './cost-header.ts'
 import type { EventStreams } from './event-stream.ts'
 import { defaultQuery } from './playground.ts'
@@ -136,20 +137,6 @@ async function execute(
   state.revision = revision
   if (head) state.dependsOn = { document: args.document, head }
   return result
-}
-
-const contentTypes = ['application/json', 'application/graphql+json', 'application/graphql']
-
-/** Prevents CSRF: other sites may send forms and plain text without a CORS preflight, so these types are refused. */
-function useSafeContentTypes(): Plugin {
-  return {
-    onRequest({ request, fetchAPI, endResponse }) {
-      if (request.method !== 'POST') return
-      const [type = ''] = (request.headers.get('content-type') ?? '').split(';')
-      if (contentTypes.includes(type.trim().toLowerCase())) return
-      endResponse(new fetchAPI.Response(null, { status: 415, headers: { Accept: contentTypes.join(', ') } }))
-    },
-  }
 }
 
 /** Yoga parses JSON in URLs without handling syntax errors. */
