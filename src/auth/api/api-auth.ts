@@ -73,6 +73,10 @@ interface ApiAuthDeps {
   readonly refused?: (presented: Presented, reason: string) => void
 }
 
+const howToSend = 'send Authorization: Bearer, or X-API-Key'
+const howPersonsSignIn =
+  'sign in on the page, or with the command `rollcall login`. Programs need API_AUTH=key or jwt on the server'
+
 /** Milliseconds of a browser session. */
 const sessionLength = 12 * 60 * 60 * 1000
 
@@ -80,6 +84,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   const { config, database, writer, clock, refused = () => {} } = deps
   const { methods } = config
   const isOnlyOpen = methods.every((method) => method === 'open')
+  const isForPersons = !methods.some((method) => method === 'key' || method === 'jwt')
   const adminHash = config.adminKey === null ? null : hashOf(config.adminKey)
   const verifyJwt = config.jwt && createJwtVerifier(config.jwt)
   const findKey = createLookup((hashes) => findApiKeysByHash(database.session, hashes))
@@ -108,7 +113,9 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
       if (!methods.includes('open')) throw unauthenticated('the session is over: sign in again')
     }
     if (methods.includes('open')) return everyone
-    throw unauthenticated('a credential is needed: send Authorization: Bearer, or X-API-Key')
+    throw unauthenticated(
+      isForPersons ? `a session is needed: ${howPersonsSignIn}` : `a credential is needed: ${howToSend}`,
+    )
   }
 
   async function ofSession(text: string, seen: (head: LogHead) => void): Promise<Principal | null> {
@@ -124,6 +131,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
       throw unauthenticated('the session is over: sign in again')
     }
     if (verifyJwt && looksLikeJwt(token)) return verifyJwt(token, clock())
+    if (isForPersons) throw unauthenticated(`keys and tokens are not accepted: ${howPersonsSignIn}`)
     if (!methods.includes('key')) throw unauthenticated('the token is refused: it is not a JWT')
     const hash = hashOf(token)
     if (adminHash !== null && isSameHash(hash, adminHash)) return adminOfEnvironment
@@ -169,7 +177,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
       const principal = await identify({ ...presented, cookie: null })
       const { credential, expiresAt } = principal
       if (credential.kind === 'none' || credential.kind === 'session')
-        throw unauthenticated('a session is opened with a key or a token: send Authorization: Bearer, or X-API-Key')
+        throw unauthenticated(`a session is opened with a key or a token: ${howToSend}`)
       const now = clock()
       const ends = Math.min(now + sessionLength, expiresAt ?? Number.POSITIVE_INFINITY)
       const cookie = newCookie()
