@@ -5,7 +5,9 @@ import { commandOf, exitCodes, UsageError } from './arguments.ts'
 import { exportFile, type Part } from './export-file.ts'
 import { findStoredSession } from './stored-sessions.ts'
 
-const usage = `Usage: ${commandOf('rollcall')} export changes|reports|deployments|devices|audit [options]
+const kinds = ['changes', 'reports', 'deployments', 'devices', 'audit']
+
+const usage = `Usage: ${commandOf('rollcall')} export ${kinds.join('|')} [options]
 
   -o, --output <file>          write <file> and <file>.manifest.json; without it, write the rows to the standard output
   --format <format>            ndjson (default), csv or parquet
@@ -21,7 +23,7 @@ const usage = `Usage: ${commandOf('rollcall')} export changes|reports|deployment
 
 An interrupted export leaves <file>.part. The same command continues it; Parquet begins anew.
 
-Exit codes: 0 written · 1 the file differs from the manifest, or the server refuses · 64 wrong command line · 69 server unreachable · 77 not allowed
+Exit codes: 0 written · 1 the file cannot be written or differs from the manifest, or the server refuses · 64 wrong command line · 69 server unreachable · 77 not allowed
 `
 
 const one = { type: 'string' } as const
@@ -55,6 +57,21 @@ class ExportError extends Error {
   }
 }
 
+/** The file cannot be written. */
+class FileError extends Error {
+  constructor(file: string, cause: Error) {
+    super(`cannot write ${file}: ${cause.message}`, { cause })
+    this.name = 'FileError'
+  }
+}
+
+/** Throws a FileError. */
+function written<Result>(file: string, write: () => Promise<Result>): Promise<Result> {
+  return write().catch((error: Error) => {
+    throw new FileError(file, error)
+  })
+}
+
 /** Further attempts, with pauses of up to this many milliseconds. */
 const attempts = 5
 const longestPause = 5_000
@@ -66,7 +83,10 @@ async function main(): Promise<number> {
     console.log(usage)
     return exitCodes.reached
   }
-  if (kind === undefined || rest.length > 0) throw new UsageError('export needs one kind, such as changes')
+  if (kind === undefined || rest.length > 0 || !kinds.includes(kind))
+    throw new UsageError(
+      `export needs one kind: ${kinds.join(', ')}${kind === undefined ? '' : `, but has "${positionals.join(' ')}"`}`,
+    )
   const address = (values.url ?? process.env.ROLLCALL_URL ?? 'http://127.0.0.1:4000').replace(/\/+$/, '')
   const given = values.token ?? (process.env.ROLLCALL_TOKEN || undefined)
   const token = given ?? (await findStoredSession(address, process.env))?.token
@@ -127,7 +147,7 @@ async function print({ body }: Response): Promise<number> {
 
 async function save(ask: Ask, request: string, output: string): Promise<number> {
   const file = exportFile(output)
-  let part = (await file.find(request)) ?? (await begin())
+  let part = (await written(output, () => file.find(request))) ?? (await begin())
 
   async function begin(): Promise<Part> {
     // A GET has a body that explains a refusal.
@@ -135,7 +155,7 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
     await answer.body?.cancel()
     const location = answer.headers.get('content-location')
     if (location === null) throw new ExportError(0, 'this server has no exports')
-    await file.begin(request, location)
+    await written(output, () => file.begin(request, location))
     return { location, cursor: null }
   }
 
@@ -143,9 +163,10 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
     try {
       const after = part.cursor === null ? '' : `&after=${encodeURIComponent(part.cursor)}`
       const { body } = await ask(part.location + after)
-      for await (const bytes of body ?? []) await file.append(bytes)
+      for await (const bytes of body ?? []) await written(output, () => file.append(bytes))
       break
     } catch (error) {
+      if (error instanceof FileError) throw error
       if (error instanceof ExportError && error.status !== 0 && error.status < 500 && error.status !== 429) throw error
       failures += 1
       if (failures > attempts)
@@ -163,7 +184,7 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
     await file.discard()
     throw new ExportError(409, `the file differs from what the server has now, so it was removed: export it again`)
   }
-  await file.finish(manifest)
+  await written(output, () => file.finish(manifest))
   console.log(`${output}: ${manifest.rows} rows, ${bytes} bytes, sha256 ${sha256}`)
   return exitCodes.reached
 }
@@ -172,6 +193,10 @@ function explain(error: unknown): number {
   if (error instanceof UsageError) {
     console.error(`${error.message}\nFor all options: ${commandOf('rollcall')} export --help`)
     return exitCodes.usage
+  }
+  if (error instanceof FileError) {
+    console.error(error.message)
+    return exitCodes.failed
   }
   if (!(error instanceof ExportError)) throw error
   console.error(error.message)

@@ -1,7 +1,7 @@
 /** The route that a client probably meant by a path that does not exist. */
 import { editDistance } from '../domain/edit-distance.ts'
 
-/** Routes that hand-written clients use. docs/reporting.md, docs/desired-state.md and docs/orchestrators.md list all routes. */
+/** Routes that hand-written clients use, and that answer without an object of theirs. */
 export const routes: readonly string[] = [
   'POST /device/{deviceId}/deployment/{deploymentId}/status',
   'POST /api/v1/device/{deviceId}/deployment/{deploymentId}/status',
@@ -15,6 +15,13 @@ export const routes: readonly string[] = [
   'GET /healthz',
   'GET /readyz',
   'GET /metrics',
+  'GET /session',
+  'GET /v1/instance',
+  'GET /export/changes',
+  'GET /export/reports',
+  'GET /export/deployments',
+  'GET /export/devices',
+  'GET /export/audit',
 ]
 
 /** The largest distance of a suggested route. */
@@ -24,6 +31,15 @@ const wholePart = 7
 /** The number of parts that are compared. */
 const mostParts = 12
 const longestPart = 64
+
+/** What a client that asked for the path can do. */
+export function adviceFor(path: string): string {
+  if (path === '/session/oidc' || path.startsWith('/session/oidc/'))
+    return 'this server has no sign-in for persons, which OIDC_ISSUER configures'
+  const near = nearestRoute(path)
+  if (near !== null) return `the nearest route is ${near}`
+  return 'docs/reporting.md, docs/desired-state.md, docs/orchestrators.md and docs/export.md list the routes'
+}
 
 export function nearestRoute(path: string): string | null {
   const given = path.split('/', mostParts + 1).slice(1)
@@ -60,5 +76,5 @@ function partDistance(part: string, name: string): number {
   // A distance costs the product of the lengths, and anyone may send a long path.
   if (Math.abs(part.length - name.length) * 2 > name.length) return 2 * most
   const wrong = editDistance(part.toLowerCase(), name)
-  return wrong * 2 <= name.length ? wrong : 2 * most
+  return wrong * 3 <= name.length ? wrong : 2 * most
 }

@@ -24,7 +24,7 @@ import { type GitDeps, gitMethods } from './git.ts'
 import { admit, cutOffSlow, defaultTimeouts, refuseForeignPage, safeHeaders, type Timeouts } from './guard.ts'
 import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
 import { deviceMethods, type IntroduceDeps } from './introduce.ts'
-import { nearestRoute } from './nearest-route.ts'
+import { adviceFor } from './nearest-route.ts'
 import { emcoMethods } from './orchestrators/emco.ts'
 import { type K8spluginDeps, k8spluginMethods } from './orchestrators/k8splugin.ts'
 import { keepInventory } from './orchestrators/subscriptions.ts'
@@ -134,12 +134,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     refuseForeignPage(exchange.request, deps.credentials)
     const methods = methodsAt(exchange.path)
     if (!methods && page.has(exchange)) return page.show(exchange)
-    if (!methods) {
-      const near = nearestRoute(exchange.path)
-      const hint =
-        near === null ? 'docs/reporting.md and docs/orchestrators.md list the routes' : `the nearest route is ${near}`
-      throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: ${hint}`)
-    }
+    if (!methods)
+      throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: ${adviceFor(exchange.path)}`)
     const { [exchange.method]: named, GET: get }: Methods = methods
     const found = named ?? (exchange.method === 'HEAD' ? get : undefined)
     if (!found) throw methodNotAllowed(exchange, Object.keys(methods))

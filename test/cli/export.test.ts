@@ -1,4 +1,5 @@
 /** `rollcall export` against a server of its own: files, manifests, and continuing after a lost connection and a kill. */
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -6,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { kindNames } from '../../src/export/kinds/kind.ts'
 import { type Child, startNode } from '../support/child.ts'
 import { report, useServer } from './harness.ts'
 
@@ -112,10 +114,28 @@ describe('rollcall export', () => {
     await expectWhole(file, 'changes')
   })
 
+  it('says which file it cannot write, and why', async () => {
+    const absent = run(server().url, 'changes', '-o', join(folder, 'absent', 'file'))
+    expect([await absent.ended, absent.lines]).toEqual([1, [expect.stringMatching(/^cannot write .*file: ENOENT/)]])
+    // The folder is discovered when the rows are complete.
+    const isFolder = run(server().url, 'changes', '-o', folder)
+    expect([await isFolder.ended, isFolder.lines]).toEqual([1, [expect.stringMatching(/^cannot write .*: E/)]])
+    for (const name of [`${folder}.part`, `${folder}.part.json`, `${folder}.manifest.json`]) await rm(name)
+  })
+
+  it('has the kinds of the server', () => {
+    const { stdout } = spawnSync(process.execPath, ['src/bin.ts', 'export', '--help'], { encoding: 'utf8' })
+    expect(stdout).toContain(`export ${kindNames.join('|')} [options]`)
+  })
+
   it('says what is wrong, with an exit code', async () => {
     const refused = run(server().url, 'changes', '--where', '{', '-o', join(folder, 'none'))
     expect([await refused.ended, refused.lines[0]]).toEqual([1, expect.stringContaining('where must be JSON')])
-    expect(await run(server().url, 'change').ended).toBe(1)
+    const unknown = run(server().url, 'change')
+    expect([await unknown.ended, unknown.lines[0]]).toEqual([
+      64,
+      'export needs one kind: changes, reports, deployments, devices, audit, but has "change"',
+    ])
     expect(await run(server().url).ended).toBe(64)
     expect(await run(server().url, 'changes', '--limit', '1').ended).toBe(64)
     expect(await run('http://127.0.0.1:1', 'changes').ended).toBe(69)

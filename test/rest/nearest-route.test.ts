@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nearestRoute, routes } from '../../src/rest/nearest-route.ts'
+import { adviceFor, nearestRoute, routes } from '../../src/rest/nearest-route.ts'
 import { startApp } from '../support/app.ts'
 
 describe('a path that does not exist', () => {
@@ -11,12 +11,20 @@ describe('a path that does not exist', () => {
     ['/report', 'POST /reports'],
     ['/grapql', 'POST /graphql'],
     ['/health', 'GET /healthz'],
+    ['/export', 'GET /export/changes'],
+    ['/export/deployment', 'GET /export/deployments'],
+    ['/v1/instances', 'GET /v1/instance'],
   ])('%s is near to %s', (path, route) => expect(nearestRoute(path)).toBe(route))
 
   it('is near to nothing if it resembles nothing, however long it is', () => {
     expect(nearestRoute('/wp-admin/setup-config.php/x/y')).toBe(null)
     expect(nearestRoute(`/${'a/'.repeat(100_000)}`)).toBe(null)
     expect(nearestRoute(`/${'a'.repeat(100_000)}`)).toBe(null)
+  })
+
+  it('is answered with the variable that it needs, or with the pages that list the routes', () => {
+    expect(adviceFor('/session/oidc/login')).toMatch(/no sign-in for persons, which OIDC_ISSUER configures$/)
+    expect(adviceFor('/wp-admin/setup-config.php')).toMatch(/^docs\/reporting.md, .* list the routes$/)
   })
 
   it('is answered with the nearest route, and each of those exists', async () => {
