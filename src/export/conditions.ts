@@ -13,9 +13,15 @@ import { schema } from '../graphql/schema.ts'
 import { isDeeperThan } from '../limits/nesting.ts'
 import type { DeploymentFilter } from '../store/read/deployment-filter.ts'
 import type { DeviceFilter } from '../store/read/targets.ts'
-import { givenIn, type Query, refused } from './query.ts'
+import { givenIn, type Query, type ReadValue, refused } from './query.ts'
 
 export const conditionParameters = ['selector', 'where'] as const
+
+/** What can be read of them without the kind of export. */
+export const valuesOfConditions: Readonly<Record<(typeof conditionParameters)[number], ReadValue>> = {
+  selector: (query) => labelsOf(query.get('selector') ?? ''),
+  where: (query) => parseJson(query.get('where') ?? ''),
+}
 
 export const changeFilterOf = (query: Query): ChangeFilter => toChangeFilter(inputOf(query, 'ChangeFilter'))
 export const deploymentFilterOf = (query: Query): DeploymentFilter =>

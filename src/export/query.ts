@@ -11,8 +11,15 @@ export type Query = ReadonlyMap<string, string>
 /** Those of every kind. */
 const common = ['format', 'after'] as const
 
-/** Throws BAD_USER_INPUT that names all parameters that are unknown or repeated. */
-export function readQuery(url: string, accepted: readonly string[]): Query {
+/** Reads the value of a parameter. Throws BAD_USER_INPUT that names it. */
+export type ReadValue = (query: Query, name: string) => unknown
+
+/** Throws BAD_USER_INPUT that names all parameters that are unknown, repeated, or have a value that `values` cannot read. */
+export function readQuery(
+  url: string,
+  accepted: readonly string[],
+  values: Readonly<Record<string, ReadValue>> = {},
+): Query {
   const given = new URLSearchParams(searchOf(url))
   const known = [...common, ...accepted]
   const problems: FieldProblem[] = []
@@ -20,9 +27,22 @@ export function readQuery(url: string, accepted: readonly string[]): Query {
     if (!known.includes(name))
       problems.push({ field: name, message: `${name} is not a parameter of this export: use ${known.join(', ')}` })
     else if (given.getAll(name).length > 1) problems.push({ field: name, message: `${name} is given more than once` })
+  const query = new Map([...given].filter(([, value]) => value !== ''))
+  for (const name of query.keys())
+    if (!problems.some(({ field }) => field === name)) problems.push(...problemsOf(() => values[name]?.(query, name)))
   if (problems.length > 0)
     throw new DomainError('BAD_USER_INPUT', problems.map(({ message }) => message).join('; '), { problems })
-  return new Map([...given].filter(([, value]) => value !== ''))
+  return query
+}
+
+function problemsOf(read: () => unknown): readonly FieldProblem[] {
+  try {
+    read()
+    return []
+  } catch (error) {
+    if (error instanceof DomainError && error.problems.length > 0) return error.problems
+    throw error
+  }
 }
 
 export function refused(field: string, problem: string): DomainError {
@@ -40,9 +60,18 @@ export function timeIn(query: Query, name: string): Millis | null {
   }
 }
 
-export function revisionIn(query: Query, name: string): Revision | null {
+/** Null: none is given, or `begin`. */
+export function beginningIn(query: Query, name: string): Revision | null {
   const text = query.get(name)
-  return text === undefined ? null : parseRevision(text, name)
+  return text === undefined || text === 'begin' ? null : parseRevision(text, name, ', or begin')
+}
+
+export const valuesOfBounds: Readonly<Record<string, ReadValue>> = {
+  asOf: timeIn,
+  since: timeIn,
+  before: timeIn,
+  atRevision: (query, name) => parseRevision(query.get(name) ?? '', name),
+  afterRevision: beginningIn,
 }
 
 /** The parts of a cursor, which are whole numbers. Throws if there are not as many. */

@@ -10,16 +10,19 @@ import { answer, drained, type Exchange } from '../rest/exchange.ts'
 import { type ReadingDeps, reading } from '../rest/reading.ts'
 import { withScope } from '../store/read/access-scope.ts'
 import { bodyOf, type ReadPart } from './body.ts'
+import { valuesOfConditions } from './conditions.ts'
 import { formatOf } from './formats/formats.ts'
 import type { Extent, KindName, Sessions } from './kinds/kind.ts'
 import { kinds } from './kinds/kinds.ts'
-import { readQuery } from './query.ts'
+import { type Query, readQuery, valuesOfBounds } from './query.ts'
 import { createTally } from './tally.ts'
 
 export interface ExportDeps extends ReadingDeps {
   readonly admission: Pick<Admission, 'enter' | 'callerOf' | 'openStream'>
   readonly auth: Pick<ApiAuth, 'follow'>
 }
+
+const values = { ...valuesOfBounds, ...valuesOfConditions, format: (query: Query) => formatOf(query, undefined) }
 
 export async function serveExport(
   deps: ExportDeps,
@@ -30,7 +33,7 @@ export async function serveExport(
 ): Promise<void> {
   const { request, response } = exchange
   const kind = kinds[name]
-  const query = readQuery(request.url ?? '', kind.accepts)
+  const query = readQuery(request.url ?? '', kind.accepts, values)
   const format = formatOf(query, isManifest ? undefined : request.headers.accept)
   const within = <T>(work: (sessions: Sessions) => Promise<T>): Promise<T> =>
     reading(deps, request, principal, (snapshot) =>

@@ -80,6 +80,8 @@ describe.each(stores)('GET /export on $name', (store) => {
     ['changes?selector=%3D', ['selector']],
     ['changes?since=yesterday', ['since']],
     ['changes?atRevision=x', ['atRevision']],
+    ['changes?since=x&before=y&afterRevision=z&limit=1', ['limit', 'since', 'before', 'afterRevision']],
+    ['reports?format=xml&asOf=x&selector=%3D&where=%7B', ['format', 'asOf', 'selector', 'where']],
     ['changes?atRevision=1&asOf=2026-01-01T00%3A00%3A00Z', ['atRevision']],
     ['deployments?since=2026-01-01T00%3A00%3A00Z', ['since']],
     ['audit?where=%7B%7D', ['where']],

@@ -77,7 +77,11 @@ export function* parseBundleState(body: unknown): Paced<BundleState> {
       const apiVersion = groups[0] === '' ? version : `${groups[0]}/${version}`
       const shownObject = isObject(entry) ? showObject({ apiVersion, kind, ...withoutEmpty(entry) }) : null
       if (shownObject) objects.push(shownObject)
-      else unreadable.push({ field, message: `must be an object with a name, but is ${shown(entry)}` })
+      else
+        unreadable.push({
+          field,
+          message: `must be an object with metadata.name, but ${isObject(entry) ? 'has no valid one' : `is ${shown(entry)}`}`,
+        })
       yield
     }
   for (const [field, entry] of entriesOf(status, 'resourceStatuses', unreadable)) {

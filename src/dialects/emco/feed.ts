@@ -99,11 +99,13 @@ export function* parseResources(body: unknown, own: ClusterName | null): Paced<R
     ? { component: networkIntents, cluster: own.name, provider: own.provider }
     : { component: undefined, cluster: undefined, provider: undefined }
   const items: GroupedItem[] = []
-  if (!isObject(body) || !gather(body, nowhere, '', items))
+  if (!isObject(body))
     throw refusal(
-      [{ field: 'resources', message: `must be a list, but is ${shown(isObject(body) ? body.resources : body)}` }],
+      [{ field: 'body', message: `must be an object with resources, but is ${shown(body)}` }],
       'The request',
     )
+  if (!gather(body, nowhere, '', items))
+    throw refusal([{ field: 'resources', message: `must be a list, but is ${shown(body.resources)}` }], 'The request')
   return yield* eachPaced(items, ({ item, field, around }) => readResource(item, field, around))
 }
 

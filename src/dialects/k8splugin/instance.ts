@@ -32,7 +32,7 @@ const statuses: Readonly<Record<string, DeploymentState>> = {
 export function parseInstance(body: unknown, pathId: string): BundleInstance {
   const problems: Problems = { list: null }
   if (!isObject(body))
-    throw refusal([{ field: '', message: `must be an object, but is ${shown(body)}` }], 'The instance')
+    throw refusal([{ field: 'body', message: `must be an object, but is ${shown(body)}` }], 'The instance')
   if (!isAbsent(body.id) && body.id !== pathId) complain(problems, 'id', `must be ${shown(pathId)}, as in the path`)
   const request = isObject(body.request) ? body.request : {}
   if (!isObject(body.request)) complain(problems, 'request', `must be an object, but is ${shown(body.request)}`)

@@ -15,7 +15,7 @@ interface InventoryOwner {
 export function parseInventoryOwner(body: unknown, refuseUrl: (url: string) => string | null): InventoryOwner {
   const problems: Problems = { list: null }
   if (!isObject(body))
-    throw refusal([{ field: '', message: `must be an object, but is ${shown(body)}` }], 'The request')
+    throw refusal([{ field: 'body', message: `must be an object, but is ${shown(body)}` }], 'The request')
   const required = (field: string): string => readId(problems, field, body[field]) ?? ''
   const optional = (field: string): string | null =>
     isAbsent(body[field]) || body[field] === '' ? null : readId(problems, field, body[field])

@@ -18,7 +18,12 @@ export const roomForStatus: Room = { members: { resourcesStatus: { elements: {} 
 
 /** An unreadable object does not affect the others: each has its own verdict. */
 export function* parseInstanceStatus(body: unknown, namespace: string | null): Paced<StatusItem[]> {
-  const list = isObject(body) ? body.resourcesStatus : undefined
+  if (!isObject(body))
+    throw refusal(
+      [{ field: 'body', message: `must be an object with resourcesStatus, but is ${shown(body)}` }],
+      'The status',
+    )
+  const list = body.resourcesStatus
   if (!Array.isArray(list))
     throw refusal([{ field: 'resourcesStatus', message: `must be a list, but is ${shown(list)}` }], 'The status')
   if (list.length > mostObjects) {

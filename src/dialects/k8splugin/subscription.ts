@@ -21,7 +21,7 @@ export function parseSubscription(
 ): SubscriptionBody {
   const problems: Problems = { list: null }
   if (!isObject(body))
-    throw refusal([{ field: '', message: `must be an object, but is ${shown(body)}` }], 'The subscription')
+    throw refusal([{ field: 'body', message: `must be an object, but is ${shown(body)}` }], 'The subscription')
   const given = name === null || !isAbsent(body.name) ? readId(problems, 'name', body.name) : name
   if (name !== null && given !== null && given !== name)
     complain(problems, 'name', `must be ${shown(name)}, as in the path`)

@@ -2,7 +2,7 @@
 import type { Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
 import { requireRetained, resolvePast } from '../../store/read/past.ts'
-import { type Query, refused, revisionIn, timeIn } from '../query.ts'
+import { beginningIn, type Query, refused, timeIn } from '../query.ts'
 
 export const momentParameters = ['asOf', 'atRevision'] as const
 
@@ -21,7 +21,7 @@ interface RevisionRange {
 /** From `afterRevision`, or the oldest retained revision, up to the revision that is asked for. */
 export async function rangeOf(snapshot: Snapshot, query: Query): Promise<RevisionRange> {
   const to = await revisionOf(snapshot, query)
-  const asked = query.get('afterRevision') === 'begin' ? null : revisionIn(query, 'afterRevision')
+  const asked = beginningIn(query, 'afterRevision')
   const from = asked ?? (await snapshot.head).tail
   if (from > to) throw refused('afterRevision', `is ${from}, which is after ${to}, the revision of this export`)
   return { from: await requireRetained(snapshot, from), to }

@@ -133,6 +133,8 @@ async function readJson(exchange: Exchange): Promise<unknown> {
   try {
     return parseJson(body)
   } catch (error) {
-    throw error instanceof DomainError ? new DomainError('SEMANTIC_ERROR', error.message) : error
+    if (!(error instanceof DomainError)) throw error
+    const problems = [{ field: 'body', message: 'must be valid JSON' }]
+    throw new DomainError('SEMANTIC_ERROR', error.message, { problems })
   }
 }

@@ -45,8 +45,9 @@ function parseJsonList(text: string): unknown[] {
 }
 
 /** A revision as the API writes it. A number above 2^53-1 loses precision, but it stays above any head. */
-export function parseRevision(text: string, argument: string): Revision {
-  if (!/^\d{1,40}$/.test(text)) throw badArgument(argument, 'is not a revision: decimal digits')
+export function parseRevision(text: string, argument: string, alternative = ''): Revision {
+  if (!/^\d{1,40}$/.test(text))
+    throw badArgument(argument, `must be a revision, which has decimal digits only${alternative}`)
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
 }
 
