@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
@@ -16,8 +15,7 @@ describe('docs/desired-state.md', () => {
     const page = readPage('docs/desired-state.md')
     // What is there where git is.
     const told = hasGit ? page : page.replace(/^## With git\n.*?(?=^## )/ms, '')
-    const env = { DESIRED: join(temporaryFolder(), 'desired') }
-    await execute(blocksOf(told), { url: server.url, env })
+    await execute(blocksOf(told), { url: server.url, cwd: temporaryFolder() })
     const { device } = await server.query('{ device(deviceId: "press-1") { manifestVersion capabilities { vendor } } }')
     expect(device).toEqual({ manifestVersion: '3', capabilities: { vendor: 'Presses' } })
   })

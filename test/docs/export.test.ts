@@ -19,7 +19,11 @@ afterAll(() => server.stop())
 describe('docs/export.md', () => {
   it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('answers what it says', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'export-'))
-    await execute(blocksOf(page), { url: server.url, env: { FILES: folder } })
+    const blocks = blocksOf(page).map(({ language, text }) => ({
+      language,
+      text: text.replace('-o reports.csv', `-o '${folder}/reports.csv'`),
+    }))
+    await execute(blocks, { url: server.url })
     expect((await readdir(folder)).toSorted()).toEqual(['reports.csv', 'reports.csv.manifest.json'])
     await rm(folder, { recursive: true })
   })

@@ -11,12 +11,6 @@ afterAll(() => server.stop())
 // Without curl nothing can execute the page; where PostgreSQL is required curl is installed too.
 describe.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('docs/graphql.md', () => {
   it('answers what it says', async () => {
-    for (const state of ['installing', 'installed'])
-      await server.post('/device/edge-2/deployment/pump/status', {
-        deploymentId: 'pump',
-        status: { state },
-        components: [],
-      })
     expect(await execute(blocksOf(readPage('docs/graphql.md')), { url: server.url })).toBe(1)
   })
 })

@@ -55,8 +55,8 @@ it('configures a server, signs persons in, and has the routes that the page name
     scopes: ['label:line=3'],
   })
 
-  const routes = [...page.matchAll(/`(GET|POST) (\/session\/[\w/]+)(?:\?[^`]*)?`/g)]
-  expect(routes.length).toBe(7)
+  const routes = [...page.matchAll(/`(GET|POST|DELETE) (\/session[\w/]*)(?:\?[^`]*)?`/g)]
+  expect(routes.length).toBe(10)
   for (const [, method = '', path = ''] of routes)
     expect([path, (await fetch(`${server.url}${path}`, { method, redirect: 'manual' })).status]).not.toEqual([
       path,

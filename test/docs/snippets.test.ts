@@ -47,6 +47,18 @@ describe('configuration in the pages', () => {
   })
 })
 
+describe('commands in the pages', () => {
+  it('use only variables that the page sets or explains', () => {
+    for (const { name, page, blocks } of pages) {
+      const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text)
+      const used = [...commands.join('\n').matchAll(/\$\{?([A-Z][A-Z_]+)/g)].map(([, variable = '']) => variable)
+      const isKnown = (variable: string) =>
+        withoutBlocks(page).includes(`\`${variable}\``) || new RegExp(`^${variable}=`, 'm').test(commands.join('\n'))
+      expect([name, used.filter((variable) => !isKnown(variable))]).toEqual([name, []])
+    }
+  })
+})
+
 describe('commands of Docker in the pages', () => {
   const commands = pages
     .flatMap(({ page }) => [...page.matchAll(/docker compose (-f [^\n`]*)/g)])
