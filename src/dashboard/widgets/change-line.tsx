@@ -6,6 +6,7 @@ import { formatFull, formatSpan, formatTime } from '../data/time.ts'
 import { href } from '../route.ts'
 import { ConvergenceMark } from './convergence.tsx'
 import { deploymentHref } from './deployment-table.tsx'
+import { Name } from './name.tsx'
 import { ReadinessMark, SyncMark } from './readiness.tsx'
 import { ConnectivityMark, StateMark, toMark } from './state-mark.tsx'
 
@@ -58,9 +59,9 @@ export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
       <time class="number" dateTime={change.at} title={`${formatFull(change.at)}, revision ${change.revision}`}>
         {formatTime(change.at)}
       </time>
-      {'deployment' in change && !isOwn && <span class="whose">{change.deployment.target.name}</span>}
-      {'target' in change && <span class="whose">{change.target.name}</span>}
-      {'resource' in change && !isOwn && <span class="whose">{change.resource.target.name}</span>}
+      {'deployment' in change && !isOwn && <Whose name={change.deployment.target.name} />}
+      {'target' in change && <Whose name={change.target.name} />}
+      {'resource' in change && !isOwn && <Whose name={change.resource.target.name} />}
       {'instance' in change && !isOwn && <span class="whose muted">run</span>}
       {'rollout' in change && !isOwn && <span class="whose muted">rollout</span>}
       {'alert' in change && <span class="whose muted">alert</span>}
@@ -70,7 +71,7 @@ export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
         )}
         {'deployment' in change && !isOwn && (
           <a href={deploymentHref(change.deployment)} title={change.deployment.deploymentId}>
-            {change.deployment.application ?? change.deployment.deploymentId}
+            <Name>{change.deployment.application ?? change.deployment.deploymentId}</Name>
           </a>
         )}
         {'resource' in change && !isOwn && (
@@ -90,13 +91,22 @@ export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
         <Skew at={change.at} observedAt={change.observedAt} />
         {error && (
           <span class="error-text">
-            <code>{error.code}</code> {error.message}
+            <code>
+              <bdi>{error.code}</bdi>
+            </code>{' '}
+            <bdi>{error.message}</bdi>
           </span>
         )}
       </span>
     </>
   )
 }
+
+const Whose = ({ name }: { readonly name: string }) => (
+  <span class="whose">
+    <Name>{name}</Name>
+  </span>
+)
 
 function tell(change: Change): ComponentChildren {
   switch (change.__typename) {

@@ -32,7 +32,12 @@ export function Deviations({ deviations }: DeviationsProps) {
           <li key={kind}>
             {advice[kind]} {/* A line of its own, and the age at its end: nothing moves when it becomes longer. */}
             <small class="muted">
-              {example && `${example} · `}
+              {example && (
+                <>
+                  <bdi>{example}</bdi>
+                  {' · '}
+                </>
+              )}
               {plural(count, 'report')}, the last{' '}
               <time class="number" dateTime={lastAt} title={formatFull(lastAt)}>
                 {formatAge(lastAt, now.value)}

@@ -53,7 +53,7 @@ export function Head({ deployment, alike }: HeadProps) {
     <section class={`hero state-${deployment.state.toLowerCase()}`} aria-labelledby="deployment">
       <h1 id="deployment" class="named">
         <span>
-          {nameOf(deployment)} on <TargetLink target={deployment.target} />
+          <bdi>{nameOf(deployment)}</bdi> on <TargetLink target={deployment.target} />
         </span>
         {deployment.application !== null && <small class="muted">{deployment.deploymentId}</small>}
       </h1>

@@ -75,6 +75,12 @@ export function Causes({ title, data, scope, to, objects = [] }: CausesProps) {
   )
 }
 
+/** A stack trace would fill the screen. Its deployments show all of it. */
+function shorten(text: string, most = 240): string {
+  const letters = text.length > most ? [...text] : []
+  return letters.length > most ? `${letters.slice(0, most).join('')}…` : text
+}
+
 interface LineProps {
   readonly cause: Cause
   readonly state: 'FAILED' | 'PENDING'
@@ -97,7 +103,8 @@ function CauseLine({ cause: { key, detail, components, since, counts, deployment
         </time>
       </span>
       <a href={isOne ? deploymentHref(example) : to({ state, group })} class="cause">
-        <code>{key ?? object?.reason ?? 'no error reported'}</code> {detail ?? (key === null ? object?.message : null)}{' '}
+        <code>{key ?? object?.reason ?? 'no error reported'}</code>{' '}
+        <bdi>{shorten(detail ?? (key === null ? object?.message : null) ?? '')}</bdi>{' '}
         {components.length > 0 && <span class="component">in {components.join(', ')}</span>}
       </a>
       {children}

@@ -65,11 +65,14 @@ export function LastHeard({ device: { lastHeardAt, parent } }: LastHeardProps) {
   if (time === null) return <span class="muted">never</span>
   return (
     <time dateTime={time} title={formatFull(time)}>
-      {lastHeardAt === null && parent && `via ${parent.name}, `}
+      {lastHeardAt === null && parent && <span class="via">{`via ${parent.name}, `}</span>}
       {formatAge(time, now.value)}
     </time>
   )
 }
+
+/** Labels. */
+const most = 3
 
 interface CellsProps {
   readonly device: DeviceRow
@@ -95,7 +98,7 @@ function DeviceCells({ device, selection }: CellsProps) {
         </small>
       </Cell>
       <Cell class="labels">
-        {device.labels.slice(0, 3).map(({ key, value }) => (
+        {device.labels.slice(0, most).map(({ key, value }) => (
           <a
             key={key}
             class="label"
@@ -105,6 +108,7 @@ function DeviceCells({ device, selection }: CellsProps) {
             {key}: {value}
           </a>
         ))}
+        {device.labels.length > most && <small class="muted">+{device.labels.length - most}</small>}
       </Cell>
       <Cell class="state">
         <ConnectivityMark of={device.connectivity} />
