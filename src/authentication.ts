@@ -12,6 +12,7 @@ import type { Metrics } from './metrics/metrics.ts'
 import type { Outage } from './outage.ts'
 import { createNoteRefused } from './refused-credentials.ts'
 import type { Database } from './store/database.ts'
+import { listApiKeys } from './store/read/api-access.ts'
 
 interface AuthenticationDeps {
   readonly config: Config
@@ -66,5 +67,15 @@ export async function createAuthentication(deps: AuthenticationDeps) {
       if (trail.refused(refusal)) log.warn({ address }, `refused: ${outcome}`)
     },
   })
+  await warnWithoutKey(deps)
   return { auth, credentials, devices, refused, trail, oidc }
+}
+
+/** A new database has no keys, and only a caller with a key makes others. */
+async function warnWithoutKey({ config: { auth }, database, log, clock }: AuthenticationDeps): Promise<void> {
+  const { methods, adminKey } = auth.api
+  if (adminKey !== null || methods.some((method) => method !== 'key')) return
+  const keys = await listApiKeys(database.session)
+  if (!keys.some(({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || expiresAt > clock())))
+    log.warn({}, 'API_AUTH is "key" and there is no valid key, so no caller can use the API: set API_ADMIN_KEY')
 }
