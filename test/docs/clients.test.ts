@@ -12,9 +12,8 @@ import { startNode } from '../support/child.ts'
 import { blocksOf, readPage, root } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-const files = Object.fromEntries(
-  blocksOf(readPage('docs/clients.md')).map(({ text }) => [/^\/\/ (\S+)$/m.exec(text)?.[1] ?? '?', text]),
-)
+const page = readPage('docs/clients.md')
+const files = Object.fromEntries(blocksOf(page).map(({ text }) => [/^\/\/ (\S+)$/m.exec(text)?.[1] ?? '?', text]))
 const origin = await startOrigin()
 let server: RunningApp
 beforeAll(async () => {
@@ -37,7 +36,8 @@ async function report(deploymentId: string, state: string): Promise<void> {
 function unpack(url: string): string {
   const folder = temporaryFolder()
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  const [, setting = ''] = /`package.json` has `([^`]+)`/.exec(page) ?? []
+  writeFileSync(join(folder, 'package.json'), `{ ${setting} }`)
   for (const [name, text] of Object.entries(files))
     writeFileSync(join(folder, name), text.replaceAll('http://127.0.0.1:4000', url))
   return folder
