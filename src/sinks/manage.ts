@@ -1,6 +1,6 @@
 /** Operations on sinks. The replica that holds a sink notices a change within a round, this replica immediately. */
 import { randomBytes } from 'node:crypto'
-import { DomainError } from '../domain/errors.ts'
+import { DomainError, type FieldProblem } from '../domain/errors.ts'
 import { oldestRetained, type Revision } from '../domain/values.ts'
 import { readRange } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
@@ -9,7 +9,15 @@ import { changeSink, createSink, deleteSink, type Sink, type SinkFilter, sinksBy
 import { type Announcements, createAnnouncements } from './announce.ts'
 import type { SendTest, TestAnswer } from './test-message.ts'
 
+/** Where a sink sends to. Absent and empty values have no problem. */
+interface SinkTarget {
+  readonly url?: string | null | undefined
+  readonly secret?: string | null | undefined
+}
+
 export interface SinkManager extends Announcements {
+  /** What is wrong with the URL, and with the secret of a webhook. The other functions throw the same. */
+  targetProblems(target: SinkTarget): readonly FieldProblem[]
   /** `after` null: from now on. The secret is returned only here. */
   createWebhook(webhook: {
     readonly name: string
@@ -50,15 +58,19 @@ export function createSinkManager(deps: ManagerDeps): SinkManager {
   const { session } = database
   const missing = (field: string, what: string): DomainError =>
     new DomainError('NOT_FOUND', `there is no such ${what}`, { problems: [{ field, message: `names no ${what}` }] })
-  const checkUrl = (url: string | undefined): void => {
-    const refused = url === undefined ? null : refuseTarget(url)
-    if (refused)
-      throw new DomainError('BAD_USER_INPUT', `url ${refused}`, { problems: [{ field: 'url', message: refused }] })
+  function targetProblems({ url, secret }: SinkTarget): FieldProblem[] {
+    const refused = url ? refuseTarget(url) : null
+    return [
+      ...(refused === null ? [] : [{ field: 'url', message: refused }]),
+      ...(!secret || isSecret(secret)
+        ? []
+        : [{ field: 'secret', message: 'must be whsec_ and 24 to 64 bytes in base64' }]),
+    ]
   }
-  const checkSecret = (secret: string | null | undefined): void => {
-    if (!secret || isSecret(secret)) return
-    const message = 'must be whsec_ and 24 to 64 bytes in base64'
-    throw new DomainError('BAD_USER_INPUT', `secret ${message}`, { problems: [{ field: 'secret', message }] })
+  const requireTarget = (target: SinkTarget): void => {
+    const problems = targetProblems(target)
+    const [first] = problems
+    if (first) throw new DomainError('BAD_USER_INPUT', `${first.field} ${first.message}`, { problems })
   }
   const requireWebhook = async (key: number): Promise<void> => {
     if ((await sinksByKey(session, [key])).get(key)?.kind !== 'WEBHOOK') throw missing('id', 'webhook')
@@ -66,9 +78,9 @@ export function createSinkManager(deps: ManagerDeps): SinkManager {
 
   return {
     ...createAnnouncements({ database, hasInventory, refuseTarget, refresh, clock }),
+    targetProblems,
     async createWebhook({ name, url, secret: given, filter, after }) {
-      checkUrl(url)
-      checkSecret(given)
+      requireTarget({ url, secret: given })
       const { head, tail } = await readRange(session)
       const cursor = after === oldestRetained ? tail : (after ?? head.revision)
       if (cursor < tail || cursor > head.revision)
@@ -85,7 +97,7 @@ export function createSinkManager(deps: ManagerDeps): SinkManager {
       return { sink, secret }
     },
     async createAlertmanager({ name, url, authorization }) {
-      checkUrl(url)
+      requireTarget({ url })
       const { head } = await readRange(session)
       const target = { name, url, secret: authorization, instanceKey: null, filter: {}, settings: {} }
       const sink = await createSink(session, { kind: 'ALERTMANAGER', ...target, cursor: head.revision }, clock())
@@ -93,8 +105,7 @@ export function createSinkManager(deps: ManagerDeps): SinkManager {
       return sink
     },
     async changeWebhook(key, change) {
-      checkUrl(change.url)
-      checkSecret(change.secret)
+      requireTarget(change)
       await requireWebhook(key)
       const sink = await changeSink(session, key, change)
       if (!sink) throw missing('id', 'webhook')

@@ -7,7 +7,7 @@ import { stores } from '../support/stores.ts'
 const create = `mutation ($input: CreateWebhookInput!) {
   createWebhook(input: $input) {
     ... on CreateWebhookSuccess { secret sink { id kind name url paused cursor failures } }
-    ... on InvalidInput { message path }
+    ... on InvalidInput { message path problems { path message } }
   }
 }`
 
@@ -223,5 +223,15 @@ describe.each(stores)('webhooks on $name', (store) => {
     expect(await webhook({ secret: 'short' })).toMatchObject({ path: ['secret'] })
     await receiver.close()
     expect(await webhook({ after: '1' })).toMatchObject({ path: ['after'] })
+    await receiver.close()
+    expect(await webhook({ name: '', url: 'ftp://hooks.example', secret: 'short' })).toEqual({
+      message: 'name must not be empty (and 2 more)',
+      path: ['name'],
+      problems: [
+        { path: ['name'], message: 'must not be empty' },
+        { path: ['url'], message: 'must be an http or https address' },
+        { path: ['secret'], message: 'must be whsec_ and 24 to 64 bytes in base64' },
+      ],
+    })
   })
 })

@@ -63,9 +63,9 @@ addMutation('createAlertmanager', {
       authorization: t.string({ description: 'The value of the Authorization header. Absent: none is sent.' }),
     }),
   },
-  check: ({ name, url, authorization }, check) => {
+  check: ({ name, url, authorization }, check, { sinks }) => {
     check.name(['name'], name)
-    check.text(['url'], url)
+    checkTarget({ url }, check, sinks)
     check.text(['authorization'], authorization)
     if (/[^\x20-\x7e]/.test(authorization ?? '')) check.add(['authorization'], 'must be printable ASCII')
   },
@@ -191,12 +191,19 @@ function addSinkMutation(
 interface WebhookInput {
   readonly name?: string | null | undefined
   readonly url?: string | null | undefined
+  readonly secret?: string | null | undefined
   readonly resourceKinds?: readonly string[] | null | undefined
 }
 
-function checkWebhook({ name, url, resourceKinds }: WebhookInput, check: InputCheck): void {
+function checkTarget(target: Pick<WebhookInput, 'url' | 'secret'>, check: InputCheck, sinks: Context['sinks']): void {
+  check.text(['url'], target.url)
+  for (const { field, message } of sinks.targetProblems(target)) check.add([field], message)
+}
+
+function checkWebhook(input: WebhookInput, check: InputCheck, { sinks }: Pick<Context, 'sinks'>): void {
+  const { name, resourceKinds } = input
   check.name(['name'], name)
-  check.text(['url'], url)
+  checkTarget(input, check, sinks)
   if (check.list(['resourceKinds'], resourceKinds))
     resourceKinds?.forEach((kind, index) => {
       check.name(['resourceKinds', index], kind)
