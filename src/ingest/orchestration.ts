@@ -32,8 +32,8 @@ export interface Orchestration {
   /** Oldest first. */
   instancesOf(rolloutKey: number): readonly Instance[]
   actionsOf(rolloutKey: number): readonly LifecycleAction[]
-  /** Gone ones too. */
-  resourcesOf(deploymentKey: number, component: string): readonly Resource[]
+  /** Of a component, or of all. Gone ones too. */
+  resourcesOf(deploymentKey: number, component: string | null): readonly Resource[]
   /** Resources that may be the same object. By namespace, because a cluster may have thousands with one name. */
   resourcesLike(deploymentKey: number, component: string, wanted: ObjectName): readonly Resource[]
   bundle(instanceKey: number, targetKey: number, component: string): Bundle | null
@@ -112,14 +112,17 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
       [...actions.values()]
         .filter((action) => action.rolloutKey === rolloutKey)
         .toSorted((a, b) => a.revision - b.revision),
-    resourcesOf: (deploymentKey, component) =>
-      found(
+    resourcesOf(deploymentKey, component) {
+      if (component === null)
+        return [...resources.values()].filter((resource) => resource.deploymentKey === deploymentKey)
+      return found(
         new Set(
           [...(byComponent.get(`${deploymentKey}/${component}`)?.values() ?? [])].flatMap((namespaces) =>
             [...namespaces.values()].flatMap((keys) => [...keys]),
           ),
         ),
-      ),
+      )
+    },
     resourcesLike(deploymentKey, component, wanted) {
       const namespaces = byComponent.get(`${deploymentKey}/${component}`)?.get(kindAndName(wanted))
       if (!namespaces) return []

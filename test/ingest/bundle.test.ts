@@ -15,7 +15,7 @@ import { rolloutByKeyArgs } from '../../src/store/read/rollouts/rollouts.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
 
-const page = { size: 50, after: null, before: null, backward: false }
+const page = { size: 2_000, after: null, before: null, backward: false }
 
 describe.each(stores)("a k8splugin's instance on $name", (store) => {
   let road: Road
@@ -104,6 +104,38 @@ describe.each(stores)("a k8splugin's instance on $name", (store) => {
     await expect(show('nobody')).rejects.toMatchObject({ code: 'NOT_FOUND_YET' })
     expect(await audit(session())).toEqual([])
   })
+
+  it.each([1, 600])(
+    'leaves nothing of its former bundle when it is upgraded to another, with %i resources',
+    async (count) => {
+      const names = Array.from({ length: count }, (_, n) => `r${n}`)
+      const id = `e-${count}`
+      const other = (name: string) => ({
+        rollout: resourceBundle('other', 'v1', id),
+        component: 'other',
+        resources: [resource(name)],
+      })
+      const shown = async () => {
+        const [deployment] = await findDeployments(session(), id, null, null)
+        return { readiness: deployment?.readiness, components: deployment?.components?.map(({ name }) => name) }
+      }
+      await tell(id, 'INSTALLED', { resources: names.map(resource) })
+      await tell(id, 'INSTALLED', other('new'))
+      expect(await list(id)).toEqual(['new APPLIED UNKNOWN UNKNOWN'])
+      expect(await shown()).toEqual({ readiness: 'UNKNOWN', components: ['other'] })
+      // What the cluster still shows stays until the cluster shows it no more.
+      await show(id, 'new', ...names)
+      await tell(id, 'INSTALLED', { resources: names.map(resource) })
+      expect(await list(id)).toHaveLength(2 * count + 1)
+      await show(id, ...names)
+      expect(await list(id)).toEqual(names.map((name) => `${name} APPLIED PRESENT READY`))
+      expect(await shown()).toEqual({ readiness: 'READY', components: ['edgex'] })
+      await tell(id, 'INSTALLED', other('new'))
+      await road.writer.submit(removeInstance(id))
+      expect(await list(id)).toEqual(['new DELETED NOT_PRESENT UNKNOWN'])
+      expect(await audit(session())).toEqual([])
+    },
+  )
 
   it('takes its resources with it, now and in the changes that follow, and had them in its former rollout before', async () => {
     const versions = ['v1', 'v2', 'v3'].map((version) => resourceBundle('edgex', version, 'd'))

@@ -43,7 +43,8 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
       *decide(work) {
         const { place, before, isNew } = beginInstance(work, fact)
         const listed = new Set(yield* eachPaced(resources, (item) => putListed(work, place, fact, item)))
-        for (const known of work.orchestration.resourcesOf(place.deploymentKey, component)) {
+        // Also of another component: the bundle that the instance had before an upgrade.
+        for (const known of work.orchestration.resourcesOf(place.deploymentKey, null)) {
           if (!listed.has(known.key)) endListed(work, place, known)
           yield
         }
@@ -62,7 +63,7 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
           return { instanceKey: place.instance.key, deploymentKey: place.deploymentKey, before, isNew }
         },
       })
-      const revision = await writeResources(write, partsNeed, { deploymentKey, component }, resources, {
+      const revision = await writeResources(write, partsNeed, { deploymentKey, component, listedIn: null }, resources, {
         at: (work) => placeIn(work, instanceKey, deploymentKey, fact.cloudRegion),
         put: (work, place, item) => putListed(work, place, fact, item),
         miss: endListed,
@@ -80,7 +81,7 @@ export function reportInstanceStatus(
 ): Command<{ readonly revision: number; readonly verdict: Verdict }> {
   const own = { contexts: [instanceId] }
   const snapshotOf = ({ rollout }: Place): ComponentSnapshot => ({
-    ...{ component: componentOf(rollout), uid: null, resourceVersion: null, objects },
+    ...{ component: componentOf(rollout), uid: null, resourceVersion: null, objects, isOfAll: true },
     canShow: () => true,
   })
   if (objects.length <= partSize)
@@ -114,7 +115,7 @@ export function removeInstance(instanceId: string): Command<{ readonly revision:
         return { before: work.revision(), deploymentKey, component: componentOf(rollout) }
       },
     })
-    const revision = await writeResources(write, partsNeed, { deploymentKey, component }, [], {
+    const revision = await writeResources(write, partsNeed, { deploymentKey, component, listedIn: null }, [], {
       at: (work) => requireInstance(work, instanceId),
       put: () => 0,
       miss: removeResource,

@@ -26,6 +26,8 @@ export interface ComponentSnapshot {
   readonly uid: string | null
   readonly resourceVersion: string | null
   readonly objects: readonly ObservedObject[]
+  /** It lists the objects of all components, and new ones are of `component`: an upgrade leaves resources of a former component. */
+  readonly isOfAll?: true
   /** Whether the source can show objects of that kind, also when it lists none. */
   readonly canShow: (group: string, kind: string) => boolean
 }
@@ -43,7 +45,7 @@ export function* applySnapshot(work: UnitOfWork, place: Place, snapshot: Compone
   if (!begin(work, place, snapshot)) return 'STALE'
   const listed = new Set(yield* eachPaced(snapshot.objects, (object) => show(work, place, snapshot.component, object)))
   const canShow = shownBy(snapshot)
-  for (const known of work.orchestration.resourcesOf(place.deploymentKey, snapshot.component)) {
+  for (const known of work.orchestration.resourcesOf(place.deploymentKey, listedIn(snapshot))) {
     if (!listed.has(known.key)) hide(work, place, known, canShow)
     yield
   }
@@ -72,7 +74,7 @@ export async function writeSnapshot(
   const revision = await writeResources(
     write,
     needs,
-    { deploymentKey, component: snapshot.component },
+    { deploymentKey, component: snapshot.component, listedIn: listedIn(snapshot) },
     snapshot.objects,
     {
       at: (work) => at(work, deploymentKey),
@@ -98,20 +100,27 @@ interface ResourceSteps<Item> {
   miss(work: UnitOfWork, place: Place, known: Resource): void
 }
 
+interface ResourceList {
+  readonly deploymentKey: number
+  readonly component: string
+  /** The component of which the list is complete. Null: of all. */
+  readonly listedIn: string | null
+}
+
 /** A complete list of the resources of a component, in parts, and then the sums. Only the keys of the listed resources are kept between them. */
 export async function writeResources<Item extends ObjectName>(
   write: WritePart,
   needs: PartNeeds,
-  { deploymentKey, component }: Pick<ResourceNeed, 'deploymentKey' | 'component'>,
+  { deploymentKey, component, listedIn }: ResourceList,
   items: readonly Item[],
   { at, put, miss }: ResourceSteps<Item>,
 ): Promise<number> {
-  const want = (wanted: ResourceNeed['wanted']): Needs => needs([{ deploymentKey, component, wanted }])
+  const named = (names: readonly string[]): Needs => needs([{ deploymentKey, component, wanted: { names } }])
   const listed = new Set<number>()
   for (let first = 0; first < items.length; first += partSize) {
     const part = items.slice(first, first + partSize)
     const keys = await write({
-      needs: want({ names: [...new Set(part.map(({ name }) => name))] }),
+      needs: named([...new Set(part.map(({ name }) => name))]),
       decide(work) {
         const place = at(work)
         return eachPaced(part, (item) => put(work, place, item))
@@ -121,16 +130,16 @@ export async function writeResources<Item extends ObjectName>(
   }
   for (let after: number | null = 0; after !== null; )
     after = await write<number | null>({
-      needs: want({ after, limit: partSize }),
+      needs: needs([{ deploymentKey, component: listedIn, wanted: { after, limit: partSize } }]),
       *decide(work) {
-        const page = work.orchestration.resourcesOf(deploymentKey, component)
+        const page = work.orchestration.resourcesOf(deploymentKey, listedIn)
         const place = at(work)
         yield* eachPaced(page, (known) => (listed.has(known.key) ? undefined : miss(work, place, known)))
         return page.length < partSize ? null : Math.max(...page.map(({ key }) => key))
       },
     })
   return write({
-    needs: want({ names: [] }),
+    needs: named([]),
     decide(work) {
       follow(work, at(work))
       return work.revision()
@@ -179,6 +188,10 @@ export function follow(work: UnitOfWork, { rollout, instance, targetKey, deploym
   const latest = work.rolloutByKey(rollout.key) ?? rollout
   followDeployment(work, latest, work.orchestration.instance(instance.key) ?? instance, targetKey, deploymentKey)
   followInstance(work, rollout.key, instance.key)
+}
+
+function listedIn({ component, isOfAll }: ComponentSnapshot): string | null {
+  return isOfAll ? null : component
 }
 
 /** The source can show what it says it can, and what it shows. */

@@ -89,11 +89,11 @@ export interface OrchestratedNeed {
 }
 
 /** Those with these names, gone ones too, or the next `limit` by key that are not gone. */
-export interface ResourceNeed {
-  readonly deploymentKey: number
-  readonly component: string
-  readonly wanted: { readonly names: readonly string[] } | { readonly after: number; readonly limit: number }
-}
+export type ResourceNeed = { readonly deploymentKey: number } & (
+  | { readonly component: string; readonly wanted: { readonly names: readonly string[] } }
+  /** Component null: of all components. */
+  | { readonly component: string | null; readonly wanted: { readonly after: number; readonly limit: number } }
+)
 
 interface DeploymentNeed {
   readonly deploymentId: string

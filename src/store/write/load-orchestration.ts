@@ -60,6 +60,10 @@ const resourcesAfter = `select r.* from json_to_recordset($1::text::json) as x("
   cross join lateral (select r.* from resources r
     where r.deployment_key = x."deploymentKey" and r.component = x.component and r.key > x.after and r.gone_at is null
     order by r.key limit x."limit") r`
+const resourcesOfAllAfter = `select r.* from json_to_recordset($1::text::json) as x("deploymentKey" bigint, after bigint, "limit" int)
+  cross join lateral (select r.* from resources r
+    where r.deployment_key = x."deploymentKey" and r.key > x.after and r.gone_at is null
+    order by r.key limit x."limit") r`
 const bundlesOfInstances = `select b.* from bundles b
   where b.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const rolloutsText = `select r.* from rollouts r
@@ -103,6 +107,10 @@ export async function loadOrchestration(
   )
   const named = at.filter(({ names }) => names !== 'all')
   const byKey = needs.flatMap((need) => need.resources ?? [])
+  const pagesOf = (isOne: (component: string | null) => boolean) =>
+    byKey.flatMap(({ wanted, ...place }) =>
+      'after' in wanted && isOne(place.component) ? [{ ...place, ...wanted }] : [],
+    )
   const keysOf = (list: readonly Instance[]): number[] => list.map(({ key }) => key)
   const [
     rolloutRows,
@@ -138,7 +146,11 @@ export async function loadOrchestration(
     ),
     ask<ResourceRecord>(
       resourcesAfter,
-      byKey.flatMap(({ wanted, ...place }) => ('after' in wanted ? [{ ...place, ...wanted }] : [])),
+      pagesOf((component) => component !== null),
+    ),
+    ask<ResourceRecord>(
+      resourcesOfAllAfter,
+      pagesOf((component) => component === null),
     ),
   ])
   const deployments = [...new Map([...wholeRows, ...placedRows].map((row) => [row.key, toDeployment(row)])).values()]
