@@ -77,7 +77,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
   /** A write of another server after this read moves the head, and then the statement writes nothing. */
   async function loadAndSend(batch: Batch): Promise<boolean> {
     const { head, connection } = state
-    if (head === null || connection === null || inFlight.length > 0) return false
+    if (head === null || connection === null) return false
     const { loaded, missing } = state.rowCache.recall(needsOf(batch))
     if (!missing.every(isReported)) return false
     const run: Reader['run'] = (text, parameters = []) => database.append(connection, text, parameters)
