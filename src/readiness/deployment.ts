@@ -40,8 +40,8 @@ const rollout = (object: KubernetesObject): Assessment | null => {
     if (available < updated) return pending('LessAvailable', `${available} of ${updated} replicas are available`)
   }
   if (replicas > limit) return pending('ExtraPods', `${replicas - limit} extra replicas still exist`)
-  if (readyReplicas < Math.max(desired, replicas))
-    return pending('LessReady', `${readyReplicas} of ${Math.max(desired, replicas)} replicas are ready`)
+  // As many replicas exist as are desired.
+  if (readyReplicas < replicas) return pending('LessReady', `${readyReplicas} of ${replicas} replicas are ready`)
   return null
 }
 

@@ -1,13 +1,11 @@
 import type { Assessment } from '../domain/resource.ts'
 import { pending, ready } from './assessment.ts'
-import { observedGeneration, outdatedStatus } from './generation.ts'
+import { observedGeneration } from './generation.ts'
 import { count, type Fields, fields, type KubernetesObject, optionalNumber, text } from './kubernetes-object.ts'
 
 /** A StatefulSet sets no conditions, so only its counts and revisions are known, and it is never FAILED. */
 export const statefulSetReadiness = (object: KubernetesObject): Assessment => {
   if (!observedGeneration(object)) return pending('NotObserved', 'the controller has not observed it yet')
-  const stale = outdatedStatus(object)
-  if (stale) return stale
   const { spec, status } = object
   const strategy = fields(spec.updateStrategy)
   const desired = optionalNumber(spec.replicas) ?? optionalNumber(status.replicas) ?? 1

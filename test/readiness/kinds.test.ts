@@ -46,6 +46,15 @@ describe('what waits for an address', () => {
       'PENDING',
       'NoAddress',
     ],
+    ...[[], {}, null].map(
+      (ingress) =>
+        [
+          `an Ingress with ${JSON.stringify(ingress)} as addresses waits`,
+          of('networking.k8s.io/v1', 'Ingress')({ loadBalancer: { ingress } }),
+          'PENDING',
+          'NoAddress',
+        ] as const,
+    ),
     ['any other Service has nothing to wait for', service(none, { type: 'NodePort' }), 'READY'],
     ["a Service's bare status is ready", { apiVersion: 'v1', kind: 'Service', status: none }, 'READY'],
     ['an Ingress with one is ready', of('networking.k8s.io/v1', 'Ingress')(address), 'READY'],

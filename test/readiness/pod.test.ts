@@ -49,6 +49,23 @@ describe('a running Pod', () => {
     expect(said).toMatchObject({ readiness: 'FAILED', reason: 'OOMKilled' })
   })
 
+  test('says what is known of a container that fell over', () => {
+    const fell = (lastState: object) =>
+      readiness(pod({ phase: 'Running', conditions: unready, containerStatuses: [{ ready: false, lastState }] }))
+    expect(fell({ terminated: {} })).toMatchObject({ readiness: 'FAILED', reason: 'ContainerTerminated' })
+    expect(fell({ terminated: null })).toMatchObject({ readiness: 'PENDING', reason: 'ContainersNotReady' })
+  })
+
+  test('is not ready although its Ready condition has no reason', () => {
+    const conditions = [{ type: 'Ready', status: 'False' }]
+    expect(readiness(pod({ phase: 'Running', conditions })).reason).toBe('PodRunningNotReady')
+  })
+
+  test('gives the messages of the containers that have one', () => {
+    const containerStatuses = [waiting('ErrImagePull'), waiting('ErrImagePull', 'two')]
+    expect(readiness(pod({ phase: 'Running', containerStatuses })).message).toBe('two')
+  })
+
   test.each(['ErrImagePull', 'CreateContainerConfigError', 'CrashLoopBackOff'])('has failed in %s', (reason) => {
     const said = readiness(
       pod({ phase: 'Running', containerStatuses: [waiting(reason, 'one'), waiting(reason, 'two')] }),
@@ -98,6 +115,18 @@ describe('a Pod that does not run', () => {
       reason: 'Error',
       message: 'container b ended with exit code 3',
     })
+    const silent = { state: { terminated: { exitCode: 1 } } }
+    const failed = (status: object) => readiness(pod({ phase: 'Failed', ...status }))
+    expect(failed({ containerStatuses: [silent, ...containerStatuses] })).toMatchObject({ reason: 'Error' })
+    expect(failed({ containerStatuses: [{ state: { terminated: {} } }] })).toMatchObject({
+      reason: 'PodFailed',
+      message: null,
+    })
+    const initContainerStatuses = [{ name: 'init', state: { terminated: { exitCode: 2, reason: 'NotYet' } } }]
+    expect(failed({ initContainerStatuses, containerStatuses })).toMatchObject({
+      reason: 'NotYet',
+      message: 'container init ended with exit code 2',
+    })
     const killed = [{ name: 'a', state: { terminated: { exitCode: 137, reason: 'OOMKilled' } } }]
     expect(readiness(pod({ phase: 'Failed', containerStatuses: killed })).message).toBe('OOMKilled')
   })
@@ -111,6 +140,9 @@ describe('a Pod that does not run', () => {
   test('waits for its containers to be made', () => {
     const said = readiness(pod({ phase: 'Pending', containerStatuses: [waiting('ContainerCreating')] }))
     expect(said).toMatchObject({ readiness: 'PENDING', reason: 'ContainerCreating' })
+    const second = pod({ phase: 'Pending', containerStatuses: [{ name: 'a' }, waiting('ContainerCreating')] })
+    expect(readiness(second).reason).toBe('ContainerCreating')
+    expect(readiness(pod({ phase: 'Pending' })).reason).toBe('PodPending')
   })
 
   test('has failed when its image cannot be pulled', () => {

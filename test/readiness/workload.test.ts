@@ -26,6 +26,8 @@ const condition = (type: string, status: string, reason?: string) => ({ type, st
 const done = condition('Progressing', 'True', 'NewReplicaSetAvailable')
 const available = condition('Available', 'True', 'MinimumReplicasAvailable')
 
+const fresh = { observedGeneration: 1, replicas: 3 }
+
 describe('a Deployment', () => {
   const deployment = apps('Deployment')
   check([
@@ -40,6 +42,13 @@ describe('a Deployment', () => {
     ],
     ['waits for replicas to be updated', deployment({ ...full, updatedReplicas: 2 }, three), 'PENDING', 'LessUpdated'],
     ['waits for old replicas to go', deployment({ ...full, replicas: 4 }, three), 'PENDING', 'ExtraPods'],
+    [
+      'waits for old replicas to go before new ones are available',
+      deployment({ ...full, replicas: 4, availableReplicas: 2 }, three),
+      'PENDING',
+      'ExtraPods',
+    ],
+    ['whose replicas just exist waits for their update', deployment(fresh, three), 'PENDING', 'LessUpdated'],
     [
       'waits for replicas to be available',
       deployment({ ...full, availableReplicas: 2 }, three),
@@ -63,6 +72,12 @@ describe('a Deployment', () => {
       'FailedCreate',
     ],
     [
+      'has failed when its Pods are refused without a reason',
+      deployment({ ...full, conditions: [condition('ReplicaFailure', 'True')] }, three),
+      'FAILED',
+      'ReplicaFailure',
+    ],
+    [
       'waits while it is not available, whatever the counts',
       deployment({ ...full, conditions: [condition('Available', 'False')] }, three),
       'PENDING',
@@ -78,6 +93,20 @@ describe('a Deployment', () => {
       'ReplicaSetUpdated',
     ],
     [
+      'with a deadline waits for its new ReplicaSet without a reason',
+      deployment(
+        { ...full, conditions: [condition('Progressing', 'Unknown'), available] },
+        { ...three, progressDeadlineSeconds: 600 },
+      ),
+      'PENDING',
+      'ReplicaSetNotAvailable',
+    ],
+    [
+      'without a deadline waits for no condition of a new ReplicaSet',
+      deployment({ ...full, conditions: [condition('Progressing', 'True', 'ReplicaSetUpdated'), available] }, three),
+      'READY',
+    ],
+    [
       'with a deadline is ready once its new ReplicaSet is available',
       deployment({ ...full, conditions: [done, available] }, { ...three, progressDeadlineSeconds: 600 }),
       'READY',
@@ -87,9 +116,16 @@ describe('a Deployment', () => {
 
 describe("a Deployment's bare status", () => {
   const bare = (status: object) => ({ apiVersion: 'apps/v1', kind: 'Deployment', status })
+  const two = { replicas: 2, readyReplicas: 2 }
   check([
     ['is ready when replicas equals readyReplicas', bare({ replicas: 2, readyReplicas: 2 }), 'READY'],
     ['waits when fewer are ready', bare({ replicas: 2, readyReplicas: 1 }), 'PENDING', 'LessReady'],
+    ['is ready when no replica is desired', bare({ replicas: 0 }), 'READY'],
+    ['is a summary when its other fields are null', bare({ ...two, updatedReplicas: null, conditions: null }), 'READY'],
+    ['that counts updates is no summary', bare({ ...two, updatedReplicas: 1 }), 'PENDING', 'LessUpdated'],
+    ['that counts the available is no summary', bare({ ...two, availableReplicas: 1 }), 'PENDING', 'LessUpdated'],
+    ['that counts the unavailable is no summary', bare({ ...two, unavailableReplicas: 1 }), 'PENDING', 'LessUpdated'],
+    ['that has conditions is no summary', bare({ ...two, conditions: [available] }), 'PENDING', 'LessUpdated'],
     ['of a rollout just begun waits', bare({ ...full, updatedReplicas: undefined }), 'PENDING', 'LessUpdated'],
     ['that is empty waits', bare({}), 'PENDING', 'LessReplicas'],
     ['scaled to zero is ready', bare({ observedGeneration: 4, conditions: [available, done] }), 'READY'],
@@ -166,6 +202,34 @@ describe('a StatefulSet', () => {
       'READY',
     ],
     ['rolling without a partition is ready', set(whole, { ...three, updateStrategy: rolling() }), 'READY'],
+    [
+      'keeps two revisions on purpose under a partition of the default strategy',
+      set({ ...whole, updateRevision: 'b' }, { ...three, updateStrategy: { rollingUpdate: { partition: 1 } } }),
+      'READY',
+    ],
+    [
+      'rolling without parameters waits for the new revision',
+      set(
+        { ...whole, updateRevision: 'b' },
+        { ...three, updateStrategy: { type: 'RollingUpdate', rollingUpdate: null } },
+      ),
+      'PENDING',
+      'RevisionMismatch',
+    ],
+    [
+      'of another strategy waits for the new revision, whatever the partition',
+      set({ ...whole, updateRevision: 'b' }, { ...three, updateStrategy: { ...rolling(1), type: 'Other' } }),
+      'PENDING',
+      'RevisionMismatch',
+    ],
+    ['that counts only the ready is ready', set({ observedGeneration: 1, readyReplicas: 3 }, three), 'READY'],
+    [
+      'in a bare status block desires as many as there are',
+      { kind: 'StatefulSet', status: { ...whole, replicas: 4 } },
+      'PENDING',
+      'LessReady',
+    ],
+    ['that counts nothing desires one', set({ observedGeneration: 1 }), 'PENDING', 'LessReady'],
   ])
 })
 
