@@ -54,6 +54,11 @@ describe('a running Pod', () => {
       readiness(pod({ phase: 'Running', conditions: unready, containerStatuses: [{ ready: false, lastState }] }))
     expect(fell({ terminated: {} })).toMatchObject({ readiness: 'FAILED', reason: 'ContainerTerminated' })
     expect(fell({ terminated: null })).toMatchObject({ readiness: 'PENDING', reason: 'ContainersNotReady' })
+    const containerStatuses = [null, { reason: 'Error' }].map((terminated) => ({
+      ready: false,
+      lastState: { terminated },
+    }))
+    expect(readiness(pod({ phase: 'Running', containerStatuses })).reason).toBe('Error')
   })
 
   test('is not ready although its Ready condition has no reason', () => {
