@@ -10,7 +10,6 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
-import { readHead } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
 import { wantedDeliveries } from '../store/sinks/deliveries.ts'
 import { holdSinks, moveCursor, noteAttempt, releaseSinks, sinksBehind } from '../store/sinks/rounds.ts'
@@ -115,8 +114,7 @@ export function createSinks(options: SinksOptions): Sinks {
       try {
         // A delivery in progress may move the cursor of its sink after the row is read, so these sinks are skipped.
         const moving = new Set(busy.keys())
-        await hold()
-        await start(moving)
+        await start(await hold(), moving)
       } catch (error) {
         failed(error)
         return
@@ -125,18 +123,20 @@ export function createSinks(options: SinksOptions): Sinks {
     }
   }
 
-  async function hold(): Promise<void> {
+  /** Returns the newest revision. */
+  async function hold(): Promise<Revision> {
     const asked = performance.now()
     const term = 6 * interval
-    const mine = await holdSinks(database.session, { holder, now: clock(), term, more: share })
+    const { sinks: mine, head } = await holdSinks(database.session, { holder, now: clock(), term, more: share })
     heldUntil = asked + term
     held.clear()
     for (const sink of mine) held.set(sink.key, sink)
     for (const key of lastTurns.keys()) if (!held.has(key)) lastTurns.delete(key)
+    return head
   }
 
   /** Begins a delivery to each sink that is behind and idle, beginning with the one that has waited longest. */
-  async function start(moving: ReadonlySet<number>): Promise<void> {
+  async function start(head: Revision, moving: ReadonlySet<number>): Promise<void> {
     const now = clock()
     const lastTurn = ({ key }: Sink): number => lastTurns.get(key) ?? 0
     const idle = [...held.values()]
@@ -144,7 +144,6 @@ export function createSinks(options: SinksOptions): Sinks {
       .sort((a, b) => lastTurn(a) - lastTurn(b))
     areOthersWaiting = false
     if (idle.length === 0) return
-    const { revision } = await readHead(database.session)
     const level = idle.filter(({ kind }) => kind === 'CALLBACK' || kind === 'INVENTORY').map(({ key }) => key)
     const behind = level.length === 0 ? new Set<number>() : await sinksBehind(database.session, level)
     const webhooks = idle.filter(({ kind }) => kind === 'WEBHOOK').map(({ key }) => key)
@@ -153,11 +152,11 @@ export function createSinks(options: SinksOptions): Sinks {
     for (const sink of idle) {
       const readsLog = sink.kind === 'WEBHOOK' || sink.kind === 'ALERTMANAGER'
       const mustRepeat = sink.kind === 'ALERTMANAGER' && isRepeatDue(sink, now)
-      if (!behind.has(sink.key) && !mustRepeat && !(readsLog && sink.cursor < revision)) continue
+      if (!behind.has(sink.key) && !mustRepeat && !(readsLog && sink.cursor < head)) continue
       // The end of a delivery looks again. To look until then would renew all holds twenty times a second.
       areOthersWaiting = busy.size >= concurrency
       if (areOthersWaiting) return
-      begin(sink, revision)
+      begin(sink, head)
     }
   }
 

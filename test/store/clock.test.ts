@@ -86,7 +86,7 @@ describe.each(stores)('a lease on $name', (store) => {
     const sink = { kind: 'WEBHOOK', name: 'w', instanceKey: null, secret: null, settings: {} } as const
     await createSink(session, { ...sink, url: 'http://127.0.0.1/', filter: {}, cursor: 0 }, now)
     const takeSinks = async (holder: string, at: number) =>
-      (await holdSinks(session, { holder, now: at, term, more: 1 })).map(({ name }) => name)
+      (await holdSinks(session, { holder, now: at, term, more: 1 })).sinks.map(({ name }) => name)
     expect(await takeSinks('one', now + hour)).toEqual(['w'])
     expect(await takeSinks('two', now)).toEqual(['w'])
     expect(await takeSinks('one', now - 500)).toEqual([])

@@ -3,8 +3,9 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { noteDelivery, pageDeliveries, wantDelivery } from '../../src/store/sinks/deliveries.ts'
+import { holdSinks, moveCursor, noteAttempt, releaseSinks } from '../../src/store/sinks/rounds.ts'
 import { marksOf, writeMarks } from '../../src/store/sinks/sink-marks.ts'
-import { changeSink, createSink, deleteSink, lagsOf, listSinkStates } from '../../src/store/sinks/sinks.ts'
+import { changeSink, createSink, deleteSink, lagsOf, listSinkStates, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { report } from '../support/reports.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
@@ -51,6 +52,50 @@ describe.each(stores)('sinks on $name', (store) => {
     await deleteSink(session(), gone)
     expect([await sent(gone), await sent(left)]).toEqual([[], ['event-1']])
     expect([(await marksOf(session(), gone)).size, (await marksOf(session(), left)).size]).toEqual([0, 1])
+  })
+
+  it('are shared, and noted only by the replica that holds them', async () => {
+    const now = Date.now()
+    const keys = await Promise.all(['held 1', 'held 2', 'held 3'].map((name) => make(name)))
+    const hold = async (holder: string, more: number, at = now) => {
+      const { sinks } = await holdSinks(session(), { holder, now: at, term: 1_000, more })
+      return sinks.map(({ key }) => key)
+    }
+    const state = async (key: number) => {
+      const { cursor, failures, lastStatus } = (await sinksByKey(session(), [key])).get(key) ?? expect.unreachable()
+      return { cursor, failures, lastStatus }
+    }
+    // Those of other tests.
+    await session().run('update sinks set paused = true where not key = any ($1::bigint[])', [`{${keys.join()}}`])
+    const first = await hold('one', 1)
+    expect(first).toHaveLength(1)
+    expect(await hold('one', 1)).toHaveLength(2)
+    const [own = 0] = first
+    const [other = 0, ...more] = await hold('two', 3)
+    expect([more, (await hold('one', 3)).includes(other)]).toEqual([[], false])
+
+    const attempt = { at: now, cursor: 7, status: 500, error: 'answered 500', nextAt: null }
+    const failed = { ...attempt, isSent: true, isFurther: false, isGivenUp: false }
+    for (const write of [
+      () => noteAttempt(session(), own, 'two', failed),
+      () => moveCursor(session(), own, 'two', 7),
+    ]) {
+      await write()
+      expect(await state(own)).toEqual({ cursor: 0, failures: 0, lastStatus: null })
+    }
+    await moveCursor(session(), own, 'one', 5)
+    await moveCursor(session(), own, 'one', 4)
+    expect((await state(own)).cursor).toBe(5)
+    await noteAttempt(session(), own, 'one', failed)
+    expect(await state(own)).toEqual({ cursor: 7, failures: 1, lastStatus: 500 })
+    // A round that was frozen ends after another replica has come further.
+    await noteAttempt(session(), own, 'one', { ...failed, cursor: 6, isFurther: true })
+    expect(await state(own)).toEqual({ cursor: 7, failures: 1, lastStatus: 500 })
+
+    await releaseSinks(session(), 'one')
+    expect((await hold('two', 3)).toSorted()).toEqual(keys.toSorted())
+    expect(await hold('one', 3)).toEqual([])
+    expect(await hold('one', 3, now + 1_001)).toHaveLength(3)
   })
 
   it('are deleted for a request only while it is the last that was made', async () => {

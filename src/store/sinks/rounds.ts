@@ -9,21 +9,27 @@ import { iso } from '../sql/record-set.ts'
 import { resources, sinkMarks, sinks } from '../tables/schema.ts'
 import { type Sink, type SinkRecord, toSink } from './sinks.ts'
 
+interface Held {
+  readonly sinks: readonly Sink[]
+  /** The newest revision when they were read. A filter that is changed later applies to later changes. 0: there are no sinks. */
+  readonly head: Revision
+}
+
 /** Takes or renews holds: on the sinks that this replica holds, and on up to `more` that no replica holds. */
 export async function holdSinks(
   session: Session,
   lease: { readonly holder: string; readonly now: Millis; readonly term: Millis; readonly more: number },
-): Promise<Sink[]> {
+): Promise<Held> {
   const { holder, now, term, more } = lease
-  const rows = await session.run<SinkRecord>(
+  const rows = await session.run<SinkRecord & { readonly head: Revision }>(
     `update sinks set holder = $1, held_until = $3::timestamptz
-     where not paused and (holder = $1 and held_until >= $2::timestamptz or key in (
+     where not paused and (holder = $1 or key in (
        select key from sinks where not paused and (held_until is null or held_until < $2::timestamptz or held_until > $5::timestamptz)
        order by random() limit $4::int for update skip locked))
-     returning *`,
+     returning *, (select revision from log_head) as head`,
     [holder, iso(now), iso(now + term), more, iso(latestEnd(now, term))],
   )
-  return rows.map(toSink)
+  return { sinks: rows.map(toSink), head: rows[0]?.head ?? 0 }
 }
 
 export async function releaseSinks(session: Session, holder: string): Promise<void> {
@@ -38,7 +44,7 @@ export async function moveCursor(session: Session, key: number, holder: string, 
   )
 }
 
-/** Records the result of an attempt. False: another replica holds the sink now. */
+/** Records the result of an attempt, unless another replica holds the sink now. That may have come further, also if it has released the sink since. */
 export async function noteAttempt(
   session: Session,
   key: number,
@@ -58,16 +64,16 @@ export async function noteAttempt(
     /** Pauses the sink. */
     readonly isGivenUp: boolean
   },
-): Promise<boolean> {
+): Promise<void> {
   const { at, cursor, status, error, nextAt, isSent, isFurther, settings, isGivenUp } = attempt
-  const rows = await session.run(
+  await session.run(
     `update sinks set cursor = greatest(cursor, $3::bigint),
        attempted_at = case when $7::boolean then $4::timestamptz else attempted_at end,
        succeeded_at = case when $7::boolean and ($6::text is null or $11::boolean) then $4::timestamptz else succeeded_at end,
        last_status = case when $7::boolean then $5::int else last_status end,
        last_error = $6, failures = case when $6::text is null then 0 when $11::boolean then 1 else failures + 1 end, next_at = $8::timestamptz,
        settings = (settings::jsonb || coalesce($9::text::jsonb, '{}'))::json, paused = paused or $10::boolean
-     where key = $1::bigint and holder = $2 returning key`,
+     where key = $1::bigint and holder = $2`,
     [
       key,
       holder,
@@ -82,7 +88,6 @@ export async function noteAttempt(
       isFurther,
     ],
   )
-  return rows.length > 0
 }
 
 /** `settings.format` of reconciled inventory sinks. A node that an older server wrote has an older format. */
