@@ -4,6 +4,7 @@ import { resourceBundle } from '../../src/domain/rollout.ts'
 import { reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle.ts'
 import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/sinks/compose.ts'
 import { readRange } from '../../src/store/connection/log-head.ts'
+import type { Database, Session } from '../../src/store/database.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import type { EmptyStore, Store } from '../support/stores.ts'
 
@@ -114,4 +115,18 @@ export async function tailOf({ database: { session } }: Road): Promise<number> {
 
 export function labelOf(detail: unknown): string {
   return (detail as { metadata: { labels: { generation: string } } }).metadata.labels.generation
+}
+
+/** `renewed`: changes what each renewal of the holds answers. */
+export function renewing(
+  database: Database,
+  renewed: (rows: { key: number }[]) => object[] | Promise<object[]>,
+): Database {
+  const { session } = database
+  const run: Session['run'] = async <T extends object>(text: string, parameters?: readonly unknown[]) => {
+    const rows = await session.run<T>(text, parameters)
+    if (!text.startsWith('update sinks set holder = $1, held_until')) return rows
+    return (await renewed(rows as unknown as { key: number }[])) as T[]
+  }
+  return { ...database, session: { ...session, run } }
 }

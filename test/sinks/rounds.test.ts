@@ -1,13 +1,11 @@
 /** What ends or delays a round of a webhook: its operator, the clock of the database, and other receivers. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createOutgoing } from '../../src/sinks/compose.ts'
 import { createSinks, type Deliver } from '../../src/sinks/sinks.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
-import type { Database, Session } from '../../src/store/database.ts'
 import { deleteSink, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { stores } from '../support/stores.ts'
-import { fleet, type Replica, tailOf, tell, useSinks } from './harness.ts'
+import { fleet, type Replica, renewing, tailOf, tell, useSinks } from './harness.ts'
 
 const filter = { kinds: ['INSTANCE_STATUS_CHANGED'] } as const
 
@@ -87,28 +85,6 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     await tell(replica.road, 'one')
     await present.until(({ length }) => length === 1)
     expect(former.received.length).toBe(1)
-  })
-
-  it('send what follows a change of the filter, also while the webhook is being read', async () => {
-    const receiver = await use(startReceiver())
-    const { road, outgoing: former } = await start(await startStore())
-    await former.stop()
-    const { manager } = former
-    const webhook = { name: 'w', url: receiver.url, secret: null, after: await tailOf(road) }
-    const { sink } = await manager.createWebhook({ ...webhook, filter: { kinds: ['DEVICE_RETIRED'] } })
-    let isChanged = false
-    const database = renewing(road.database, async (rows) => {
-      if (isChanged) return rows
-      isChanged = true
-      await manager.changeWebhook(sink.key, { filter })
-      await tell(road, 'one')
-      return rows
-    })
-    const options = { aai: null, allow: ['127.0.0.1'], publicUrl: 'http://rollcall.test', clock: Date.now }
-    const outgoing = createOutgoing({ ...options, database, feed: road.feed })
-    onTestFinished(() => outgoing.stop())
-    const [sent] = await receiver.until(({ length }) => length === 1)
-    expect(sent?.body.data.instanceId).toBe('one')
   })
 
   it('are tried again when the clock of the database goes back', async () => {
@@ -251,14 +227,3 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     await expect.poll(() => begun.toSorted()).toEqual(['one', 'two'])
   })
 })
-
-/** `renewed`: changes what each renewal of the holds answers. */
-function renewing(database: Database, renewed: (rows: { key: number }[]) => object[] | Promise<object[]>): Database {
-  const { session } = database
-  const run: Session['run'] = async <T extends object>(text: string, parameters?: readonly unknown[]) => {
-    const rows = await session.run<T>(text, parameters)
-    if (!text.startsWith('update sinks set holder = $1, held_until')) return rows
-    return (await renewed(rows as unknown as { key: number }[])) as T[]
-  }
-  return { ...database, session: { ...session, run } }
-}

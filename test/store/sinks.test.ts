@@ -61,8 +61,9 @@ describe.each(stores)('sinks on $name', (store) => {
       const { sinks } = await holdSinks(session(), { holder, now: at, term: 1_000, more })
       return sinks.map(({ key }) => key)
     }
+    const sinkOf = async (key: number) => (await sinksByKey(session(), [key])).get(key) ?? expect.unreachable()
     const state = async (key: number) => {
-      const { cursor, failures, lastStatus } = (await sinksByKey(session(), [key])).get(key) ?? expect.unreachable()
+      const { cursor, failures, lastStatus } = await sinkOf(key)
       return { cursor, failures, lastStatus }
     }
     // Those of other tests.
@@ -89,8 +90,12 @@ describe.each(stores)('sinks on $name', (store) => {
     await noteAttempt(session(), own, 'one', failed)
     expect(await state(own)).toEqual({ cursor: 7, failures: 1, lastStatus: 500 })
     // A round that was frozen ends after another replica has come further.
-    await noteAttempt(session(), own, 'one', { ...failed, cursor: 6, isFurther: true })
-    expect(await state(own)).toEqual({ cursor: 7, failures: 1, lastStatus: 500 })
+    await noteAttempt(session(), own, 'one', { ...failed, at: now + 1, cursor: 6, isFurther: true })
+    expect(await sinkOf(own)).toMatchObject({ cursor: 7, failures: 1, attemptedAt: now + 1, succeededAt: now + 1 })
+    // Nothing was sent, so nothing is known about the receiver.
+    await noteAttempt(session(), own, 'one', { ...failed, at: now + 2, status: null, error: null, isSent: false })
+    const untouched = { attemptedAt: now + 1, succeededAt: now + 1, lastStatus: 500 }
+    expect(await sinkOf(own)).toMatchObject({ failures: 0, ...untouched })
 
     await releaseSinks(session(), 'one')
     expect((await hold('two', 3)).toSorted()).toEqual(keys.toSorted())
