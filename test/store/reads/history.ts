@@ -55,6 +55,7 @@ export async function live(
   seed: number,
   steps: number,
   after: (step: number) => Promise<unknown> = async () => {},
+  nextAct: NextAct = randomAct,
 ): Promise<Life> {
   const pick = pickerOf(seed)
   // The log's time never decreases: begin where it is.
@@ -64,7 +65,7 @@ export async function live(
   for (let step = 0; step < steps; step += 1) {
     tick(pick.number(3) * 700)
     const known = moments.at(-1)?.deployments ?? []
-    const commands = Array.from({ length: 1 + pick.number(3) }, () => randomAct(pick, known))
+    const commands = Array.from({ length: 1 + pick.number(3) }, () => nextAct(pick, known))
     await Promise.all(commands.map((act) => act(submit)))
     moments.push(await readMoment(database.session))
     await after(step)
@@ -78,9 +79,11 @@ async function readMoment(session: Session): Promise<Moment> {
   return { revision, at, deployments: rows.map(toDeployment) }
 }
 
-type Act = (submit: Writer['submit']) => Promise<unknown>
+export type Act = (submit: Writer['submit']) => Promise<unknown>
+export type NextAct = (pick: Picker, known: readonly Deployment[]) => Act
 
-function randomAct(pick: Picker, known: readonly Deployment[]): Act {
+/** Of a fleet of devices without orchestrators and without documents. */
+export function randomAct(pick: Picker, known: readonly Deployment[]): Act {
   const roll = pick.number(20)
   if (roll === 0 && known.length > 0) {
     const { key } = pick.one(known)
@@ -197,7 +200,7 @@ export async function inSnapshot<T>(database: Database, read: (snapshot: Snapsho
 export function foldAll(changes: readonly Change[], until: Revision): Map<number, DeploymentImage> {
   const images = new Map<number, DeploymentImage>()
   for (const change of changes) {
-    if (change.revision > until || change.deploymentKey === null) continue
+    if (change.revision > until || change.deploymentKey === null || change.resourceKey !== null) continue
     const { deploymentKey, targetKey, rolloutKey, instanceKey, revision: firstRevision, at, observedAt } = change
     const entry = {
       firstRevision,

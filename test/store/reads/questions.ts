@@ -56,6 +56,6 @@ export function ownerOf(scope: Scope, deployment: Deployment): number {
     case 'target':
       return deployment.targetKey
     case 'instance':
-      return -1
+      return deployment.instanceKey ?? -1
   }
 }

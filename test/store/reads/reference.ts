@@ -34,7 +34,7 @@ export function matches(filter: DeploymentFilter, deployment: Deployment, target
     any(filter.deviceIds, target.name) &&
     any(filter.reporters, deployment.reporter) &&
     any(filter.rolloutKeys, deployment.rolloutKey) &&
-    any(filter.instanceIds) &&
+    any(filter.instanceIds, deployment.instanceKey === null ? null : deployment.deploymentId) &&
     any(filter.applications, deployment.application) &&
     any(filter.applicationVersions, deployment.applicationVersion) &&
     any(filter.states, deployment.state) &&
@@ -51,7 +51,7 @@ export function matches(filter: DeploymentFilter, deployment: Deployment, target
     (filter.stalled ?? deployment.stalled) === deployment.stalled &&
     (filter.hasError ?? errors.length > 0) === errors.length > 0 &&
     (text === undefined || texts.some((value) => value?.toLowerCase().includes(text.toLowerCase()))) &&
-    any(filter.clusters) &&
+    (filter.clusters === undefined || filter.clusters.some((name) => isNamed(target, name))) &&
     any(filter.vendors) &&
     any(filter.models) &&
     (filter.label === undefined || matchesLabel(filter.label, valuesOf(target, filter.label.key))) &&
@@ -174,4 +174,11 @@ export function conditions(keys: readonly number[], rolloutKeys: readonly number
     },
     { requiredKeys: [] },
   )
+}
+
+/** As `clusters` of a filter names targets. */
+function isNamed({ kind, provider, name }: Target, wanted: string): boolean {
+  const cut = wanted.indexOf('+')
+  if (cut < 0) return kind === 'CLOUD_REGION' && name === wanted
+  return kind === 'CLUSTER' && name === wanted.slice(cut + 1) && (cut === 0 || provider === wanted.slice(0, cut))
 }
