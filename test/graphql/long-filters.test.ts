@@ -43,6 +43,7 @@ const asked: readonly [string, List, readonly string[], (texts: readonly string[
     clusters,
     (texts) => ({ clusters: texts }),
   ]),
+  ['error codes', 'deployments', ['quoted', 'E\\'], (texts) => ({ errorCodes: texts })],
   ['components', 'deployments', ['part of one', 'part of two', 'odd "\\ part'], (texts) => ({ components: texts })],
   [
     'verbatim components',
@@ -65,6 +66,7 @@ describe.each(stores)('long filters on $name', (store) => {
       await facts.applied(id)
     }
     await facts.report('quoted', {
+      error: { code: 'quoted', message: 'no disk' },
       components: [facts.part('x'), { name: 'odd "\\ part', state: 'INSTALLED', error: null }],
     })
     for (const [id, registered, own] of [

@@ -10,6 +10,7 @@
 import postgres from 'postgres'
 import { parsers, storableParameters } from './column-parsers.ts'
 import { isOutdatedPlan, lost } from './failure.ts'
+import { isKept } from './kept-plan.ts'
 import { createTimeout, type Timeout } from './timeout.ts'
 
 export interface Connection {
@@ -174,11 +175,10 @@ export function openConnection(options: ConnectionOptions): Connection {
   }
 
   async function ask<T extends object>(text: string, parameters: readonly unknown[]): Promise<T[]> {
+    const prepare = !isPipelined || isKept(text, parameters)
     // postgres.js prepares none without parameters.
-    if (parameters.length > 0) prepared.add(text)
-    const query = client.unsafe(text, storableParameters(parameters) as postgres.ParameterOrJSON<never>[], {
-      prepare: true,
-    })
+    if (prepare && parameters.length > 0) prepared.add(text)
+    const query = client.unsafe(text, storableParameters(parameters) as postgres.ParameterOrJSON<never>[], { prepare })
     const rows = await query.values()
     backend ??= rows.state.pid
     const objects = asObjects<T>(rows.columns, rows)

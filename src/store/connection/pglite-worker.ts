@@ -5,6 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite, parse, protocol } from '@electric-sql/pglite'
 import { parsers } from './column-parsers.ts'
+import { isKept } from './kept-plan.ts'
 
 export interface WorkerData {
   /** Undefined: in memory. */
@@ -94,8 +95,9 @@ const parsersOf = (pglite: PGlite): PGlite['parsers'] => (merged ??= { ...pglite
 
 /** Answers in one part, or in several parts for very many bytes. */
 async function run(pglite: PGlite, text: string, parameters: readonly unknown[]): Promise<object[][]> {
-  const known = prepared.get(text)
-  const name = known ?? `s${++named}`
+  const mustKeep = isKept(text, parameters)
+  const known = mustKeep ? prepared.get(text) : undefined
+  const name = mustKeep ? (known ?? `s${++named}`) : ''
   const values = parameters.map((value) => (value === null || value === undefined ? null : String(value)))
   const messages = [
     ...(known === undefined ? [serialize.parse({ name, text })] : []),
@@ -105,7 +107,7 @@ async function run(pglite: PGlite, text: string, parameters: readonly unknown[])
     serialize.sync(),
   ]
   const { messages: answers, data } = await pglite.execProtocol(Buffer.concat(messages))
-  if (known === undefined) await keep(pglite, text, name)
+  if (mustKeep && known === undefined) await keep(pglite, text, name)
   const [result] = parse.parseResults(answers, parsersOf(pglite))
   const rows = (result?.rows ?? []) as object[]
   return data.length <= partSize ? [rows] : inParts(rows, answers)

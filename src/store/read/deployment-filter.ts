@@ -11,7 +11,9 @@ import {
   containsText,
   either,
   fixed,
+  hasElementOf,
   isAnyOf,
+  isHashed,
   listParameter,
   nothing,
   selectorCondition,
@@ -77,8 +79,10 @@ const ownConditions: Conditions<Omit<DeploymentFilter, keyof OnTarget | 'text'>>
   derivedStates: (states) => isAnyOf(d.derivedState, states, 'deployment_state'),
   convergence: (values) => isAnyOf(d.convergence, values, 'convergence'),
   readiness: (readiness) => isAnyOf(d.readiness, readiness, 'readiness'),
-  components: (names) =>
-    all([mentions(names), either([nameParts(names), hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text'))])]),
+  components: (names) => {
+    const isThere = hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text'))
+    return isHashed(names) ? isThere : all([mentions(names), either([nameParts(names), isThere])])
+  },
   errorCodes: (codes) => all([hasError, hasErrorCode(codes)]),
   consistent: (wanted) => sql`${d.consistent} = ${wanted}::boolean`,
   stalled: (wanted) => sql`${d.stalled} = ${wanted}::boolean`,
@@ -110,7 +114,8 @@ export function instancesNamed(ids: readonly string[]): SQL {
 
 /** For rows with an error. */
 export function hasErrorCode(codes: readonly string[]): SQL {
-  return sql`deployment_error_codes(${d.error}, ${d.components}) && ${listParameter(codes, 'text')}`
+  const [own, list] = [sql`deployment_error_codes(${d.error}, ${d.components})`, listParameter(codes, 'text')]
+  return isHashed(codes) ? hasElementOf(sql`unnest(${own})`, list) : sql`${own} && ${list}`
 }
 
 function matchesText(text: string, reach: Reach): SQL {

@@ -4,7 +4,7 @@ import type { Label } from '../../domain/target.ts'
 import { storableJson } from '../../domain/text.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import { all, either, isAnyOf, isLong, listParameter } from '../sql/parameters.ts'
+import { all, either, isAnyOf, isLong, labelList } from '../sql/parameters.ts'
 import { deviceProfiles, targets } from '../tables/schema.ts'
 import { visibleTarget } from './access-scope.ts'
 
@@ -63,14 +63,9 @@ export function callsItself(
   wanted: readonly Label[],
 ): SQL {
   if (isLong(wanted)) {
-    const [labels, keys] = [wanted, wanted.map(({ key }) => ({ key }))].map((list) =>
-      listParameter(
-        list.map((element) => storableJson([element])),
-        'text',
-      ),
-    )
-    return sql`exists (select 1 from ${deviceProfiles}, unnest(${labels}::jsonb[], ${keys}::jsonb[]) as wanted(label, key)
-      where ${deviceProfiles.targetKey} = ${target.key} and ${deviceProfiles.labels} @> wanted.label and not ${target.labels} @> wanted.key offset 0)`
+    const ofKey = sql`jsonb_build_array(jsonb_build_object('key', own.element -> 'key'))`
+    return sql`exists (select 1 from ${deviceProfiles}, jsonb_array_elements(${deviceProfiles.labels}) as own(element)
+      where ${deviceProfiles.targetKey} = ${target.key} and own.element = any(${labelList(wanted)}) and not ${target.labels} @> ${ofKey} offset 0)`
   }
   const said = wanted.map(
     ({ key, value }) => sql`(${target.key} in (select ${deviceProfiles.targetKey} from ${deviceProfiles}

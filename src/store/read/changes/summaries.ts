@@ -7,8 +7,9 @@ import type { ChangeCondition, ChangeFilter } from '../../../domain/change.ts'
 import { leavesOf } from '../../../domain/selectors/selector.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { all, listParameter } from '../../sql/parameters.ts'
+import { all } from '../../sql/parameters.ts'
 import { changeLog, changeSummaries, duties } from '../../tables/schema.ts'
+import { hasTerm } from '../filters/search-range.ts'
 import type { Range } from './rows.ts'
 
 /** A range of first revisions of entries, both inclusive. Null: no bound. */
@@ -29,16 +30,16 @@ export const summarizedTo = sql`(select coalesce(max(${duties.cursor}), 0) from 
 /** The conditions on a block that a filter's changes require. */
 function termsOf(filter: ChangeFilter): SQL[] {
   return leavesOf<ChangeCondition>(filter).flatMap(({ kinds, to, components, errorCodes }) => [
-    ...(kinds ? [hasTerm('k', kinds)] : []),
-    ...(to ? [hasTerm('s', to)] : []),
-    ...(components ? [hasTerm('c', components)] : []),
-    ...(errorCodes ? [hasTerm('e', errorCodes)] : []),
+    ...(kinds ? [hasAny('k', kinds)] : []),
+    ...(to ? [hasAny('s', to)] : []),
+    ...(components ? [hasAny('c', components)] : []),
+    ...(errorCodes ? [hasAny('e', errorCodes)] : []),
   ])
 }
 
-function hasTerm(sort: 'k' | 's' | 'c' | 'e', values: readonly string[]): SQL {
+function hasAny(sort: 'k' | 's' | 'c' | 'e', values: readonly string[]): SQL {
   const terms = values.length === 0 ? [] : [`${sort}:`, ...values.map((value) => `${sort}:${value}`)]
-  return sql`${changeSummaries.terms} collate "C" && ${listParameter(terms, 'text')}`
+  return hasTerm(changeSummaries.terms, terms)
 }
 
 function blocksWithin({ from, to }: Range): SQL[] {

@@ -11,7 +11,7 @@ import type { DeploymentImage } from '../../../domain/deployment.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session, Snapshot } from '../../database.ts'
 import { entryColumns, longestFacet, selectFacetMoves } from '../../sql/facet-moves.ts'
-import { containsAny, either, listParameter } from '../../sql/parameters.ts'
+import { containsAny, either, isHashed, listParameter } from '../../sql/parameters.ts'
 import { facetCheckpoints as c, changeLog, duties, facetCounts, logHead } from '../../tables/schema.ts'
 import { areVerbatim, type DeploymentFilter, presentFields } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
@@ -37,7 +37,7 @@ export function facetsOf(session: Session, scope: Scope, filter: DeploymentFilte
 function namedBy(field: keyof DeploymentFilter, filter: DeploymentFilter): Facets | null {
   const of = (sort: string, values: readonly string[] = []): Facets => ({
     names: [...new Set(values)].map((value) => `${sort}:${value}`),
-    strings: areVerbatim(values) ? values : null,
+    strings: areVerbatim(values) && !isHashed(values) ? values : null,
   })
   switch (field) {
     case 'applications':

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { leavesOf, maxSelectorParts } from '../../../domain/selectors/selector.ts'
 import type { Session } from '../../database.ts'
-import { all, either, isAnyOf } from '../../sql/parameters.ts'
+import { all, either, isAnyOf, isHashed } from '../../sql/parameters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import {
   type DeploymentCondition,
@@ -91,7 +91,11 @@ function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly
       !readiness.includes('UNKNOWN') &&
       once(readiness)?.map((value) => run(d.readiness, value, sql`${d.readiness} <> 'UNKNOWN'`)),
     errorCodes && [
-      { ...own(all([hasError, hasErrorCode(errorCodes)])), served: [{ field: 'errorCodes', value: errorCodes }] },
+      {
+        // The index of codes has no hash: the one of all with an error does.
+        ...own(all([hasError, hasErrorCode(errorCodes)]), isHashed(errorCodes) ? byRevision : undefined),
+        served: [{ field: 'errorCodes', value: errorCodes }],
+      },
     ],
     isWrong && [{ ...own(hasError, byRevision), served: [{ field: 'hasError', value: isWrong }] }],
     consistent === false && [own(sql`not ${d.consistent}`, byRevision)],

@@ -12,7 +12,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { leavesOf } from '../../../domain/selectors/selector.ts'
 import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { listParameter } from '../../sql/parameters.ts'
+import { isHashed, listParameter } from '../../sql/parameters.ts'
 import { deployments, changeLog as l } from '../../tables/schema.ts'
 import { keysThatHad } from '../changes/former-strings.ts'
 import { type CountedAs, keysThatCounted } from '../changes/stays.ts'
@@ -101,7 +101,8 @@ export async function narrowWhole(
 function stringsOf(leaf: DeploymentCondition): readonly (readonly string[])[] {
   const { applications, applicationVersions, components, errorCodes, hasError } = leaf
   const lists = [applications, applicationVersions, components, errorCodes, hasError ? ['code'] : undefined]
-  return lists.filter((names) => names !== undefined).filter(areVerbatim)
+  // To look for each of a long list in the text of each entry would cost more than to unwind all that have changed.
+  return lists.filter((names) => names !== undefined).filter((names) => areVerbatim(names) && !isHashed(names))
 }
 
 /** The conditions that all rows match. None: other fields than these name the deployments, or deployment-scope.ts narrows them. */

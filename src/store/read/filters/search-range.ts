@@ -3,9 +3,9 @@
  * behind the writer, so the deployments that have changed since belong to each range, and are compared with the filter. The others have the terms that
  * their entries have: to parse the components of each would take twice the time. A text is compared with every row.
  */
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { isStorable } from '../../../domain/text.ts'
-import { all, listParameter } from '../../sql/parameters.ts'
+import { all, hasElementOf, isHashed, listParameter } from '../../sql/parameters.ts'
 import { deploymentSearch, duties, targets } from '../../tables/schema.ts'
 import { type DeploymentCondition, d } from '../deployment-filter.ts'
 import { beside, byRevision, keyed, own, type Range, type Ranges, type Served } from './source-range.ts'
@@ -18,12 +18,20 @@ const part = 3
 /** Each element is enough: its ranges have all deployments that match all of these conditions. */
 export function searchRanges(conditions: readonly Searched[]): readonly Ranges[] {
   const terms = termsOf(conditions)
+  const lists = termLists(conditions)
   const texts = conditions
     .flatMap(({ text }) => text ?? [])
     .filter((text) => isStorable(text) && [...text].length >= part)
   if (texts.length === 0) {
     const served = conditions.flatMap(servedBy)
-    return terms.length === 0 ? [] : [[entries(terms), changedSince].map((range) => ({ ...range, served }))]
+    return terms.length === 0
+      ? []
+      : [
+          [lists.every(isHashed) ? entriesByTerm(lists) : entries(terms), changedSince].map((range) => ({
+            ...range,
+            served,
+          })),
+        ]
   }
   return texts.map((text) => [
     entries([...terms, hasParts(sql`${deploymentSearch.text}`, text)]),
@@ -35,11 +43,16 @@ export function searchRanges(conditions: readonly Searched[]): readonly Ranges[]
 
 /** Conditions on an entry of the index. */
 export function termsOf(conditions: readonly Searched[]): SQL[] {
-  return conditions.flatMap(({ applications, applicationVersions, components }) => [
-    ...(applications ? [hasTerm('a', applications)] : []),
-    ...(applicationVersions ? [hasTerm('v', applicationVersions)] : []),
-    ...(components ? [hasTerm('c', components)] : []),
-  ])
+  return termLists(conditions).map((terms) => hasTerm(deploymentSearch.terms, terms))
+}
+
+/** Terms, of each list of which an entry has one. */
+function termLists(conditions: readonly Searched[]): readonly (readonly string[])[] {
+  return conditions.flatMap(({ applications, applicationVersions, components }) =>
+    Object.entries({ a: applications, v: applicationVersions, c: components }).flatMap(([kind, values]) =>
+      values ? [[...new Set(values)].map((value) => `${kind}:${value}`)] : [],
+    ),
+  )
 }
 
 function servedBy(condition: Searched): Served[] {
@@ -52,9 +65,25 @@ function entries(conditions: readonly SQL[]): Range {
   return keyed(sql`select ${deploymentSearch.deploymentKey} as key from ${deploymentSearch} where ${all(conditions)}`)
 }
 
-function hasTerm(kind: 'a' | 'v' | 'c', values: readonly string[]): SQL {
-  const terms = values.map((value) => `${kind}:${value}`)
-  return sql`${deploymentSearch.terms} collate "C" && ${listParameter(terms, 'text')}`
+/**
+ * The entries with a term of each of these lists, which are too long for one look into the index: a look for each term of the first. Each entry is found
+ * once, without waiting for the others: by the first of its terms that are in the list.
+ */
+function entriesByTerm([first = [], ...others]: readonly (readonly string[])[]): Range {
+  const { deploymentKey, terms } = deploymentSearch
+  const rows = sql`select ${deploymentKey} as key, ${terms} from ${deploymentSearch}
+    where ${all([sql`${terms} collate "C" @> array[wanted.element]`, ...others.map((list) => hasTerm(terms, list))])}`
+  const list = listParameter(first, 'text')
+  return keyed(
+    sql`select found.key from unnest(${list}) as wanted(element) cross join lateral (${rows} offset 0) as found
+      where wanted.element = (select own from unnest(found.terms) as own where own = any(${list}) order by 1 limit 1)`,
+  )
+}
+
+/** The condition that one of its terms is in the list. */
+export function hasTerm(own: SQLWrapper, terms: readonly string[]): SQL {
+  const list = listParameter(terms, 'text')
+  return isHashed(terms) ? hasElementOf(sql`unnest(${own})`, list) : sql`${own} collate "C" && ${list}`
 }
 
 /** The condition that a text in lower case has all parts of another. */

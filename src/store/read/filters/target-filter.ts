@@ -129,8 +129,8 @@ interface IndexedTargets {
 
 /**
  * Selects of the keys of targets that may match, each by a part of the condition. An index finds them, except those by the time of the last report:
- * an index of it would make each heartbeat dearer, and there are fewer targets than deployments. The labels that devices give themselves
- * have an index of their own.
+ * an index of it would make each heartbeat dearer, and there are fewer targets than deployments. Long lists of labels are compared with all targets, too. The
+ * labels that devices give themselves have an index of their own.
  */
 export function targetsByIndex(t: TargetRow, condition: TargetCondition): readonly IndexedTargets[] {
   const { deviceIds, clusters, labels, label, vendors, models, connectivity, lastHeardAfter, lastHeardBefore } =
