@@ -13,6 +13,7 @@ export function contradictionsIn(given: Environment): string[] {
     ...(given.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
       ? ineffective(given, 'TRACE_REQUESTS', 'without OTEL_EXPORTER_OTLP_ENDPOINT')
       : []),
+    ...(given.AAI_URL === undefined ? ineffective(given, 'AAI_', 'without AAI_URL') : []),
     ...archiveProblems(given),
     ...missingForStandbys(given),
     ...missingForTls(given),

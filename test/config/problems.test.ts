@@ -120,6 +120,13 @@ describe('a configuration with problems', () => {
       expect(refusalOf(env).message).not.toContain('secret')
   })
 
+  it('names variables of an inventory that has no address', () => {
+    expect(refusalOf({ AAI_USER: 'rollcall', AAI_INCLUDE_KINDS: 'Service' }).problems).toEqual([
+      'AAI_USER has no effect without AAI_URL',
+      'AAI_INCLUDE_KINDS has no effect without AAI_URL',
+    ])
+  })
+
   it('names a share of requests that no collector gets', () => {
     expect(refusalOf({ TRACE_REQUESTS: '1' }).problems).toEqual([
       'TRACE_REQUESTS has no effect without OTEL_EXPORTER_OTLP_ENDPOINT',
