@@ -60,6 +60,20 @@ describe('GraphQL over HTTP', () => {
     expect(await untyped.text()).toContain('a body without a Content-Type is not supported: send')
   })
 
+  it.each([
+    ['a subscription that is asked for as JSON', 'subscription { changes { cursor } }', 'application/json'],
+    ['a query that is asked for as PDF', '{ __typename }', 'application/pdf'],
+  ])('says what to accept to %s', async (_, query, accept) => {
+    for (const response of [
+      await post({ query }, { accept }),
+      await fetch(`${api.url}?${new URLSearchParams({ query })}`, { headers: { accept } }),
+    ]) {
+      expect(response.status).toBe(406)
+      const message = expect.stringMatching(/application\/json for a query .* text\/event-stream for a subscription$/)
+      expect(await response.json()).toEqual({ errors: [{ message, extensions: { code: 'NOT_ACCEPTABLE' } }] })
+    }
+  })
+
   it('executes one operation per request', async () => {
     const response = await post([{ query: '{ __typename }' }, { query: '{ __typename }' }])
     expect(response.status).toBe(400)

@@ -98,7 +98,8 @@ interface Item {
 
 /** Counts the items while the body is split, before any item is read. */
 function addTo(items: Item[], item: Item): void {
-  if (items.length === mostItems) throw new DomainError('TOO_LARGE', `A backlog may have at most ${mostItems} reports.`)
+  if (items.length === mostItems)
+    throw new DomainError('TOO_LARGE', `A backlog may have at most ${mostItems} reports: send several requests.`)
   items.push(item)
 }
 

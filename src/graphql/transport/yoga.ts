@@ -11,7 +11,7 @@ import { useAuthentication } from '../guards/authentication.ts'
 import { documentCaches, maxBodySize, orRefusal, useLimits } from '../guards/limits.ts'
 import { type FindDocument, usePersistedDocuments } from '../guards/persisted-documents.ts'
 import { schema } from '../schema.ts'
-import { useSafeContentTypes } from './content-types.ts'
+import { useContentTypes } from './content-types.ts'
 import { asksForCost, costHeader, withCost } from './cost-header.ts'
 import type { EventStreams } from './event-stream.ts'
 import { defaultQuery } from './playground.ts'
@@ -56,7 +56,7 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
     // Unexpected errors are logged where they are masked, with their ID.
     logging: false,
     plugins: [
-      useSafeContentTypes(),
+      useContentTypes(),
       useSoundAddresses(),
       usePagePolicy(),
       usePrivateAnswers(),

@@ -103,6 +103,11 @@ describe('a backlog', () => {
   ])('is answered as a whole only when it is %s', (_case, body, contentType, code) => {
     expect(codeOf(body, contentType)).toBe(code)
   })
+
+  it('says how to send more reports than one request may have', () => {
+    const parse = () => atOnce(parseBacklog('0\n'.repeat(mostItems + 1), ndjson))
+    expect(parse).toThrow('at most 10000 reports: send several requests')
+  })
 })
 
 it('keeps the reports of a small backlog in memory, and of a large one only their places', () => {
