@@ -82,7 +82,7 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
       return {
         name: 'wait',
         selection: requireChoice(selection),
-        state: goalOf(values.for ?? ''),
+        state: goalOf(values.for),
         timeout: parseDuration('--timeout', values.timeout ?? '5m'),
         tolerate: wholeNumber('--tolerate', values.tolerate ?? '0', 0),
         noAlerts: values['no-alerts'] === true,
@@ -227,7 +227,8 @@ function stateOf(name: string, text: string, others: readonly string[] = []): De
   )
 }
 
-function goalOf(text: string): Goal {
+function goalOf(text: string | undefined): Goal {
+  if (text === undefined) throw new UsageError('wait needs --for: a state, such as --for=installed, or --for=converged')
   return text.toUpperCase() === 'CONVERGED' ? 'CONVERGED' : stateOf('--for', text, ['CONVERGED'])
 }
 

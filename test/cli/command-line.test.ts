@@ -20,6 +20,7 @@ describe('the command line of rollcall', () => {
     [['watch', '--after', 'x'], /^--after must be a cursor/],
     [['wait', '--for=ready', '--rollout', 'x'], /^--for must be one of pending, installing/],
     [['wait', '--for=installed'], /^missing selection/],
+    [['wait', '--rollout', 'x'], /^wait needs --for: a state, such as --for=installed/],
     [['wait', '--for=installed', '--rollout', 'x', '--timeout', 'soon'], /^--timeout must be a duration/],
     [['counts', '--label', 'site'], /^--label must be <key>=<value>/],
     [['counts', '--url', 'here'], /^the server's address must be a URL/],
