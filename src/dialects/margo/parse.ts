@@ -175,7 +175,7 @@ function readDeploymentId(
   if (value === expected && expected !== null) return expected
   const deploymentId = readId(problems, field, value)
   if (deploymentId !== null && expected !== null)
-    complain(problems, field, `must be that of the path, ${shown(expected)}, but is ${shown(deploymentId)}`)
+    complain(problems, field, `must be ${shown(expected)}, as in the path or topic, but is ${shown(deploymentId)}`)
   return deploymentId
 }
 

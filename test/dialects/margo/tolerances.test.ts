@@ -119,6 +119,12 @@ describe('the reporter', () => {
     expect(parseMargoBody({ ...smallest, deviceId: 'edge-7' }, open).reporter).toBe('edge-7')
   })
 
+  it('must agree with the path of HTTP, or the topic of MQTT', () => {
+    expect(() => parseMargoBody({ ...smallest, deploymentId: 'other' }, { ...anyRoute, deploymentId: 'pump' })).toThrow(
+      /deploymentId must be "[^"]+", as in the path or topic, but is "other"/,
+    )
+  })
+
   it('is anonymous if neither the route nor the body names a device', () => {
     expect(parseMargoBody(smallest, open)).toMatchObject({ reporter: 'anonymous', deviceId: null })
   })
