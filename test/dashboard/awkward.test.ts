@@ -108,6 +108,24 @@ describe.runIf(findChromium())('awkward text on the dashboard', () => {
     expect(new Set(places).size).toBe(1)
   })
 
+  it.each([1440, 390])('of a device has the mark beside it, %i pixels wide', async (width) => {
+    const device = 'gateway-1/mixer-0003'
+    const body = { deploymentId: 'marked', status: { state: 'installed' }, components: [] }
+    await server().post(`/device/${encodeURIComponent(device)}/deployment/marked/status`, body)
+    const { page } = await visit('deployments?text=marked')
+    await page.setViewportSize({ width, height: 800 })
+    const row = page.getByRole('row', { name: /marked/ })
+    await row.waitFor()
+    const [name, mark] = await row.locator('.where').evaluate((where) => {
+      // As for an offline device.
+      const copy = where.closest('.row')?.querySelector('.state .mark')?.cloneNode(true)
+      if (copy) where.append(copy)
+      return [...where.children].map((child) => child.getBoundingClientRect())
+    })
+    expect(mark?.x).toBeGreaterThan(name?.x ?? Number.POSITIVE_INFINITY)
+    expect(Math.abs((mark?.y ?? 0) - (name?.y ?? 0))).toBeLessThan(10)
+  })
+
   it.each([1440, 390])('never hides what the keyboard reaches, %i pixels wide', async (width) => {
     const deployments = Array.from({ length: 30 }, (_, index) => ({
       deviceId: `k-${index}`,
