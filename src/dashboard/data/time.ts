@@ -46,11 +46,13 @@ export const formatMinute = (time: number, dated = day): string =>
 const withDate = (date: Date): string =>
   (date.getFullYear() === new Date().getFullYear() ? dayTime : yearTime).format(date)
 
-/** The zone of all times of the page, such as `CET` or `GMT+2`. */
-export const zoneName =
-  new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' })
-    .formatToParts()
-    .find(({ type }) => type === 'timeZoneName')?.value ?? ''
+const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' })
+
+/** The zone of all times of the page, such as `CET` or `GMT+2`, in winter or in summer. */
+export const zoneAt = (time: number): string =>
+  zone.formatToParts(time).find(({ type }) => type === 'timeZoneName')?.value ?? ''
+
+export const zoneName = zoneAt(Date.now())
 
 const tickSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400]
 

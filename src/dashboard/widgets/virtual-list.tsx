@@ -20,6 +20,10 @@ interface VirtualListProps<Row> {
 
 const overscan = 8
 
+/** Shows all rows that are loaded, and they flow from page to page. */
+const paper = matchMedia('print')
+const all = { first: 0, last: Number.MAX_SAFE_INTEGER }
+
 export function VirtualList<Row>({
   rows,
   keyOf,
@@ -36,6 +40,10 @@ export function VirtualList<Row>({
   const [seen, setSeen] = useState({ first: 0, last: 40 })
 
   const look = (): void => {
+    if (paper.matches) {
+      setSeen(all)
+      return
+    }
     const top = body.current?.getBoundingClientRect().top ?? 0
     const first = Math.max(Math.floor(-top / rowHeight) - overscan, 0)
     // A list far below the visible part has rows, too: Tab and screen readers reach them.
@@ -49,10 +57,15 @@ export function VirtualList<Row>({
       cancelAnimationFrame(frame)
       frame = requestAnimationFrame(look)
     }
+    const print = (): void => setSeen(all)
     addEventListener('scroll', later, { passive: true })
     addEventListener('resize', later)
+    addEventListener('beforeprint', print)
+    paper.addEventListener('change', look)
     return () => {
       cancelAnimationFrame(frame)
+      removeEventListener('beforeprint', print)
+      paper.removeEventListener('change', look)
       removeEventListener('scroll', later)
       removeEventListener('resize', later)
     }
@@ -64,6 +77,7 @@ export function VirtualList<Row>({
     if (isAtEnd) more?.()
   }, [isAtEnd, rows])
 
+  const isFlowing = seen === all
   const first = Math.min(seen.first, Math.max(rows.length - 1, 0))
   return (
     <div
@@ -83,14 +97,23 @@ export function VirtualList<Row>({
           ))}
         </div>
       )}
-      <div class="rows" ref={body} role="rowgroup" style={{ height: `${rows.length * rowHeight}px` }}>
+      <div
+        class="rows"
+        ref={body}
+        role="rowgroup"
+        style={isFlowing ? undefined : { height: `${rows.length * rowHeight}px` }}
+      >
         {rows.slice(first, seen.last).map((row, index) => (
           <div
             key={keyOf(row)}
             class="row"
             role="row"
             aria-rowindex={first + index + (head ? 2 : 1)}
-            style={{ height: `${rowHeight}px`, transform: `translateY(${(first + index) * rowHeight}px)` }}
+            style={
+              isFlowing
+                ? undefined
+                : { height: `${rowHeight}px`, transform: `translateY(${(first + index) * rowHeight}px)` }
+            }
           >
             {children(row)}
           </div>
