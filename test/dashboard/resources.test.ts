@@ -122,6 +122,12 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     await whole.page.getByRole('link', { name: 'sink on munich' }).getByText('Ready', { exact: true }).waitFor()
     await object.page.getByRole('status').getByText('Ready', { exact: true }).waitFor()
     await object.page.getByText('"readyReplicas": 1').waitFor()
+    // Above it are its rollout and its deployment.
+    const crumbs = object.page.locator('.crumbs').getByRole('link')
+    expect(await crumbs.evaluateAll((links) => links.map((link) => link.getAttribute('href')))).toEqual([
+      `/rollout/${rollout}`,
+      `/deployment/${encodeURIComponent(reporter)}/${deploymentId}`,
+    ])
     // The same application is no news.
     const history = one.page.getByRole('region', { name: /^History/ })
     await history.getByText('readiness or current run changed').first().waitFor()

@@ -6,7 +6,8 @@ import { formatAge, formatFull, formatTime } from '../data/time.ts'
 import { type ChangeFilter, useLiveAnswer } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
-import { TargetLink } from '../widgets/deployment-table.tsx'
+import { nameOf } from '../widgets/deployment/head.tsx'
+import { deploymentHref, TargetLink } from '../widgets/deployment-table.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ReadinessMark, SyncMark } from '../widgets/readiness.tsx'
 import { NoReason, Reason } from '../widgets/reason.tsx'
@@ -22,6 +23,7 @@ const resourceDocument = graphql(
           detail @include(if: $isPresent)
           detailTruncated @include(if: $isPresent)
           appliedDetail @include(if: $isPresent)
+          deployment { deploymentId reporter application applicationVersion rollout { presentId name } }
         }
       }
       changes(filter: $filter, last: 100) { nodes { ...Line } }
@@ -59,6 +61,7 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
   const changes = data.changes.nodes.filter((change) => 'resource' in change && isSame(change.resource, resource))
   return (
     <>
+      <Crumbs of={resource.deployment} />
       <Head resource={resource} />
       {changes.length > 0 && (
         <section class="panel" aria-labelledby="changes">
@@ -75,6 +78,16 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
       <Detail title="Observed in the cluster" of={resource.detail} isCut={resource.detailTruncated ?? false} />
       <Detail title="Applied by the orchestrator" of={resource.appliedDetail} isCut={false} />
     </>
+  )
+}
+
+function Crumbs({ of }: { readonly of: Found['deployment'] }) {
+  return (
+    <p class="crumbs">
+      <a href={href(['rollout', of.rollout.presentId])}>{of.rollout.name}</a>
+      {' / '}
+      <a href={deploymentHref(of)}>{nameOf(of)}</a>
+    </p>
   )
 }
 

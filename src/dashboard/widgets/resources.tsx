@@ -5,7 +5,7 @@ import type { Columns } from '../data/export.ts'
 import { formatNumber, plural, readinessOrder, readinessWords, type SyncStatus, syncWords } from '../data/labels.ts'
 import type { Resource, ResourceFilter, Resources } from '../data/resource-rows.ts'
 import { formatAge, formatFull } from '../data/time.ts'
-import { href, moment } from '../route.ts'
+import { at, href, moment } from '../route.ts'
 import { TargetLink } from './deployment-table.tsx'
 import { ErrorMessage } from './error-message.tsx'
 import { Choice, FilterChip, Filters, SearchField, useFilters } from './filters.tsx'
@@ -30,6 +30,14 @@ export function useResourceFilter(): ResourceFilter {
   }
 }
 
+const NoResources = () => (
+  <p class="empty">
+    {at.value === null
+      ? 'No resources. They appear here when the orchestrator or the cluster reports them.'
+      : 'No resources at this time.'}
+  </p>
+)
+
 interface ResourceListProps {
   readonly source: Resources
   readonly label: string
@@ -38,7 +46,6 @@ interface ResourceListProps {
 }
 
 const noMatches = <p class="empty">No resources match these filters.</p>
-const none = <p class="empty">No resources. They appear here when the orchestrator or the cluster reports them.</p>
 
 /** Filtered by the address. */
 export function ResourceList({ source, label, empty }: ResourceListProps) {
@@ -95,7 +102,7 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
           {(resource) => <ResourceCells resource={resource} />}
         </VirtualList>
       )}
-      {isComplete && list.length === 0 && !error && (empty ?? (all === 0 ? none : noMatches))}
+      {isComplete && list.length === 0 && !error && (empty ?? (all === 0 ? <NoResources /> : noMatches))}
     </section>
   )
 }

@@ -39,7 +39,11 @@ const alikeDocument = graphql(`
 `)
 
 /** The declared application, because a deployment ID is usually an opaque number. */
-export const nameOf = ({ application, applicationVersion, deploymentId }: Deployment): string =>
+export const nameOf = ({
+  application,
+  applicationVersion,
+  deploymentId,
+}: Pick<Deployment, 'application' | 'applicationVersion' | 'deploymentId'>): string =>
   application === null ? deploymentId : [application, applicationVersion].filter(Boolean).join(' ')
 
 interface HeadProps {
