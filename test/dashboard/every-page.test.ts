@@ -131,10 +131,10 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     })
   })
 
-  it('says what people changed last, and who did', async () => {
+  it('says what people changed last, and why', async () => {
     const { page } = await visit('')
     const declaration = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem')
-    await declaration.filter({ hasText: /^Declaration.*by everyone “?the first version/ }).waitFor()
+    await declaration.filter({ hasText: /^Declaration.*meant\s*“?the first version/ }).waitFor()
     await declaration.first().getByRole('link').click()
     await page.getByRole('heading', { name: /^meant/ }).waitFor()
   })

@@ -104,4 +104,7 @@ export function formatShare(part: number, whole: number): string {
   return `${share >= 10 || Number.isInteger(share) ? Math.floor(share) : share} %`
 }
 
+/** `by anna`. Empty where API_AUTH is open: there, every caller is `everyone`. */
+export const byWhom = (name: string): string => (name === 'everyone' ? '' : `by ${name}`)
+
 export const plural = (count: number, one: string): string => `${formatNumber(count)} ${count === 1 ? one : `${one}s`}`

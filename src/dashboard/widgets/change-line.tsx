@@ -1,7 +1,7 @@
 /** One change as a line: time, subject, previous and new state, and reason. */
 import type { ComponentChildren } from 'preact'
 import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { convergenceWords, type DeploymentState, formatStatus } from '../data/labels.ts'
+import { byWhom, convergenceWords, type DeploymentState, formatStatus } from '../data/labels.ts'
 import { formatFull, formatSpan, formatTime } from '../data/time.ts'
 import { href } from '../route.ts'
 import { ConvergenceMark } from './convergence.tsx'
@@ -141,7 +141,7 @@ function tell(change: Change): ComponentChildren {
     case 'AlertResolved':
       return change.resolution === 'RECOVERED' ? 'resolved' : 'resolved, because its rule was changed or deleted'
     case 'AlertAcknowledged':
-      return `acknowledged by ${change.acknowledgedBy}: ${change.comment}`
+      return `${['acknowledged', byWhom(change.acknowledgedBy)].filter(Boolean).join(' ')}: ${change.comment}`
     case 'InstanceStatusChanged':
       return `is ${formatStatus(change.toStatus).toLowerCase()}`
     case 'LifecycleActionRecorded':

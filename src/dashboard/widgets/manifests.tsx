@@ -1,6 +1,6 @@
 /** The versions of a device's manifest: who declared each, why, and what it changed. */
 import { useState } from 'preact/hooks'
-import { formatNumber } from '../data/labels.ts'
+import { byWhom, formatNumber } from '../data/labels.ts'
 import { formatFull, formatTime } from '../data/time.ts'
 import { href, root } from '../route.ts'
 
@@ -45,7 +45,7 @@ export function Manifests({ deviceId, manifests, total, repository }: ManifestsP
               {formatTime(at)}
             </time>
             <span>
-              {caller}
+              {byWhom(caller)}
               {reason && <q class="muted">{reason}</q>}
             </span>
             <ul>

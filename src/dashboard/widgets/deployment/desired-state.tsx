@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { diffLines, foldLines, type Hunk, type Line } from '../../data/diff.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
-import { plural } from '../../data/labels.ts'
+import { byWhom, plural } from '../../data/labels.ts'
 import { formatAge, formatFull, formatTime } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { moment } from '../../route.ts'
@@ -100,7 +100,7 @@ export function DesiredState({ deployment }: { readonly deployment: Desired }) {
 function DocumentFacts({ document }: { readonly document: Document }) {
   return (
     <p class="muted">
-      declared by {document.declaredBy}
+      declared {byWhom(document.declaredBy)}
       {document.reason && <q>{document.reason}</q>}
       <code class="digest" title={document.digest}>
         {shorten(document.digest)}

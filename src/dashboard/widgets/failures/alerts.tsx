@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { acknowledgeAlert } from '../../data/actions.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
-import { plural } from '../../data/labels.ts'
+import { byWhom, plural } from '../../data/labels.ts'
 import { formatAge, formatFull, formatSpan } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { isOperator } from '../../data/viewer.ts'
@@ -137,7 +137,7 @@ function AlertLine({ of: alert, mayAcknowledge }: LineProps) {
       {acknowledgement && (
         <small class="muted before">
           Acknowledged <time title={formatFull(acknowledgement.at)}>{formatAge(acknowledgement.at, moment.value)}</time>{' '}
-          by {acknowledgement.by}
+          {byWhom(acknowledgement.by)}
           <q>{acknowledgement.comment}</q>
         </small>
       )}

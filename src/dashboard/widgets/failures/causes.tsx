@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { type Cause, type CausesData, writeGroup } from '../../data/causes.ts'
 import type { DeploymentFilter } from '../../data/deployment-rows.ts'
-import { plural } from '../../data/labels.ts'
+import { byWhom, plural } from '../../data/labels.ts'
 import { formatAge, formatFull, formatSpan } from '../../data/time.ts'
 import { moment, type Parameters } from '../../route.ts'
 import { deploymentHref } from '../deployment-table.tsx'
@@ -110,8 +110,8 @@ function CauseLine({ cause: { key, detail, components, since, counts, deployment
       {children}
       {desired && state === 'FAILED' && (
         <small class="muted before">
-          Declared <time title={formatFull(desired.declaredAt)}>{formatAge(desired.declaredAt, moment.value)}</time> by{' '}
-          {desired.declaredBy}
+          Declared <time title={formatFull(desired.declaredAt)}>{formatAge(desired.declaredAt, moment.value)}</time>{' '}
+          {byWhom(desired.declaredBy)}
           {desired.reason && <q>{desired.reason}</q>}
         </small>
       )}

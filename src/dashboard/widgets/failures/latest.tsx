@@ -4,7 +4,7 @@
  */
 import type { ComponentChildren } from 'preact'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
-import { formatStatus } from '../../data/labels.ts'
+import { byWhom, formatStatus } from '../../data/labels.ts'
 import { formatAge, formatFull, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { at, href, moment } from '../../route.ts'
@@ -67,7 +67,8 @@ export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
         >
           {declaration && (
             <>
-              by {declaration.declaredBy} {declaration.reason && <q title={declaration.reason}>{declaration.reason}</q>}
+              {byWhom(declaration.declaredBy)}{' '}
+              {declaration.reason && <q title={declaration.reason}>{declaration.reason}</q>}
             </>
           )}
         </Line>
@@ -91,7 +92,7 @@ export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
             rollout={isFleet && act && 'rollout' in act && act.rollout}
             otherwise={otherwise}
           >
-            {act && 'action' in act && act.action.actor && `by ${act.action.actor}`}
+            {act && 'action' in act && act.action.actor && byWhom(act.action.actor)}
           </Line>
         )}
       </ul>
