@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
-import { noteDelivery, pageDeliveries, wantDelivery } from '../../src/store/sinks/deliveries.ts'
+import { noteDelivery, pageDeliveries, wantDelivery, wantedDeliveries } from '../../src/store/sinks/deliveries.ts'
 import { holdSinks, moveCursor, noteAttempt, releaseSinks } from '../../src/store/sinks/rounds.ts'
 import { marksOf, writeMarks } from '../../src/store/sinks/sink-marks.ts'
 import { changeSink, createSink, deleteSink, lagsOf, listSinkStates, sinksByKey } from '../../src/store/sinks/sinks.ts'
@@ -41,6 +41,32 @@ describe.each(stores)('sinks on $name', (store) => {
     for (let n = 5; n <= 8; n += 1) await send(one, n, 3)
     expect(await sent(one)).toEqual(['event-8', 'event-7', 'event-6', 'event-2'])
     expect(await sent(other)).toEqual(['event-1'])
+  })
+
+  it('send a delivery again once for each wish, in order, whatever becomes of it', async () => {
+    const key = await make('wished')
+    for (const n of [1, 2, 3]) await send(key, n, 10)
+    for (const { key: delivery } of await kept(key)) await wantDelivery(session(), delivery)
+    const wanted = async () => (await wantedDeliveries(session(), [key])).map(({ eventId }) => eventId)
+    expect(await wanted()).toEqual(['event-1', 'event-2', 'event-3'])
+    const failed = { revision: 1, body: '{}', lastStatus: 503, lastError: 'answered 503' }
+    await noteDelivery(session(), { sinkKey: key, eventId: 'event-1', ...failed }, Date.now(), 10)
+    expect(await wanted()).toEqual(['event-2', 'event-3'])
+    const [, , first] = await kept(key)
+    expect(first).toMatchObject({ attempts: 2, lastStatus: 503, lastError: 'answered 503' })
+    // It was delivered once.
+    expect(first?.deliveredAt).toEqual(first?.createdAt)
+  })
+
+  it('are tried at once when they are changed', async () => {
+    const key = await make('changed')
+    await session().run(
+      `update sinks set failures = 4, next_at = now() + interval '1 hour', settings = '{"failingSince": 1, "request": "r"}' where key = $1`,
+      [key],
+    )
+    const changed = await changeSink(session(), key, { name: 'renamed' })
+    expect(changed).toMatchObject({ failures: 0, nextAt: null, settings: { request: 'r' } })
+    expect(changed?.settings).not.toHaveProperty('failingSince')
   })
 
   it('leave nothing behind when they are deleted', async () => {
