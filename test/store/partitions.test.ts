@@ -161,6 +161,9 @@ describe.each(stores)('the tables of the history on $name', (store) => {
     // The history has ended, and what it had is there for those that began before.
     expect(await readHead(database.session)).toMatchObject({ tail: middle })
     expect((await countsOf(database)).change_log).toEqual([4, 1])
+    // Nor is it removed row by row meanwhile.
+    await round(due + day / 4)
+    expect((await countsOf(database)).change_log).toEqual([4, 1])
     now += dropDelay
     await round(due)
     expect(await files()).toEqual([1, 1, 1])

@@ -34,9 +34,9 @@ export const partitionedTables: readonly PartitionedTable[] = [
     head: 'select revision + 1 as head from log_head',
     // Revisions leap between epochs.
     firstBy: 'where first_revision > (select epoch_base from log_head) order by first_revision',
-    // Within an epoch, times do not decrease.
+    // Within an epoch, times do not decrease. Of an epoch without entries here, the entry is the last of one before.
     isNeeded: (partition) => `select exists (select from epochs e cross join lateral (
-      select at from ${partition} where first_revision > e.base and first_revision <= coalesce(e.ended, 9223372036854775807)
+      select at from ${partition} where first_revision <= coalesce(e.ended, 9223372036854775807)
       order by first_revision desc limit 1) l where l.at >= $1::timestamptz) as needed`,
   },
   {

@@ -1,11 +1,17 @@
 import { expect, it } from 'vitest'
+import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { beginEpoch } from '../../../src/store/connection/epoch.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import { countChanges, pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
 import { deploymentsByKey } from '../../../src/store/read/deployments.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
+import { findExpired, partitionedTables } from '../../../src/store/write/partitions.ts'
 import { pruneHistory } from '../../../src/store/write/retention.ts'
+import { openFresh } from '../../support/databases.ts'
+import { divideTables } from '../../support/partitions.ts'
+import { report } from '../../support/reports.ts'
 import { stores } from '../../support/stores.ts'
-import { inSnapshot, live } from './history.ts'
+import { inSnapshot, live, liveBy } from './history.ts'
 
 it.each(stores)('the past reaches back over epochs, and has nothing between them, on $name', async (store) => {
   const empty = await store.create()
@@ -60,4 +66,31 @@ it.each(stores)('the past reaches back over epochs, and has nothing between them
     await database.close()
     await empty.drop()
   }
+})
+
+it.each(stores)('history of a clock that was ahead is kept as long as its times say, on $name', async (store) => {
+  const database = await openFresh(store)
+  const { session } = database
+  const [second, day] = [1_000, 86_400_000]
+  const began = (await readHead(session)).at + day
+  const change = (at: number) => liveBy(database, at).submit(recordReport(report({ reporter: `of-${at}` })))
+  await change(began)
+  const { revision: old } = await readHead(session)
+  await change(began + 30 * day)
+  await database.transaction((own) => beginEpoch(own, began + second, { timeFromClock: true }))
+  await change(began + 2 * second)
+  for (let removed = 1; removed > 0; ) removed = await pruneHistory(database, began + day, 100)
+  expect(await session.run('select at from change_log order by first_revision')).toEqual([
+    { at: began + 30 * day },
+    { at: began + 2 * second },
+  ])
+  expect(await readHead(session)).toMatchObject({ tail: old, tailAt: began })
+
+  await divideTables(database, 0)
+  await change(began + 3 * second)
+  const expired = async (before: number) => {
+    const [log] = partitionedTables
+    return log && (await findExpired(session, log, before)).length
+  }
+  expect([await expired(began + day), await expired(began + 31 * day)]).toEqual([0, 1])
 })
