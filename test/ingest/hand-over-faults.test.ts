@@ -77,6 +77,38 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     await expectSound(server.database)
   })
 
+  it('is not answered with the outcomes of an earlier one, which a database that was restored meanwhile may have', async () => {
+    const empty = await openEmpty(store)
+    // As if each were too long for a message.
+    const short: Meddle = ({ send, receive }) => ({
+      send,
+      receive: (channel, received) =>
+        receive(channel, (message) =>
+          received(isBatch(message) ? message : message.replace(/,"outcomes":.*/, '}').replace(/,"revision":\d+/, '')),
+        ),
+    })
+    let isRestored = false
+    const restored = (database: Database): Database => {
+      const run: typeof database.session.run = async <T extends object>(
+        text: string,
+        parameters?: readonly unknown[],
+      ) => {
+        const rows = await database.session.run<T>(text, parameters)
+        if (!isRestored || !text.startsWith('select b.id, b.outcomes')) return rows
+        const outcomes = [{ ok: { verdict: 'UNCHANGED', revision: 1 } }]
+        return rows.map((row) => ({ ...row, record: { batch: 1, revision: 1, outcomes } }))
+      }
+      return { ...database, session: { ...database.session, run } }
+    }
+    const leader = await openServer(empty, 'a')
+    const server = await openServer(empty, 'b', short, {}, restored)
+    await meet(leader, server)
+    isRestored = true
+    expect((await server.writer.submit(change('follower', 'INSTALLED'))).verdict).toBe('APPLIED')
+    expect(await keptReports(server, 'follower')).toBe(4)
+    await expectSound(server.database)
+  })
+
   it('is not handed to the server that wrote before this one began', async () => {
     const empty = await openEmpty(store)
     const former = await openServer(empty, 'a')
