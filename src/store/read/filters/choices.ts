@@ -124,7 +124,10 @@ function rangesOnTargets(leaf: TargetCondition): readonly Ranges[] {
 }
 
 function ofRollouts(keys: SQL): Range {
-  return beside(keys, sql`${d.rolloutKey} = place.key`, byRevision)
+  // As run() does: the planner expects that each rollout has many rows, and would read those of the fleet in their order for each that has none.
+  const place = sql`(${d.rolloutKey}, ${d.revision})`
+  const isOfKey = sql`${place} > (place.key, 0) and ${place} < (place.key, ${Number.MAX_SAFE_INTEGER}::bigint)`
+  return beside(keys, isOfKey, sql`order by ${d.rolloutKey}, ${d.revision}`)
 }
 
 /** A condition on a row `d` that says as much as some parts of the filter, and costs less. */
