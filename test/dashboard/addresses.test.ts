@@ -86,6 +86,23 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
   })
 
+  it.each(['', 'devices', 'deployments', 'device/edge-1'])(
+    'says that the database is away, and shows /%s as soon as it is back',
+    async (address) => {
+      const { page } = await visit('setup')
+      const error = { message: 'the database is away: retry later', extensions: { code: 'UNAVAILABLE' } }
+      await page.route('**/graphql', (route) => route.fulfill({ status: 503, json: { errors: [error] } }))
+      await page.goto(`${server().url}/${address}`)
+      await page.getByRole('main').getByText('the database is away. Retrying automatically.').first().waitFor()
+      await page.unroute('**/graphql')
+      await page
+        .getByText(/hello|deployments? installed|edge-1/)
+        .first()
+        .waitFor()
+      await page.getByRole('main').getByRole('alert').waitFor({ state: 'detached' })
+    },
+  )
+
   it('of 7 days shows the history that there is, with a legend, a zone and round times', async () => {
     const { page, complaints } = await visit('?window=7d')
     const chart = page.locator('.trend')

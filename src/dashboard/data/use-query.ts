@@ -19,6 +19,12 @@ interface AskOptions {
   readonly isOff?: boolean
 }
 
+/** Milliseconds after which a query is repeated that may succeed then. */
+const pause = 3_000
+
+/** The server or its database is away, which passes. */
+export const isPassing = ({ code }: ApiError): boolean => ['UNREACHABLE', 'UNAVAILABLE', 'NO_ANSWER'].includes(code)
+
 export function useAnswer<Data, Variables>(
   query: Document<Data, Variables>,
   variables: Variables,
@@ -27,9 +33,11 @@ export function useAnswer<Data, Variables>(
   const [answer, setAnswer] = useState<Answer<Data>>({ data: null, error: null, isAsking: true })
   const key = JSON.stringify(variables)
   const about = useRef(key)
+  const [failures, setFailures] = useState(0)
   useEffect(() => {
     if (isOff) return
     const abort = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
     setAnswer(({ data, error }) => ({ data, error, isAsking: true }))
     ask(query, variables, abort.signal).then(
       (data) => {
@@ -40,13 +48,16 @@ export function useAnswer<Data, Variables>(
         if (abort.signal.aborted) return
         const problem = error instanceof ApiError ? error : new ApiError('UNKNOWN', String(error))
         // An unreachable server leaves the last data valid; any other error replaces it.
-        const isKept =
-          about.current === key && ['UNREACHABLE', 'UNAVAILABLE', 'NO_ANSWER', 'UNKNOWN'].includes(problem.code)
+        const isKept = about.current === key && (isPassing(problem) || problem.code === 'UNKNOWN')
+        if (isPassing(problem)) timer = setTimeout(() => setFailures((count) => count + 1), pause)
         setAnswer(({ data }) => ({ data: isKept ? data : null, error: problem, isAsking: false }))
       },
     )
-    return () => abort.abort()
-  }, [query, key, version, isOff, connections.value])
+    return () => {
+      abort.abort()
+      clearTimeout(timer)
+    }
+  }, [query, key, version, isOff, failures, connections.value])
   return answer
 }
 

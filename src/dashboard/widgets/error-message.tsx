@@ -1,7 +1,12 @@
 /** A failed request, and what to do about it. */
 import type { ApiError } from '../../client/client.ts'
 import { formatTime } from '../data/time.ts'
+import { isPassing } from '../data/use-query.ts'
 import { adjust } from '../route.ts'
+
+/** Without the advice to other clients to retry. */
+const describe = ({ code, message }: ApiError): string =>
+  code === 'UNREACHABLE' ? "Can't reach the server" : message.replace(/(: retry later|\.)$/, '')
 
 export function ErrorMessage({ error }: { readonly error: ApiError }) {
   const { oldestTime } = error.facts
@@ -16,7 +21,7 @@ export function ErrorMessage({ error }: { readonly error: ApiError }) {
     )
   return (
     <p class="trouble" role="alert">
-      {error.code === 'UNREACHABLE' ? "Can't reach the server. Retrying automatically." : error.message}
+      {isPassing(error) ? `${describe(error)}. Retrying automatically.` : error.message}
     </p>
   )
 }
