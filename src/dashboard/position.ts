@@ -4,8 +4,8 @@
  */
 
 /** Milliseconds: a list gets long page by page. */
-const patience = 5_000
-/** Milliseconds in which parts above the position may still arrive. */
+const patience = 10_000
+/** Milliseconds after that, in which rows are drawn, and parts above may still arrive. */
 const calm = 1_000
 
 let returning: AbortController | null = null
@@ -29,6 +29,7 @@ export function returnTo(state: { readonly top?: number } | null, left: string |
   const top = state?.top
   if (top === undefined) return
   const began = performance.now()
+  let arrived: number | null = null
   returning = new AbortController()
   const { signal } = returning
   // From then on the reader scrolls.
@@ -36,9 +37,10 @@ export function returnTo(state: { readonly top?: number } | null, left: string |
   const step = (): void => {
     if (signal.aborted) return
     scrollTo(0, top)
-    const isThere = scrollY >= top - 1
-    if (isThere) focusLink(left)
-    if (performance.now() - began > (isThere ? calm : patience)) stop()
+    if (scrollY >= top - 1) arrived ??= performance.now()
+    if (arrived !== null) focusLink(left)
+    const end = arrived === null ? began + patience : arrived + calm
+    if (performance.now() > end) stop()
     else requestAnimationFrame(step)
   }
   requestAnimationFrame(step)
