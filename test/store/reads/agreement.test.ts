@@ -159,7 +159,8 @@ describe.each(stores)('a fleet with orchestrators on $name', (store) => {
             ])
         }
       }),
-      { numRuns: runs },
+      // In this life, a page by name of few instances was read in another order.
+      { numRuns: runs + 1, examples: [[2]] },
     )
   }, 240_000)
 })

@@ -110,9 +110,11 @@ function walkByName(past: Past, order: 'NAME' | 'NAME_DESC', matches: readonly S
   const names = (stretch: Stretch, limit: SQL): SQL => sql`select ${d.key} from ${deployments} ${d}
     where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], { ...stretch, limit })}`
   return {
+    // The conditions are within the look-up of each place: a join with what they name could change the order.
     select: (stretch) => sql`select ${d}.* from (${names(stretch, sql`${walked}`)}) as place
-      cross join lateral (select ${d}.* ${fromPast(past, sql`${present.key} = place.key`)} offset 0) as ${d}
-      where ${all(matches)} limit ${stretch.limit}`,
+      cross join lateral (select ${d}.* from (
+        select ${d}.* ${fromPast(past, sql`${present.key} = place.key`)} offset 0) as ${d} where ${all(matches)} offset 0) as ${d}
+      limit ${stretch.limit}`,
     isShort: (stretch, last) => (last ? nothing : sql`exists (${names(stretch, sql`1 offset ${walked}`)})`),
   }
 }
