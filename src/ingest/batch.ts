@@ -44,9 +44,14 @@ export interface Decided extends DecidedBatch {
   readonly outcomes: readonly Outcome[]
 }
 
-/** The next commands of the queue. A divided command has a batch of its own; `mayBeDivided`: nothing else is in this batch. */
+/**
+ * The next commands of the queue. A divided command has a batch of its own; `mayBeDivided`: nothing else is in this batch. A command on branches begins a
+ * batch: an earlier command of the same batch may place a device, whose deployments were not loaded with the branch.
+ */
 export function takeNext(queue: Waiting[], limit: number, mayBeDivided: boolean): Waiting[] {
-  const next = queue.slice(0, limit).findIndex(({ command }) => command.divided)
+  const next = queue
+    .slice(0, limit)
+    .findIndex(({ command: { divided, needs } }, index) => divided || (needs.branches && index > 0))
   if (next === 0) return mayBeDivided ? queue.splice(0, 1) : []
   return queue.splice(0, next > 0 ? next : limit)
 }
