@@ -77,7 +77,9 @@ function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly
       beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is null`),
       beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is not null`),
     ],
-    rolloutKeys && [ofRollouts(listed(rolloutKeys, 'bigint'))],
+    rolloutKeys && [
+      isHashed(rolloutKeys) ? ofManyRollouts(listed(rolloutKeys, 'bigint')) : ofRollouts(listed(rolloutKeys, 'bigint')),
+    ],
     instanceIds && [
       beside(sql`select key from (${instancesNamed(instanceIds)}) as instance(key)`, sql`${d.instanceKey} = place.key`),
     ],
@@ -123,7 +125,12 @@ function rangesOnTargets(leaf: TargetCondition): readonly Ranges[] {
   })
 }
 
+/** Of few rollouts: the planner may take an index that fits the rest of the filter, too. */
 function ofRollouts(keys: SQL): Range {
+  return beside(keys, sql`${d.rolloutKey} = place.key`, byRevision)
+}
+
+function ofManyRollouts(keys: SQL): Range {
   // As run() does: the planner expects that each rollout has many rows, and would read those of the fleet in their order for each that has none.
   const place = sql`(${d.rolloutKey}, ${d.revision})`
   const isOfKey = sql`${place} > (place.key, 0) and ${place} < (place.key, ${Number.MAX_SAFE_INTEGER}::bigint)`
