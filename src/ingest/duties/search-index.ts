@@ -1,6 +1,6 @@
 /** Keeps what lists of deployments are read from beside the deployments, a few seconds behind the writer (store/write/derived). */
 import type { Database } from '../../store/database.ts'
-import { readCursor } from '../../store/write/derived/changed-deployments.ts'
+import { followOnce, readPosition } from '../../store/write/derived/changed-deployments.ts'
 import { indexNames, named } from '../../store/write/derived/deployment-names.ts'
 import { indexChanged, indexed } from '../../store/write/derived/search-entries.ts'
 import type { Duty } from './duties.ts'
@@ -15,25 +15,25 @@ const mostSearched = { postgres: 1_000, pglite: 200 }
 const mostNamed = { postgres: 2_000, pglite: 1_000 }
 
 export function createSearchIndex(database: Database): Duty {
-  return followDeployments(database, indexed, indexChanged, mostSearched[database.kind])
+  return follow(database, indexed, indexChanged, mostSearched[database.kind])
 }
 
 export function createNameIndex(database: Database): Duty {
-  return followDeployments(database, named, indexNames, mostNamed[database.kind])
+  return follow(database, named, indexNames, mostNamed[database.kind])
 }
 
-function followDeployments({ session }: Database, name: string, index: typeof indexChanged, most: number): Duty {
+function follow({ session }: Database, name: string, statements: typeof indexChanged, most: number): Duty {
   return {
     name,
     interval: 0,
     budget: 4_000,
     async run({ isOver }) {
-      let cursor = await readCursor(session, name)
+      let position = await readPosition(session, name)
       for (let limit = fewest; ; limit = Math.min(2 * limit, most)) {
-        const read = await index(session, cursor, limit)
-        if (read === null || read.deployments < limit) return true
+        const read = await followOnce(session, statements, position, limit)
+        if (!read?.hasMore) return true
         if (isOver()) return false
-        cursor = read.cursor
+        position = { ...position, cursor: read.cursor }
       }
     },
   }

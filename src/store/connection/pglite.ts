@@ -4,7 +4,7 @@
  */
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Database, LogHead } from '../database.ts'
+import { type Database, type LogHead, statisticsTarget } from '../database.ts'
 import { storableParameters } from './column-parsers.ts'
 import { StatementError } from './failure.ts'
 import { headText } from './log-head.ts'
@@ -87,6 +87,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
   const writing = sessionFor('write')
 
   await run('set timezone to utc')
+  await run(`set default_statistics_target to ${statisticsTarget}`)
   return {
     kind: 'pglite',
     location: options.dataDir ?? 'memory',

@@ -1,5 +1,5 @@
 /** Connections for reading from one server, the primary or a standby. */
-import type { LogHead, Session, Snapshot } from '../database.ts'
+import { type LogHead, type Session, type Snapshot, statisticsTarget } from '../database.ts'
 import { openConnection, silenceLimit } from './connection.ts'
 import { createPool } from './connection-pool.ts'
 import type { HeadStatement } from './log-head.ts'
@@ -45,7 +45,12 @@ export function openReadPool(
       openConnection({
         url,
         // To compile a statement takes longer than the statement should.
-        settings: { statement_timeout: readLimit, idle_in_transaction_session_timeout: forgottenAfter, jit: 'off' },
+        settings: {
+          statement_timeout: readLimit,
+          idle_in_transaction_session_timeout: forgottenAfter,
+          jit: 'off',
+          default_statistics_target: statisticsTarget,
+        },
         timeout: readLimit + grace,
         silence,
         isPipelined: true,

@@ -1,6 +1,6 @@
 /** The tables of the log: its head, its entries, and checkpoints of its counts. */
 import { sql } from 'drizzle-orm'
-import { bigint, index, integer, json, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { bigint, boolean, index, integer, json, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import type { ChangeBody } from '../../domain/change.ts'
 import type { Tally } from '../../domain/counters.ts'
 import type { Convergence } from '../../domain/desired.ts'
@@ -68,6 +68,10 @@ export const changeLog = pgTable(
     /** What it counts as after the entry. */
     toState: deploymentState('to_state'),
     toConvergence: convergence('to_convergence'),
+    /** `revision` in `before` of a deployment. Null: see `before`, or a server of a version without this column wrote the entry. */
+    fromRevision: revision('from_revision'),
+    /** False: the deployment is found by the same names and texts as before (write/derived/found-by.ts). Null: as `from_revision`. */
+    foundByChanged: boolean('found_by_changed'),
     /** domain ChangeBody[]. */
     changes: json('changes').$type<readonly ChangeBody[]>().notNull(),
   },

@@ -24,6 +24,7 @@ import {
 } from '../tables/schema.ts'
 import { batchRows, messagesOf, stampOf, tellIn } from './batches.ts'
 import type { BatchName, DecidedBatch, Effects, Entry, Head, KeptReport, RolloutLife, Touch } from './contract.ts'
+import { isFoundAlike } from './derived/found-by.ts'
 import { type Put, putRows, putText } from './put.ts'
 import { putAlerts } from './save-alerts.ts'
 import { putDesired } from './save-desired.ts'
@@ -198,7 +199,8 @@ function entryRow(
   { subject, before, after, changes, firstRevision, observedAt, traceparent }: Entry,
   at: number,
 ): object {
-  const from = before && 'deployment' in before && isCounted(before.deployment) ? before.deployment : null
+  const known = before && 'deployment' in before ? before.deployment : null
+  const from = known && isCounted(known) ? known : null
   const to = after && isCounted(after) ? after : null
   return {
     deploymentKey: subject.deploymentKey,
@@ -218,6 +220,8 @@ function entryRow(
     fromConvergence: from?.convergence ?? null,
     toState: to?.state ?? null,
     toConvergence: to?.convergence ?? null,
+    fromRevision: known?.revision ?? null,
+    foundByChanged: after && !(known && isFoundAlike(known, after, subject.target?.name ?? null)),
     changes,
   }
 }

@@ -21,7 +21,7 @@ export async function findUnanalyzed(session: Session): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** Reads a sample of 30,000 rows, however many the table has. Nothing happens while autovacuum does the same. */
+/** Reads a sample of 300 × statisticsTarget rows, however many the table has. Nothing happens while autovacuum does the same. */
 export async function analyzeTable(session: Session, name: string): Promise<void> {
   await session.run(`analyze (skip_locked) "${name}"`)
 }

@@ -13,7 +13,7 @@ import {
 } from '../../../src/store/read/deployments.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
-import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
+import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { limits, parentsOf, type Question, searched, whole } from './questions.ts'
@@ -250,9 +250,9 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
       return session.run('select deployment_key as key, terms::text, text from deployment_search order by 1')
     }
     const follow = async (limit: number, stops: () => Promise<void>): Promise<void> => {
-      for (let read = await indexChanged(session, await readCursor(session, indexed), limit); read; ) {
+      for (let read = await followOnce(session, indexChanged, await readPosition(session, indexed), limit); read; ) {
         await stops()
-        read = await indexChanged(session, read.cursor, limit)
+        read = await followOnce(session, indexChanged, await readPosition(session, indexed), limit)
       }
     }
     const searches = fc.sample(

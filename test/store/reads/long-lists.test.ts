@@ -6,7 +6,7 @@ import type { DeploymentFilter } from '../../../src/store/read/deployment-filter
 import { countDeployments, pageDeployments } from '../../../src/store/read/deployments.ts'
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { isAnyOf } from '../../../src/store/sql/parameters.ts'
-import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
+import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { readPlans } from './plan.ts'
@@ -35,7 +35,7 @@ describe.each(stores)('long lists on $name', (store) => {
     database = await empty.open()
     await database.transaction(fill)
     // The last ones have changed since they were indexed.
-    while (await indexChanged(database.session, await readCursor(database.session, indexed), size - 20));
+    while (await followOnce(database.session, indexChanged, await readPosition(database.session, indexed), size - 20));
     await database.session.run('analyze')
   })
   afterAll(async () => {

@@ -8,7 +8,7 @@ import { targetsByKey } from '../../../src/store/read/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { readSummarized, summarizeNext } from '../../../src/store/write/derived/change-summaries.ts'
-import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
+import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { indexNames, named } from '../../../src/store/write/derived/deployment-names.ts'
 import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type Life, live } from './history.ts'
@@ -26,8 +26,8 @@ export async function recordLife(database: Database): Promise<RecordedLife> {
   // What duties derive is out of date in part, and lacks what is new.
   const life = await live(database, 5, 90, async (step) => {
     if (step % 25 !== 24) return
-    await indexChanged(database.session, await readCursor(database.session, indexed), 1_000)
-    await indexNames(database.session, await readCursor(database.session, named), 1_000)
+    await followOnce(database.session, indexChanged, await readPosition(database.session, indexed), 1_000)
+    await followOnce(database.session, indexNames, await readPosition(database.session, named), 1_000)
     for (let next: number | null = (await readSummarized(database.session)).cursor; next !== null; )
       next = await summarizeNext(database.session, next, 5)
   })

@@ -23,11 +23,11 @@ const oldestBefore = `
     where from_state is not null and was is not null group by grouping sets (from_state, from_convergence)) ended`
 
 /** The revision of the row that an entry changed. */
-const was = `case when from_state is not null then (before ->> 'revision')::bigint end as was`
+const was = `case when from_state is not null then coalesce(from_revision, (before ->> 'revision')::bigint) end as was`
 
 /**
- * Summarises the next $2 entries after the cursor $1. Nothing happens if there are fewer, or if another replica has moved the cursor. A record set
- * parses each change once, and only distinct facts become terms: a sixth of the time of four look-ups in each change.
+ * Summarises the next $2 entries after the cursor $1. Nothing happens if there are fewer, or if another replica has moved the cursor. Devices of a rollout
+ * go through the same changes, so equal JSON is parsed once. A record set parses each change once, and only distinct facts become terms.
  */
 const summarize = `
   with turn as (
@@ -38,7 +38,8 @@ const summarize = `
   ), facts as (
     select distinct kind, component, error->>'code' as code,
       case when kind in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED') then "to" end as state
-    from entries cross join json_to_recordset(changes) as change (kind text, component text, "to" text, error json)
+    from (select distinct changes::text collate "C" as changes from entries) alike
+      cross join json_to_recordset(changes::json) as change (kind text, component text, "to" text, error json)
   ), terms as (
     select distinct left(term, 1) as sort, term collate "C" as term
     from facts cross join lateral (values ('k:' || kind), ('c:' || component), ('e:' || code), ('s:' || state)) v (term)

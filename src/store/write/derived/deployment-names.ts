@@ -2,14 +2,14 @@
  * Keeps the deployments of rollouts in the order of their names (deployment_names), behind the writer. The ID of a deployment never changes, so a row
  * changes with the rollout only. Readers add the deployments that have changed since the cursor (store/read/filters/rollout-names.ts).
  */
-import type { Revision } from '../../../domain/values.ts'
-import type { Session } from '../../database.ts'
-import { changedDeployments, type Indexed, moveCursor } from './changed-deployments.ts'
+import { followDeployments } from './changed-deployments.ts'
 
 export const named = 'names'
 
-const index = `
-  with ${changedDeployments(named, 'key, rollout_key, deployment_id, revision, forgotten_at')}, written as (
+export const indexNames = followDeployments(
+  named,
+  'key, rollout_key, deployment_id, revision, forgotten_at',
+  `written as (
     insert into deployment_names as known (deployment_key, rollout_key, deployment_id)
     select c.key, c.rollout_key, c.deployment_id from changed c
     left join lateral (select n.rollout_key from deployment_names n where n.deployment_key = c.key offset 0) n on true
@@ -17,11 +17,5 @@ const index = `
     on conflict (deployment_key) do update set rollout_key = excluded.rollout_key
   ), gone as (
     delete from deployment_names where deployment_key = any (array(select key from changed where forgotten_at is not null))
-  )
-  ${moveCursor(named)}`
-
-/** Indexes at most `limit` deployments that have changed after `cursor`. Null: there are none, or another replica has done it. */
-export async function indexNames(session: Session, cursor: Revision, limit: number): Promise<Indexed | null> {
-  const [row] = await session.run<Indexed>(index, [cursor, limit])
-  return row ?? null
-}
+  )`,
+)

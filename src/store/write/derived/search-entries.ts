@@ -3,9 +3,7 @@
  * for it in the writer's transaction. Readers add the deployments that have changed since the cursor (store/read/filters/search-range.ts), so
  * an index that is late costs time, not exactness.
  */
-import type { Revision } from '../../../domain/values.ts'
-import type { Session } from '../../database.ts'
-import { changedDeployments, type Indexed, moveCursor } from './changed-deployments.ts'
+import { followDeployments } from './changed-deployments.ts'
 
 export const indexed = 'search'
 
@@ -26,8 +24,10 @@ const gateways = `
   ) select string_agg(lower(g.name), chr(10)) from above join targets g on g.key = above.key)`
 
 /** A deployment whose entry would be the same is not written. */
-const index = `
-  with ${changedDeployments(indexed, '*')}, made as (
+export const indexChanged = followDeployments(
+  indexed,
+  '*',
+  `made as (
     select d.key, array(
         select distinct term collate "C" from (
           select 'a:' || d.application union all select 'v:' || d.application_version
@@ -39,21 +39,15 @@ const index = `
           select string_agg(concat_ws(chr(10), ${errorText("(part->'error')")}), chr(10)) from json_array_elements(d.components) part) end) as text
     from changed d left join lateral (select name, parent_key from targets where key = d.target_key offset 0) t on true
     where d.forgotten_at is null
-  ), entries as (
+  ), shown as (
     select key, terms, case when length(text) <= ${longest} then text end as text from made
   ), written as (
     insert into deployment_search as known (deployment_key, terms, text)
-    select e.* from entries e left join lateral (
+    select e.* from shown e left join lateral (
       select s.* from deployment_search s where s.deployment_key = e.key offset 0) s on true
     where s.deployment_key is null or (s.terms, s.text) is distinct from (e.terms, e.text)
     on conflict (deployment_key) do update set terms = excluded.terms, text = excluded.text
   ), gone as (
     delete from deployment_search where deployment_key = any (array(select key from changed where forgotten_at is not null))
-  )
-  ${moveCursor(indexed)}`
-
-/** Indexes at most `limit` deployments that have changed after `cursor`. Null: there are none, or another replica has done it. */
-export async function indexChanged(session: Session, cursor: Revision, limit: number): Promise<Indexed | null> {
-  const [row] = await session.run<Indexed>(index, [cursor, limit])
-  return row ?? null
-}
+  )`,
+)
