@@ -34,8 +34,8 @@ interface Pipeline {
   size(): number
   /** Commands in flight. */
   commands(): number
-  /** Whether a batch of so many commands should wait, because a small batch costs server and database more than it gains. */
-  mustWait(waiting: number): boolean
+  /** The commands that a batch needs at the least to be sent now: a small batch costs server and database more than it gains. */
+  leastCommands(): number
   /** Waits until the oldest batch is answered or, if another batch may be sent, until `arrival`. */
   wait(arrival: Promise<void>): Promise<void>
   /** False: the batch needs rows that are not cached, or writes that the optimistic statement does not have. */
@@ -63,10 +63,19 @@ const nothing: Loaded = { deployments: [], targets: [], rollouts: [] }
 
 /** More in flight would make the batches smaller and the database no faster. */
 const mostInFlight = 2
+/**
+ * Two groups of callers alternate: those of one batch report again while the other is written. The groups are seldom equal. To wait for as many as the
+ * other batch has would stop the smaller group until that batch is answered, and then nothing overlaps. So it is enough that most of the callers
+ * that were answered last have reported again, and half of the other group: the groups must not grow apart.
+ */
+const mostOfAnswered = 0.9
+const leastOfInFlight = 0.5
 
 export function createPipeline(options: WriterOptions, state: WriterState, ordered: OrderedWrite): Pipeline {
   const { database } = options
   const inFlight: InFlightBatch[] = []
+  /** Commands of the batch that was answered last. */
+  let answered = 0
 
   function send(batch: Batch): boolean {
     if (state.head === null || state.connection === null) return false
@@ -124,6 +133,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     if (!first) return
     if ((await first.sent) !== 'written') return writeAgain()
     inFlight.shift()
+    answered = sizeOf(first.batch)
     ordered.conclude(first.batch, first, first.began)
   }
 
@@ -150,9 +160,12 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
   return {
     size: () => inFlight.length,
     commands: () => inFlight.reduce((sum, { batch }) => sum + sizeOf(batch), 0),
-    mustWait(waiting) {
+    leastCommands() {
       const [first] = inFlight
-      return first !== undefined && (waiting < sizeOf(first.batch) || inFlight.length >= mostInFlight)
+      if (!first) return 0
+      if (inFlight.length >= mostInFlight) return Number.POSITIVE_INFINITY
+      const size = sizeOf(first.batch)
+      return Math.min(size, Math.max(leastOfInFlight * size, mostOfAnswered * answered))
     },
     async wait(arrival) {
       const [first] = inFlight

@@ -44,6 +44,8 @@ export function createWriter(options: WriterOptions): Writer {
   let work: Promise<void> | null = null
   let wasDivided = false
   let arrived = (): void => {}
+  /** `arrived` is called once so many commands wait. */
+  let wanted = 0
 
   const handOver = createHandOver(options, state, (batch) => {
     handed.set(batch.name.writer, batch)
@@ -56,14 +58,15 @@ export function createWriter(options: WriterOptions): Writer {
   const gathering = createGathering(state, options.gatherLimit)
 
   function start(): void {
-    arrived()
+    if (waitingSize() >= wanted) arrived()
     work ??= run()
   }
 
   async function run(): Promise<void> {
     while (queue.length > 0 || handed.size > 0 || pipeline.size() > 0 || follower.size() > 0) {
-      if (pipeline.mustWait(waitingSize())) {
-        await pipeline.wait(nextArrival())
+      const least = pipeline.leastCommands()
+      if (waitingSize() < least) {
+        await pipeline.wait(nextArrival(least))
         continue
       }
       // Requests that are parsed in this turn of the event loop join the batch.
@@ -99,8 +102,9 @@ export function createWriter(options: WriterOptions): Writer {
     work = null
   }
 
-  /** A command, or another event that `run` waits for. */
-  function nextArrival(): Promise<void> {
+  /** A command after which `least` are waiting, or another event that `run` waits for. */
+  function nextArrival(least = 0): Promise<void> {
+    wanted = least
     return new Promise((resolve) => {
       arrived = resolve
     })
@@ -112,14 +116,15 @@ export function createWriter(options: WriterOptions): Writer {
     return size
   }
 
-  /** Divides many commands into halves: the second half is decided while the first is written. Other servers' callers would be divided, too. */
+  /** Divides many callers into halves: the second half is decided while the first is written. Other servers' callers would be divided, too. */
   function nextBatch(): Batch {
     // Every second batch at least: batches of other servers may arrive without end, and would keep it and all commands after it waiting.
     wasDivided = queue[0]?.command.divided !== undefined && (handed.size === 0 || !wasDivided)
     if (wasDivided) return { waiting: takeNext(queue, 1, true), handed: [] }
     const waiting = waitingSize()
-    const isHalved = state.head !== null && pipeline.size() === 0 && waiting >= 2 * leastHalf && !isFollowed(state)
-    const limit = isHalved ? Math.min(Math.floor(waiting / 2), batchSize) : batchSize
+    const callers = waiting + pipeline.commands()
+    const isHalved = state.head !== null && callers >= 2 * leastHalf && !isFollowed(state)
+    const limit = isHalved ? Math.min(Math.ceil(callers / 2), batchSize) : batchSize
     const taken: HandedBatch[] = []
     let size = 0
     for (const [writer, batch] of handed) {

@@ -1,0 +1,71 @@
+/** Callers that report again when they are answered form two groups, which alternate: one is decided while the other is written. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import type { Database } from '../../src/store/database.ts'
+import { openFresh } from '../support/databases.ts'
+import { report } from '../support/reports.ts'
+import { createRoad } from '../support/road.ts'
+import { stores } from '../support/stores.ts'
+
+const callers = 96
+
+/** Counts the optimistic statements that are under way when another one is sent. */
+function counting(database: Database, beside: number[]): Database {
+  let underWay = 0
+  return {
+    ...database,
+    async append<Row extends object>(connection: number, text: string, parameters: readonly unknown[]) {
+      beside.push(underWay)
+      underWay += 1
+      try {
+        return await database.append<Row>(connection, text, parameters)
+      } finally {
+        underWay -= 1
+      }
+    },
+  }
+}
+
+describe.each(stores)('callers that report again and again, on $name', (store) => {
+  it.each([
+    { of: 'that came at different times', late: (n: number) => n >= 20, leaves: () => false },
+    { of: 'of which some pause for a while', late: () => false, leaves: (n: number) => n % 7 === 0 },
+  ])('form two equal groups that overlap: callers $of', async ({ late, leaves }) => {
+    const beside: number[] = []
+    const sizes: number[] = []
+    const road = await createRoad(counting(await openFresh(store), beside), {
+      writer: { observe: ({ size }) => sizes.push(size) },
+    })
+    onTestFinished(() => road.feed.close())
+    const send = (n: number, turn: number) =>
+      road.writer.submit(
+        recordReport(
+          report({ reporter: `r-${n}`, deploymentId: `d-${n}`, state: turn % 2 === 0 ? 'INSTALLING' : 'INSTALLED' }),
+        ),
+      )
+    const all = Array.from({ length: callers }, (_, n) => n)
+    await Promise.all(all.map((n) => send(n, 0)))
+    await Promise.all(all.map((n) => send(n, 1)))
+    beside.length = sizes.length = 0
+    const pause = Promise.withResolvers<void>()
+    const work = async (n: number): Promise<void> => {
+      if (late(n)) await send(0, 2)
+      for (let turn = 2; turn < 50; turn += 1) {
+        if (turn === 8 && leaves(n)) await pause.promise
+        // An answer and the next request are messages: callers of a batch do not report again at once.
+        for (let hop = 0; hop < 2; hop += 1) await new Promise(setImmediate)
+        await send(n, turn)
+        if (turn === 12) pause.resolve()
+      }
+    }
+    await Promise.all(all.map(work))
+    await road.writer.drain()
+    // Some turns after the groups were disturbed, and some before the first callers are done.
+    const calm = sizes.slice(-34, -24)
+    expect(calm.length).toBe(10)
+    for (const size of calm) expect([calm, Math.abs(size - callers / 2) <= 2]).toEqual([calm, true])
+    // Where the database is faster than the decision, a batch may be answered before the next one is sent.
+    const overlapping = beside.slice(-34, -24)
+    expect([overlapping, overlapping.filter((others) => others === 1).length >= 7]).toEqual([overlapping, true])
+  })
+})
