@@ -75,17 +75,29 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000, bytes
   function dispatch(changes: readonly Change[]): void {
     const newest = changes.at(-1)
     if (!newest) return
+    // A subscriber that comes later and resumes reads the log.
+    if (index.size === 0) return forgetUntil(newest.revision)
     last = newest.revision
     remember(changes)
     const concerned = new Map<Subscriber, Change[]>()
-    for (const change of changes)
-      for (const topic of topicsOf(change))
-        for (const subscriber of index.get(topic) ?? noSubscribers) {
-          const list = concerned.get(subscriber)
-          if (!list) concerned.set(subscriber, [change])
-          // Several of its topics may match.
-          else if (list.at(-1) !== change) list.push(change)
-        }
+    let before: Change | null = null
+    let ofSubject: readonly ReadonlySet<Subscriber>[] = []
+    const collect = (subscribers: ReadonlySet<Subscriber>, change: Change): void => {
+      for (const subscriber of subscribers) {
+        const list = concerned.get(subscriber)
+        if (!list) concerned.set(subscriber, [change])
+        // Several of its topics may match.
+        else if (list.at(-1) !== change) list.push(change)
+      }
+    }
+    for (const change of changes) {
+      // The changes of one report have one subject: its topics are looked up once.
+      if (before === null || !haveOneSubject(before, change))
+        ofSubject = topicsOfSubject(change).flatMap((topic) => index.get(topic) ?? [])
+      for (const subscribers of ofSubject) collect(subscribers, change)
+      for (const topic of topicsOfChange(change)) collect(index.get(topic) ?? noSubscribers, change)
+      before = change
+    }
     for (const [subscriber, list] of concerned) subscriber.changed(list)
     for (const moved of movers) moved()
   }
@@ -203,18 +215,37 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000, bytes
 /** The next poll reads the log again. */
 function ignore(): void {}
 
-function topicsOf(change: Change): Topic[] {
+function haveOneSubject(one: Change, other: Change): boolean {
+  return (
+    one.deploymentId === other.deploymentId &&
+    one.targetName === other.targetName &&
+    one.fromTargetName === other.fromTargetName &&
+    one.rolloutKey === other.rolloutKey &&
+    one.instanceId === other.instanceId
+  )
+}
+
+function topicsOfSubject(change: Change): Topic[] {
   const topics: Topic[] = ['all']
   if (change.deploymentId !== null) topics.push(`deployment:${change.deploymentId}`)
   if (change.targetName !== null) topics.push(`device:${change.targetName}`)
   if (change.fromTargetName !== null) topics.push(`device:${change.fromTargetName}`)
   if (change.rolloutKey !== null) topics.push(`rollout:${change.rolloutKey}`)
-  const formerRollout = formerRolloutOf(change)
-  if (formerRollout !== null) topics.push(`rollout:${formerRollout}`)
   if (change.instanceId !== null) topics.push(`instance:${change.instanceId}`)
-  if (mayCreate(change)) topics.push('created')
   return topics
 }
+
+function topicsOfChange(change: Change): readonly Topic[] {
+  const formerRollout = formerRolloutOf(change)
+  const isCreated = mayCreate(change)
+  if (formerRollout === null && !isCreated) return noTopics
+  return [
+    ...(formerRollout === null ? [] : [`rollout:${formerRollout}` as const]),
+    ...(isCreated ? (['created'] as const) : []),
+  ]
+}
+
+const noTopics: readonly Topic[] = []
 
 /** Rollouts and deployments are created by a first state or by a declaration. */
 function mayCreate(change: Change): boolean {
