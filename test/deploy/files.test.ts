@@ -140,6 +140,16 @@ describe('the containers of deploy/', () => {
   })
 })
 
+it('a server starts with the same options of Node by npm start, in the container and as a service', () => {
+  const { start } = JSON.parse(readPage('package.json')).scripts as { readonly start: string }
+  const options = start.split(' ').filter((part) => part.startsWith('--'))
+  expect(options).toEqual(['--v8-pool-size=1'])
+  expect(readPage('deploy/Dockerfile')).toContain(
+    JSON.stringify(['node', ...options, 'dist/bin.js', 'serve']).replaceAll(',', ', '),
+  )
+  expect(readPage('docs/operating.md')).toContain(`/node ${options.join(' ')} src/main.ts`)
+})
+
 interface Component {
   readonly name: string
   readonly version: string

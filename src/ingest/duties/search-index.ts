@@ -11,7 +11,7 @@ import type { Duty } from './duties.ts'
  */
 const fewest = 50
 /** Deployments of one statement at most: reports wait for it, in the embedded database and on few processors. */
-const mostSearched = { postgres: 1_000, pglite: 200 }
+const mostSearched = { postgres: 250, pglite: 100 }
 const mostNamed = { postgres: 2_000, pglite: 1_000 }
 
 export function createSearchIndex(database: Database): Duty {

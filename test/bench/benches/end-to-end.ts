@@ -5,6 +5,7 @@
 import { createServer, connect as dial } from 'node:net'
 import postgres from 'postgres'
 import { atMost, type Bench, stated } from '../harness/bench.ts'
+import { runDuties } from '../harness/duties.ts'
 import { buildReports, createFleet, deploymentName } from '../harness/fleet.ts'
 import { openLoop } from '../harness/open-loop.ts'
 import { startRollcall } from '../harness/process.ts'
@@ -53,6 +54,8 @@ export const endToEnd: Bench = {
       await road.introduce()
       const capacity = (await road.measure(false)).rate
       const rate = Math.round(capacity / 2)
+      // The first reports of so many devices at once are indexed for searches for some seconds: the rounds are of known deployments.
+      await runDuties(server, lab)
       const rounds: Round[] = []
       for (let round = -1; round < lab.rounds; round += 1) {
         const floor = (await commitTime(url)) + (await roundTripTime())
@@ -116,9 +119,10 @@ export const endToEnd: Bench = {
             over((round) => round.p50),
             'ms',
           ),
-          stated(
+          atMost(
             'p99',
             over((round) => round.p99),
+            15,
             'ms',
           ),
           stated(

@@ -1,5 +1,6 @@
 /** Programs under test as processes of their own: started, waited for, measured, ended. Each prints `… listens on <url>`. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { processorTime, residentSize } from './processor.ts'
 
@@ -37,8 +38,11 @@ export function profileInto(folder: string): void {
   profiles = folder
 }
 
+/** With Node's options of `npm start`. */
 export function startRollcall(env: Readonly<Record<string, string>>): Promise<Program> {
-  const nodeOptions = profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : []
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { start: string } }
+  const started = scripts.start.split(' ').filter((part) => part.startsWith('--'))
+  const nodeOptions = [...started, ...(profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : [])]
   return startProgram({ script: 'src/main.ts', env: { LOG_LEVEL: 'warn', ...env }, nodeOptions })
 }
 
