@@ -75,8 +75,11 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000, bytes
   function dispatch(changes: readonly Change[]): void {
     const newest = changes.at(-1)
     if (!newest) return
-    // A subscriber that comes later and resumes reads the log.
-    if (index.size === 0) return forgetUntil(newest.revision)
+    if (index.size === 0) {
+      // A subscriber that comes later and resumes reads the log.
+      forgetUntil(newest.revision)
+      return
+    }
     last = newest.revision
     remember(changes)
     const concerned = new Map<Subscriber, Change[]>()
