@@ -133,9 +133,15 @@ const mostFound = sql.raw(String(maxNamesakes + 1))
 const isThere = fixed(sql`${d.forgottenAt} is null`)
 const isReported = sql`${d.deploymentId} = asked.id and ${d.reporter} = asked.device`
 
-/** Lookups for `asked`, which has ids, or pairs of an id and a device. */
+const place = sql`(${d.deploymentId}, ${d.key})`
+/**
+ * Lookups for `asked`, which has ids, or pairs of an id and a device. The row comparisons force the planner to use the index of both columns: where most
+ * deployments share an id, it expects that each id has many, and would read the table for the first of them.
+ */
 const ofId = (isVisible: SQL): SQL => sql`cross join lateral (
-    select ${d}.* from ${deployments} ${d} where ${d.deploymentId} = asked.id and ${isThere} and ${isVisible} limit ${mostFound}) as ${d}`
+    select ${d}.* from ${deployments} ${d}
+    where ${place} > (asked.id, 0) and ${place} < (asked.id, ${sql.raw(String(Number.MAX_SAFE_INTEGER))}::bigint) and ${isThere} and ${isVisible}
+    order by ${d.deploymentId}, ${d.key} limit ${mostFound}) as ${d}`
 const ofPair = fixed(sql`cross join lateral (
     (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is null offset 0)
     union all
