@@ -88,10 +88,13 @@ export function createResponseCache({ database, documents, yoga }: ResponseCache
     const key = `${rightsKey(principal)}\n${request.headers.accept ?? ''}\n${question}`
     // An equal request that is executing may fill the cache.
     for (let isFirst = true; ; isFirst = false) {
-      const known = cache.get(key)
-      const seen = isFirst ? state.headSeen : null
-      if (known && known.stamp === (seen ? stampOf(seen) : await currentStamp()))
-        return sendComplete(request, response, known, headers)
+      if (cache.has(key)) {
+        const seen = isFirst ? state.headSeen : null
+        const stamp = seen ? stampOf(seen) : await currentStamp()
+        // Looked up after the head was read: an equal request may have filled the cache meanwhile.
+        const known = cache.get(key)
+        if (known?.stamp === stamp) return sendComplete(request, response, known, headers)
+      }
       const other = executing.get(key)
       if (!other || !isFirst) break
       await other
