@@ -99,6 +99,16 @@ describe('what a server keeps of the log', () => {
     expect(hub.recent((kept[0] ?? 0) - 1, 1_000)?.map(({ revision }) => revision)).toEqual(kept)
   })
 
+  it('is nothing of what was published while no subscriber had a topic', () => {
+    const hub = createHub({ head: async () => start, read: async () => [] }, start)
+    for (const revision of revisions(11, 5)) hub.publish(revision - 1, [changeAt(revision)])
+    expect(hub.last).toBe(15)
+    expect([10, 14].map((after) => hub.recent(after, 10))).toEqual([null, null])
+    hub.subscribe({ topics: ['all'], changed: () => {}, interrupted: () => {} })
+    hub.publish(15, [changeAt(16)])
+    expect(hub.recent(15, 10)?.map(({ revision }) => revision)).toEqual([16])
+  })
+
   it('of what subscribers read again is bounded in bytes', async () => {
     let reads = 0
     const log = {

@@ -28,8 +28,8 @@ import { targetsByKey } from '../../../src/store/read/targets.ts'
 import { type ResourceRecord, toResource } from '../../../src/store/sql/rows-orchestration.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { indexNames, named } from '../../../src/store/write/derived/deployment-names.ts'
-import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
+import { named, nameStatements } from '../../../src/store/write/derived/deployment-names.ts'
+import { indexed, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
 import { stores } from '../../support/stores.ts'
 import { anyAct, instanceIds } from './all-acts.ts'
 import { foldAll, live } from './history.ts'
@@ -73,8 +73,9 @@ describe.each(stores)('a fleet with orchestrators on $name', (store) => {
             const { revision } = await readHead(session)
             seen.set(revision, await readResources(session))
             if (step % 13 === 10) await facets.run(turn)
-            if (step % 17 === 5) await followOnce(session, indexChanged, await readPosition(session, indexed), 1_000)
-            if (step % 19 === 5) await followOnce(session, indexNames, await readPosition(session, named), 1_000)
+            if (step % 17 === 5)
+              await followOnce(session, searchStatements, await readPosition(session, indexed), 1_000)
+            if (step % 19 === 5) await followOnce(session, nameStatements, await readPosition(session, named), 1_000)
             if (step % 29 === 28)
               await writeCheckpoints(database, revision, [0, ...(await keysOf(session, 'rollouts'))])
           },

@@ -18,7 +18,7 @@ import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
+import { indexed, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { readPlans } from './plan.ts'
 
@@ -68,7 +68,9 @@ describe.each(stores)('filtered reads on $name', (store) => {
     empty = await store.create()
     database = await empty.open()
     await database.transaction(fill)
-    while (await followOnce(database.session, indexChanged, await readPosition(database.session, indexed), size - 3));
+    while (
+      await followOnce(database.session, searchStatements, await readPosition(database.session, indexed), size - 3)
+    );
     await database.session.run('analyze')
     await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })
     // As the duty does.

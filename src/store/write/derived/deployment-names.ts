@@ -6,7 +6,8 @@ import { followDeployments } from './changed-deployments.ts'
 
 export const named = 'names'
 
-export const indexNames = followDeployments(
+/** Keep the names up to date (followOnce). A row is written when its rollout differs. */
+export const nameStatements = followDeployments(
   named,
   'key, rollout_key, deployment_id, revision, forgotten_at',
   `written as (

@@ -23,8 +23,8 @@ const gateways = `
     union all select g.parent_key, above.level + 1 from above join targets g on g.key = above.key where above.level < 8
   ) select string_agg(lower(g.name), chr(10)) from above join targets g on g.key = above.key)`
 
-/** A deployment whose entry would be the same is not written. */
-export const indexChanged = followDeployments(
+/** Keeps the index up to date (followOnce). A deployment whose entry would be the same is not written. */
+export const searchStatements = followDeployments(
   indexed,
   '*',
   `made as (
