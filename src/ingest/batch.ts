@@ -70,26 +70,45 @@ export function needsOf({ waiting, handed }: Batch): Needs[] {
 }
 
 export function* decideBatch({ waiting, handed }: Batch, work: UnitOfWork): Paced<Decided> {
-  const also: Statement[] = []
-  const spent = new Map<string, Proof>()
-  function* decideAll(commands: Iterable<Command<unknown>>): Paced<Outcome[]> {
-    const outcomes: Outcome[] = []
-    for (const command of commands) {
-      work.trace(command.traceparent ?? null)
-      const outcome = yield* decide(command, work)
-      outcomes.push(outcome)
-      if ('ok' in outcome) {
-        if (command.also) for (const statement of command.also(outcome.ok)) also.push(statement)
-        if (command.proof) spent.set(command.proof.id, command.proof)
-      }
-      yield
-    }
-    return outcomes
-  }
-  const outcomes = yield* decideAll(waiting.map(({ command }) => command))
+  const beside: Beside = { also: [], spent: new Map() }
+  const outcomes = yield* decideAll(
+    waiting.map(({ command }) => command),
+    work,
+    beside,
+  )
   const answers: HandedAnswer[] = []
-  for (const { name, commands } of handed) answers.push({ name, outcomes: yield* decideAll(commands) })
+  for (const { name, commands } of handed) answers.push({ name, outcomes: yield* decideAll(commands, work, beside) })
+  const { also, spent } = beside
   return { outcomes, answers, also, spent: sortProofs([...spent.values()]), effects: work.effects() }
+}
+
+/** What the commands of a batch write beside the effects of its unit of work. */
+interface Beside {
+  readonly also: Statement[]
+  readonly spent: Map<string, Proof>
+}
+
+/**
+ * Not a function within `decideBatch`: V8 creates an old object for each new generator function, which holds its context. So every batch would stay
+ * in memory until the next full garbage collection.
+ */
+function* decideAll(
+  commands: Iterable<Command<unknown>>,
+  work: UnitOfWork,
+  { also, spent }: Beside,
+): Paced<Outcome[]> {
+  const outcomes: Outcome[] = []
+  for (const command of commands) {
+    work.trace(command.traceparent ?? null)
+    const outcome = yield* decide(command, work)
+    outcomes.push(outcome)
+    if ('ok' in outcome) {
+      if (command.also) for (const statement of command.also(outcome.ok)) also.push(statement)
+      if (command.proof) spent.set(command.proof.id, command.proof)
+    }
+    yield
+  }
+  return outcomes
 }
 
 export function settle(waiting: readonly Waiting[], outcomes: readonly Outcome[]): void {

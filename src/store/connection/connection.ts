@@ -179,12 +179,15 @@ export function openConnection(options: ConnectionOptions): Connection {
     // postgres.js prepares none without parameters.
     if (prepare && parameters.length > 0) prepared.add(text)
     const query = client.unsafe(text, storableParameters(parameters) as postgres.ParameterOrJSON<never>[], { prepare })
-    const rows = await query.values()
-    backend ??= rows.state.pid
-    const objects = asObjects<T>(rows.columns, rows)
-    // postgres.js keeps the rows until the next full garbage collection.
-    rows.length = 0
-    return objects
+    try {
+      const rows = await query.values()
+      backend ??= rows.state.pid
+      const objects = asObjects<T>(rows.columns, rows)
+      rows.length = 0
+      return objects
+    } finally {
+      Object.assign(query, spent)
+    }
   }
 
   return {
@@ -199,7 +202,8 @@ export function openConnection(options: ConnectionOptions): Connection {
       sendInTurn(() => ask<T>(text, parameters)),
     append<T extends object>(text: string, parameters: readonly unknown[]) {
       const result = send(() => ask<T>(text, parameters))
-      last = Promise.allSettled([last, result])
+      // Without its value, which has the value of the promise before it, and so on: they would all stay in memory.
+      last = Promise.allSettled([last, result]).then(() => undefined)
       return result
     },
     runAll: <T extends object>(text: string) =>
@@ -226,6 +230,12 @@ export function openConnection(options: ConnectionOptions): Connection {
     },
   }
 }
+
+/**
+ * What an answered query of postgres.js no longer needs. V8 creates a function that is assigned to a property, like its `resolve`, among the old
+ * objects. So the query, and all that it holds, would stay in memory until the next full garbage collection.
+ */
+const spent = { args: [], parameters: [] }
 
 type ToObject = (values: readonly unknown[]) => object
 
