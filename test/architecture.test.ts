@@ -173,6 +173,18 @@ describe('the layout of src', () => {
     expect(found.toSorted()).toEqual(lasting)
   })
 
+  // V8 creates an old map for each new generator function, which holds its context until the next full collection.
+  it('has no generator functions within functions in what is made for each question or batch', () => {
+    // Bulk commands of people and the texts of statements, which are made once.
+    const rare = ['component-snapshot', 'declare', 'device', 'remove', 'retire'].map((n) => `ingest/commands/${n}.ts`)
+    const road = ['dialects', 'domain', 'feed', 'graphql', 'ingest', 'limits', 'rest', 'store']
+    const found = files.filter((file) => {
+      const text = readFileSync(join(root, file), 'utf8').replace(/^(export )?class .*?^}/gms, '')
+      return road.includes(stageOf(file)) && /^ +(async )?(function\*|\*\w+\()|[=(,:] (async )?function\*/m.test(text)
+    })
+    expect(found.toSorted()).toEqual([...rare, 'store/sql/record-set.ts'])
+  })
+
   it('needs nothing but itself in the domain', () => {
     const foreign = files
       .filter((file) => file.startsWith('domain/') || file.startsWith('readiness/'))

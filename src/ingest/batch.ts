@@ -92,11 +92,7 @@ interface Beside {
  * Not a function within `decideBatch`: V8 creates an old object for each new generator function, which holds its context. So every batch would stay
  * in memory until the next full garbage collection.
  */
-function* decideAll(
-  commands: Iterable<Command<unknown>>,
-  work: UnitOfWork,
-  { also, spent }: Beside,
-): Paced<Outcome[]> {
+function* decideAll(commands: Iterable<Command<unknown>>, work: UnitOfWork, { also, spent }: Beside): Paced<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const command of commands) {
     work.trace(command.traceparent ?? null)

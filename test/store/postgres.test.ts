@@ -1,5 +1,7 @@
 /** PostgreSQL going away and coming back, and a network that does not say so. */
 import { createServer, type Server, type Socket, connect as tcp } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { mostStatements, openConnection } from '../../src/store/connection/connection.ts'
 import { ensureEpoch } from '../../src/store/connection/epoch.ts'
@@ -11,6 +13,9 @@ import { openDatabase } from '../../src/store/open.ts'
 import { openFresh } from '../support/databases.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../support/postgres-server.ts'
 import { postgresStores, postgresUrl } from '../support/stores.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
 
 const lost = expect.toSatisfy(isTransient)
 const insert = `insert into leases values ('x', 'me', now(), now())`
@@ -110,6 +115,19 @@ describe.each(postgresStores)('a connection on $name', (store) => {
     const question = 'select statement as text from pg_prepared_statements where statement like $1'
     const kept = await database.session.run(question, ['%from log_head%'])
     expect(kept).toEqual([{ text: headStatement.text }])
+  })
+
+  it('keeps no answer to an appended statement', async () => {
+    const connection = openConnection({ url: postgresUrl(), settings: {}, timeout: 10_000 })
+    onTestFinished(() => connection.close())
+    const ask = (): Promise<object[]> => connection.append('select $1::int as n', ['1'])
+    const answers: WeakRef<object>[] = []
+    for (let n = 0; n < 10; n += 1) answers.push(new WeakRef(await ask()))
+    await ask()
+    // A WeakRef holds its object until the end of the turn that made it.
+    await new Promise(setImmediate)
+    collect()
+    expect(answers.filter((answer) => answer.deref() !== undefined)).toEqual([])
   })
 
   it('is replaced after it has prepared a number of different statements', async () => {

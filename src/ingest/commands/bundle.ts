@@ -8,7 +8,7 @@ import type { Verdict } from '../../domain/report.ts'
 import type { Resource, SyncStatus } from '../../domain/resource.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'
-import { eachPaced } from '../../limits/pace.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { saveDocument } from '../../store/write/save-document.ts'
 import { type Command, inParts, partSize } from '../command.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
@@ -40,17 +40,7 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
   if (resources.length <= partSize)
     return {
       needs: { ...needs, orchestrated: [{ ...own, whole: 'with resources' }] },
-      *decide(work) {
-        const { place, before, isNew } = beginInstance(work, fact)
-        const listed = new Set(yield* eachPaced(resources, (item) => putListed(work, place, fact, item)))
-        // Also of another component: the bundle that the instance had before an upgrade.
-        for (const known of work.orchestration.resourcesOf(place.deploymentKey, null)) {
-          if (!listed.has(known.key)) endListed(work, place, known)
-          yield
-        }
-        follow(work, place)
-        return reported(work, place, before, isNew)
-      },
+      decide: (work) => applyList(work, fact),
       also,
     }
   const partsNeed = partNeeds(needs, { ...own, whole: 'without resources' })
@@ -74,33 +64,54 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
   }
 }
 
+function* applyList(work: UnitOfWork, fact: BundleInstance): Paced<BundleReported> {
+  const { place, before, isNew } = beginInstance(work, fact)
+  const listed = new Set(yield* eachPaced(fact.resources, (item) => putListed(work, place, fact, item)))
+  // Also of another component: the bundle that the instance had before an upgrade.
+  for (const known of work.orchestration.resourcesOf(place.deploymentKey, null)) {
+    if (!listed.has(known.key)) endListed(work, place, known)
+    yield
+  }
+  follow(work, place)
+  return reported(work, place, before, isNew)
+}
+
 /** Applies a complete snapshot of the status of all resources. */
 export function reportInstanceStatus(
   instanceId: string,
   objects: readonly ObservedObject[],
 ): Command<{ readonly revision: number; readonly verdict: Verdict }> {
   const own = { contexts: [instanceId] }
-  const snapshotOf = ({ rollout }: Place): ComponentSnapshot => ({
-    ...{ component: componentOf(rollout), uid: null, resourceVersion: null, objects, isOfAll: true },
-    canShow: () => true,
-  })
   if (objects.length <= partSize)
     return {
       needs: { orchestrated: [{ ...own, whole: 'with resources' }] },
-      *decide(work) {
-        const place = requireInstance(work, instanceId)
-        const verdict = yield* applySnapshot(work, place, snapshotOf(place))
-        return { revision: work.revision(), verdict }
-      },
+      decide: (work) => applyStatus(work, instanceId, objects),
     }
   return inParts(async (write) => {
     const partsNeed = partNeeds({}, { ...own, whole: 'without resources' })
     const snapshot = await write({
       needs: partsNeed([]),
-      decide: (work) => snapshotOf(requireInstance(work, instanceId)),
+      decide: (work) => snapshotOf(requireInstance(work, instanceId), objects),
     })
     return writeSnapshot(write, partsNeed, (work) => requireInstance(work, instanceId), snapshot)
   })
+}
+
+function* applyStatus(
+  work: UnitOfWork,
+  instanceId: string,
+  objects: readonly ObservedObject[],
+): Paced<{ readonly revision: number; readonly verdict: Verdict }> {
+  const place = requireInstance(work, instanceId)
+  const verdict = yield* applySnapshot(work, place, snapshotOf(place, objects))
+  return { revision: work.revision(), verdict }
+}
+
+function snapshotOf({ rollout }: Place, objects: readonly ObservedObject[]): ComponentSnapshot {
+  return {
+    ...{ component: componentOf(rollout), uid: null, resourceVersion: null, objects, isOfAll: true },
+    canShow: () => true,
+  }
 }
 
 /** The instance is gone with all its resources, which may be more than one part. Its history stays. */

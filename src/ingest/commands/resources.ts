@@ -6,7 +6,7 @@ import type { Verdict } from '../../domain/report.ts'
 import type { Resource } from '../../domain/resource.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { Connectivity, TargetName } from '../../domain/target.ts'
-import { eachPaced } from '../../limits/pace.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, inParts, partSize } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
@@ -87,11 +87,8 @@ interface PartReported extends ResourcesReported {
   readonly begun: number | null
 }
 
-function reportPart(
-  name: LifecycleRolloutName,
-  instanceId: string,
-  { items, hasFailed, begun, isContinued, isLast }: ReportedPart,
-): Command<PartReported> {
+function reportPart(name: LifecycleRolloutName, instanceId: string, part: ReportedPart): Command<PartReported> {
+  const { items, begun } = part
   const components = componentsOf(items)
   const target = items[0]?.target
   const continued = begun === null ? [] : components.filter((one) => isSame(one.target, target))
@@ -105,25 +102,33 @@ function reportPart(
       targets: components.map(({ target }) => target),
       orchestrated: [{ rollout: name, contexts: [instanceId], components, resources }],
     },
-    *decide(work) {
-      const { rollout, instances } = requireInstances(work, name, instanceId, 'own')
-      const [instance] = instances
-      if (!instance) throw notYet(`it has no instance ${instanceId} yet`)
-      const touched = new Map<number, number>()
-      if (begun !== null && target) touched.set(work.ensureTarget(target.kind, target.provider, target.name).key, begun)
-      const verdicts = yield* eachPaced(items, (item) => applyItem(work, rollout, instance, item, touched))
-      if (!instance.hasFailed && hasFailed) work.orchestration.putInstance({ ...instance, hasFailed: true })
-      const last = isContinued ? [...touched].at(-1) : undefined
-      if (last) touched.delete(last[0])
-      for (const [targetKey, deploymentKey] of touched) {
-        const latest = work.orchestration.instance(instance.key) ?? instance
-        followDeployment(work, work.rolloutByKey(rollout.key) ?? rollout, latest, targetKey, deploymentKey)
-        yield
-      }
-      if (isLast) followInstance(work, rollout.key, instance.key)
-      return { revision: work.revision(), verdicts, begun: last?.[1] ?? null }
-    },
+    decide: (work) => applyPart(work, name, instanceId, part),
   }
+}
+
+function* applyPart(
+  work: UnitOfWork,
+  name: LifecycleRolloutName,
+  instanceId: string,
+  { items, hasFailed, begun, isContinued, isLast }: ReportedPart,
+): Paced<PartReported> {
+  const { rollout, instances } = requireInstances(work, name, instanceId, 'own')
+  const [instance] = instances
+  if (!instance) throw notYet(`it has no instance ${instanceId} yet`)
+  const target = items[0]?.target
+  const touched = new Map<number, number>()
+  if (begun !== null && target) touched.set(work.ensureTarget(target.kind, target.provider, target.name).key, begun)
+  const verdicts = yield* eachPaced(items, (item) => applyItem(work, rollout, instance, item, touched))
+  if (!instance.hasFailed && hasFailed) work.orchestration.putInstance({ ...instance, hasFailed: true })
+  const last = isContinued ? [...touched].at(-1) : undefined
+  if (last) touched.delete(last[0])
+  for (const [targetKey, deploymentKey] of touched) {
+    const latest = work.orchestration.instance(instance.key) ?? instance
+    followDeployment(work, work.rolloutByKey(rollout.key) ?? rollout, latest, targetKey, deploymentKey)
+    yield
+  }
+  if (isLast) followInstance(work, rollout.key, instance.key)
+  return { revision: work.revision(), verdicts, begun: last?.[1] ?? null }
 }
 
 function isSame(a: TargetName, b: TargetName | undefined): boolean {
@@ -147,7 +152,6 @@ export function reportStateSnapshot(
   snapshot: StateSnapshot,
 ): Command<{ readonly revision: number; readonly verdict: Verdict }> {
   const { context, target, component } = snapshot
-  const targetKeyOf = (work: UnitOfWork): number => work.ensureTarget(target.kind, target.provider, target.name).key
   const place = (names: 'all' | readonly string[]) => ({
     rollout: name,
     contexts: [context],
@@ -157,16 +161,7 @@ export function reportStateSnapshot(
   if (snapshot.objects.length <= partSize)
     return {
       needs: { ...needs, orchestrated: [place('all')] },
-      *decide(work) {
-        const { rollout, instances } = requireInstances(work, name, context, 'shared')
-        const targetKey = targetKeyOf(work)
-        const verdicts: Verdict[] = []
-        for (const instance of instances) {
-          const deploymentKey = deploymentKeyOf(work, instance, targetKey)
-          verdicts.push(yield* applySnapshot(work, { rollout, instance, targetKey, deploymentKey }, snapshot))
-        }
-        return { revision: work.revision(), verdict: strongest(verdicts) }
-      },
+      decide: (work) => applyStateSnapshot(work, name, snapshot),
     }
   return inParts(async (write) => {
     const partsNeed = partNeeds(needs, place([]))
@@ -181,7 +176,7 @@ export function reportStateSnapshot(
         const { rollout, instances } = requireInstances(work, name, context, 'shared')
         const instance = instances.find((one) => one.key === key)
         if (!instance) throw new Error(`instance ${key} was not loaded`)
-        const targetKey = targetKeyOf(work)
+        const targetKey = targetKeyOf(work, target)
         return {
           ...{ rollout, instance, targetKey },
           deploymentKey: deploymentKey ?? deploymentKeyOf(work, instance, targetKey),
@@ -193,6 +188,25 @@ export function reportStateSnapshot(
     }
     return { revision, verdict: strongest(verdicts) }
   })
+}
+
+function* applyStateSnapshot(
+  work: UnitOfWork,
+  name: LifecycleRolloutName,
+  snapshot: StateSnapshot,
+): Paced<{ readonly revision: number; readonly verdict: Verdict }> {
+  const { rollout, instances } = requireInstances(work, name, snapshot.context, 'shared')
+  const targetKey = targetKeyOf(work, snapshot.target)
+  const verdicts: Verdict[] = []
+  for (const instance of instances) {
+    const deploymentKey = deploymentKeyOf(work, instance, targetKey)
+    verdicts.push(yield* applySnapshot(work, { rollout, instance, targetKey, deploymentKey }, snapshot))
+  }
+  return { revision: work.revision(), verdict: strongest(verdicts) }
+}
+
+function targetKeyOf(work: UnitOfWork, { kind, provider, name }: TargetName): number {
+  return work.ensureTarget(kind, provider, name).key
 }
 
 /** Records the connectivity of a cluster. Creates the cluster if it is unknown. */

@@ -1,0 +1,56 @@
+/**
+ * What a batch needs is gone with its answer. V8 collects old objects seldom, and what two collections of young objects find in use becomes old.
+ * One object that V8 creates among the old ones keeps all that it holds until then: a function that is assigned to a property, or the map
+ * of a new generator function. A batch that such an object holds becomes old with its parameters, rows and effects.
+ */
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import { openFresh } from '../support/databases.ts'
+import { report } from '../support/reports.ts'
+import { createRoad } from '../support/road.ts'
+import { stores } from '../support/stores.ts'
+
+const devices = 64
+const turns = 60
+const states = ['INSTALLING', 'INSTALLED', 'REMOVING'] as const
+
+/** Bytes that become old with each report: rows of the row cache, which are replaced later. With one such object a report kept 1,900 and more. */
+const mostKept = 600
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as (options?: { readonly type: 'minor' }) => void
+
+function oldBytes(): number {
+  return getHeapSpaceStatistics()
+    .filter(({ space_name }) => /^(old|large_object)/.test(space_name))
+    .reduce((sum, { space_used_size }) => sum + space_used_size, 0)
+}
+
+describe.each(stores)('reports of known deployments, on $name', (store) => {
+  it('leave nothing behind that only a full collection finds', async () => {
+    const road = await createRoad(await openFresh(store))
+    onTestFinished(() => road.feed.close())
+    const work = async (from: number, until: number): Promise<void> => {
+      for (let turn = from; turn < until; turn += 1) {
+        await Promise.all(
+          Array.from({ length: devices }, (_, n) => {
+            const state = states[turn % states.length] ?? 'INSTALLED'
+            const components = ['database', 'web'].map((name) => ({ name, state, error: null }))
+            return road.writer.submit(
+              recordReport(report({ reporter: `r-${n}`, deploymentId: `d-${n}`, state, components })),
+            )
+          }),
+        )
+        collect({ type: 'minor' })
+      }
+    }
+    await work(0, turns)
+    collect()
+    const before = oldBytes()
+    await work(turns, 2 * turns)
+    expect((oldBytes() - before) / (turns * devices)).toBeLessThan(mostKept)
+    await road.writer.drain()
+  })
+})
