@@ -9,6 +9,16 @@ export interface CompleteResponse {
   readonly body: Buffer
 }
 
+/** A response that is sent many times. Each character of its body is a byte: Node sends such a text with the headers in one piece, which is faster. */
+export interface RepeatedResponse {
+  readonly headers: Headers
+  readonly body: string
+}
+
+export function toRepeated({ headers, body }: CompleteResponse): RepeatedResponse {
+  return { headers, body: body.toString('latin1') }
+}
+
 export function entityTagOf({ headers, body }: CompleteResponse): string {
   const hash = createHash('sha256').update(headers['content-type'] ?? '')
   return `"${hash.update(body).digest('base64url').slice(0, 27)}"`
@@ -16,7 +26,7 @@ export function entityTagOf({ headers, body }: CompleteResponse): string {
 
 export function matchesEntityTag(
   { method, headers }: IncomingMessage,
-  { headers: { etag = '' } }: CompleteResponse,
+  { headers: { etag = '' } }: Pick<CompleteResponse, 'headers'>,
 ): boolean {
   return (
     method === 'GET' && (headers['if-none-match'] ?? '').split(/, */).some((one) => one.replace(/^W\//, '') === etag)
@@ -27,11 +37,11 @@ export function matchesEntityTag(
 export function sendComplete(
   request: IncomingMessage,
   response: ServerResponse,
-  complete: CompleteResponse,
+  complete: CompleteResponse | RepeatedResponse,
   headers: Headers,
 ): void {
   if (!matchesEntityTag(request, complete)) {
-    response.writeHead(200, { ...headers, ...complete.headers }).end(complete.body)
+    response.writeHead(200, { ...headers, ...complete.headers }).end(complete.body, 'latin1')
     return
   }
   const { 'content-type': _, 'content-length': __, ...kept } = complete.headers

@@ -17,7 +17,15 @@ import { coalesce } from '../../store/connection/coalesce.ts'
 import { readHead } from '../../store/connection/log-head.ts'
 import type { Database, LogHead } from '../../store/database.ts'
 import type { DocumentFastPath } from './document-fast-path.ts'
-import { type CompleteResponse, entityTagOf, type Headers, matchesEntityTag, sendComplete } from './entity-tag.ts'
+import {
+  type CompleteResponse,
+  entityTagOf,
+  type Headers,
+  matchesEntityTag,
+  type RepeatedResponse,
+  sendComplete,
+  toRepeated,
+} from './entity-tag.ts'
 import { holdResponse } from './held-response.ts'
 import { readPlain } from './plain-request.ts'
 import type { RequestState } from './request-state.ts'
@@ -46,7 +54,7 @@ export type ResponseCache = (exchange: Exchange, headers: Headers) => Promise<vo
 const maxResponseSize = 1024 * 1024
 const maxCacheSize = 64 * 1024 * 1024
 
-interface CachedResponse extends CompleteResponse {
+interface CachedResponse extends RepeatedResponse {
   readonly stamp: string
 }
 
@@ -75,7 +83,7 @@ export function createResponseCache({ database, documents, yoga }: ResponseCache
     const complete = { headers: { ...headers, 'content-length': String(body.length) }, body }
     // Most requests are never repeated, so only the second equal request is cached.
     const isKept = (wasRequested(key) || cache.has(key)) && body.length <= maxResponseSize
-    if (dependsOn && isKept) cache.set(key, { ...complete, stamp: stampOf(dependsOn.head) })
+    if (dependsOn && isKept) cache.set(key, { ...toRepeated(complete), stamp: stampOf(dependsOn.head) })
     return complete
   }
 
