@@ -21,7 +21,7 @@ import { resumeStorm } from './benches/resume-storm.ts'
 import { selective } from './benches/selective.ts'
 import { groups, series } from './benches/series.ts'
 import { soak } from './benches/soak.ts'
-import { writers } from './benches/writers.ts'
+import { ownCores, writers } from './benches/writers.ts'
 import type { Bench } from './harness/bench.ts'
 
 export const benches: readonly Bench[] = [
@@ -30,6 +30,7 @@ export const benches: readonly Bench[] = [
   identity,
   mqtt,
   writers,
+  ownCores,
   alerts,
   query,
   dashboard,

@@ -1,5 +1,5 @@
 /**
- * npm run bench [-- <name> …] [--quick] [--large] [--profile] [--minutes <of the soak>]
+ * npm run bench [-- <name> …] [--quick] [--large] [--profile] [--minutes <of the soak>] [--groups <folder of control groups>]
  * Prints the ratios, writes them to results/ beside a chart, and fails when an answer was wrong.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -22,6 +22,7 @@ const { values: flags, positionals: names } = parseArgs({
     large: { type: 'boolean' },
     profile: { type: 'boolean' },
     minutes: { type: 'string' },
+    groups: { type: 'string' },
   },
 })
 const unknown = names.filter((name) => !benches.some((bench) => bench.name === name))
@@ -43,6 +44,7 @@ const lab: Lab = {
   rounds: 5,
   seconds: flags.quick ? 1.5 : 5,
   minutes: Number(flags.minutes ?? (flags.quick ? 3 : 30)),
+  groups: flags.groups ?? null,
   postgres() {
     database ??= startBenchPostgres()
     return database

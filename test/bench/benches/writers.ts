@@ -6,6 +6,7 @@ import { buildReports, createFleet, type Fleet } from '../harness/fleet.ts'
 import { type Answer, buildRequest } from '../harness/http-connection.ts'
 import type { BenchPostgres } from '../harness/postgres.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
+import { limitShare } from '../harness/processor-share.ts'
 import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 
 const connections = 64
@@ -49,6 +50,50 @@ export const writers: Bench = {
       return { rows: rowsOf(samples, 'reports/s'), claims, notes: [], wrong }
     } finally {
       await Promise.all(groups.flatMap(({ programs }) => programs.map((program) => program.stop())))
+      for (const { name } of groups) await database.drop(name)
+    }
+  },
+}
+
+/** Of a core, for each server: so little that PostgreSQL is not what limits them. */
+const share = 0.25
+
+export const ownCores: Bench = {
+  name: 'own-cores',
+  title: `${connections} connections report to 1 and 2 servers, each with ${share} of a core of its own`,
+  async run(lab) {
+    const { groups: folder } = lab
+    if (folder === null)
+      return {
+        rows: [],
+        claims: [],
+        notes: ['not measured: it needs --groups, and the right to add groups'],
+        wrong: [],
+      }
+    const database = await lab.postgres()
+    const reports = buildReports(devices)
+    const groups: Group[] = []
+    const limits: (() => void)[] = []
+    try {
+      for (const count of [1, 2]) groups.push(await startGroup(database, count, createFleet(reports, connections)))
+      for (const group of groups) await introduce(group)
+      for (const { programs } of groups) for (const { pid } of programs) limits.push(limitShare(folder, pid, share))
+      const samples = await interleave(
+        Object.fromEntries(
+          groups.map(({ count, fleet, measured }) => {
+            const load = { connections, next: fleet.next, check: fleet.check }
+            return [`changes, ${count}`, (isWarmUp: boolean) => closedLoop(load, measured, secondsOf(lab, isWarmUp))]
+          }),
+        ),
+        lab.rounds,
+      )
+      const of = (count: number): readonly Sample[] => samples[`changes, ${count}`] ?? []
+      const claims = [atLeast('changes, 2 servers ÷ 1', ratio(of(2), of(1)), 1.5)]
+      const wrong = (await Promise.all(groups.map(findMissing))).flat()
+      return { rows: rowsOf(samples, 'reports/s'), claims, notes: [], wrong }
+    } finally {
+      await Promise.all(groups.flatMap(({ programs }) => programs.map((program) => program.stop())))
+      for (const remove of limits) remove()
       for (const { name } of groups) await database.drop(name)
     }
   },

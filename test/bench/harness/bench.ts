@@ -12,6 +12,8 @@ export interface Lab {
   readonly seconds: number
   /** Minutes of a soak. */
   readonly minutes: number
+  /** A folder of Linux control groups that the bench may add to. Null: what needs them is not measured. */
+  readonly groups: string | null
   postgres(): Promise<BenchPostgres>
   say(text: string): void
 }
