@@ -170,7 +170,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   function sendInTurn<T>(ask: () => Promise<T>): Promise<T> {
     if (isPipelined) return send(ask)
     const result = last.then(() => send(ask))
-    last = result.catch(() => undefined)
+    last = result.then(nothing, nothing)
     return result
   }
 
@@ -202,8 +202,8 @@ export function openConnection(options: ConnectionOptions): Connection {
       sendInTurn(() => ask<T>(text, parameters)),
     append<T extends object>(text: string, parameters: readonly unknown[]) {
       const result = send(() => ask<T>(text, parameters))
-      // Without its value, which has the value of the promise before it, and so on: they would all stay in memory.
-      last = Promise.allSettled([last, result]).then(() => undefined)
+      // Without the value, which has that of the promise before it, and so on: all of them would stay in memory.
+      last = Promise.allSettled([last, result]).then(nothing)
       return result
     },
     runAll: <T extends object>(text: string) =>
@@ -236,6 +236,8 @@ export function openConnection(options: ConnectionOptions): Connection {
  * objects. So the query, and all that it holds, would stay in memory until the next full garbage collection.
  */
 const spent = { args: [], parameters: [] }
+
+function nothing(): void {}
 
 type ToObject = (values: readonly unknown[]) => object
 
