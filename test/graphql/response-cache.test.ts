@@ -216,6 +216,21 @@ describe.each(stores)('responses on $name', (store) => {
     expect(none.data).toEqual({ viewer: { roles: [], scopes: ['project:x'] } })
   })
 
+  it.each([1, 100])('have all letters, in a short and in a long answer (%i)', async (length) => {
+    const message = 'Ünïté ✓ 端 😀 '.repeat(length)
+    await api.report({
+      reporter: 'edge-9',
+      deploymentId: `d-${length}`,
+      state: 'FAILED',
+      error: { code: 'E', message },
+    })
+    const query = `{ deployments(first: 20, filter: { deploymentIds: ["d-${length}"] }) { nodes { ${Array.from({ length: 20 }, (_, n) => `e${n}: error { message }`).join(' ')} } } }`
+    const first = await asked(query, 'admin')
+    expect(first.text).toContain(message)
+    // The third is sent from the cache: short or long, as text or as bytes.
+    expect([await asked(query, 'admin'), await asked(query, 'admin')]).toEqual([first, first])
+  })
+
   it('have an ETag, and are not sent again while it matches', async () => {
     const url = `${api.url}?${new URLSearchParams({ query: '{ deploymentCounts { total failed } }' })}`
     const get = (etag?: string) =>

@@ -9,14 +9,20 @@ export interface CompleteResponse {
   readonly body: Buffer
 }
 
-/** A response that is sent many times. Each character of its body is a byte: Node sends such a text with the headers in one piece, which is faster. */
+/** A response that is sent many times. A body that is text has one byte in each character. */
 export interface RepeatedResponse {
   readonly headers: Headers
-  readonly body: string
+  readonly body: string | Buffer
 }
 
+/**
+ * Bytes. Node sends a short text with its headers in one piece, which is faster. Of a longer one, each client that reads slowly would keep a copy, where all
+ * share a buffer.
+ */
+const longestText = 12 << 10
+
 export function toRepeated({ headers, body }: CompleteResponse): RepeatedResponse {
-  return { headers, body: body.toString('latin1') }
+  return { headers, body: body.length <= longestText ? body.toString('latin1') : body }
 }
 
 export function entityTagOf({ headers, body }: CompleteResponse): string {
@@ -37,7 +43,7 @@ export function matchesEntityTag(
 export function sendComplete(
   request: IncomingMessage,
   response: ServerResponse,
-  complete: CompleteResponse | RepeatedResponse,
+  complete: RepeatedResponse,
   headers: Headers,
 ): void {
   if (!matchesEntityTag(request, complete)) {
