@@ -3,11 +3,11 @@
  * One object that V8 creates among the old ones keeps all that it holds until then: a function that is assigned to a property, or the map
  * of a new generator function. A batch that such an object holds becomes old with its parameters, rows and effects.
  */
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { getHeapSpaceStatistics } from 'node:v8'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { openFresh } from '../support/databases.ts'
+import { collect } from '../support/garbage.ts'
 import { report } from '../support/reports.ts'
 import { createRoad } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
@@ -18,9 +18,6 @@ const states = ['INSTALLING', 'INSTALLED', 'REMOVING'] as const
 
 /** Bytes that become old with each report: rows of the row cache, which are replaced later. With one such object a report kept 1,900 and more. */
 const mostKept = 600
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as (options?: { readonly type: 'minor' }) => void
 
 function oldBytes(): number {
   return getHeapSpaceStatistics()

@@ -1,7 +1,5 @@
 /** PostgreSQL going away and coming back, and a network that does not say so. */
 import { createServer, type Server, type Socket, connect as tcp } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { mostStatements, openConnection } from '../../src/store/connection/connection.ts'
 import { ensureEpoch } from '../../src/store/connection/epoch.ts'
@@ -11,11 +9,9 @@ import { openPostgres, type PostgresOptions } from '../../src/store/connection/p
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { openFresh } from '../support/databases.ts'
+import { collect } from '../support/garbage.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../support/postgres-server.ts'
 import { postgresStores, postgresUrl } from '../support/stores.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
 
 const lost = expect.toSatisfy(isTransient)
 const insert = `insert into leases values ('x', 'me', now(), now())`

@@ -1,4 +1,4 @@
-/** What more servers on one database cost or gain: the same load on one, two and four of them, on shared cores. */
+/** What more servers on one database cost or gain: the same load on one, two and four of them, on shared cores and on cores of their own. */
 import postgres from 'postgres'
 import { atLeast, atMost, type Bench, type Claim, type Lab } from '../harness/bench.ts'
 import { closedLoop, type Load, type Measured } from '../harness/closed-loop.ts'
