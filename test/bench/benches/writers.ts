@@ -2,6 +2,7 @@
 import postgres from 'postgres'
 import { atLeast, atMost, type Bench, type Claim, type Lab } from '../harness/bench.ts'
 import { closedLoop, type Load, type Measured } from '../harness/closed-loop.ts'
+import { runDuties } from '../harness/duties.ts'
 import { buildReports, createFleet, type Fleet } from '../harness/fleet.ts'
 import { type Answer, buildRequest } from '../harness/http-connection.ts'
 import type { BenchPostgres } from '../harness/postgres.ts'
@@ -26,11 +27,15 @@ export const writers: Bench = {
       for (const count of counts) groups.push(await startGroup(database, count, createFleet(reports, connections)))
       for (const group of groups) await introduce(group)
       const variants = groups.flatMap((group): [string, (isWarmUp: boolean) => Promise<Sample>][] => {
-        const measure = (load: Load) => (isWarmUp: boolean) =>
-          closedLoop(load, group.measured, secondsOf(lab, isWarmUp))
+        const measure = (reports: Pick<Load, 'next' | 'check'>) => async (isWarmUp: boolean) => {
+          const { next, check } = reports
+          const sample = await closedLoop({ connections, next, check }, group.measured, secondsOf(lab, isWarmUp))
+          await calm(group, lab)
+          return sample
+        }
         return [
-          [`changes, ${group.count}`, measure({ connections, next: group.fleet.next, check: group.fleet.check })],
-          [`births, ${group.count}`, measure({ connections, next: group.births.next, check: group.births.check })],
+          [`changes, ${group.count}`, measure(group.fleet)],
+          [`births, ${group.count}`, measure(group.births)],
         ]
       })
       const samples = await interleave(Object.fromEntries(variants), lab.rounds)
@@ -121,6 +126,11 @@ async function startGroup(database: BenchPostgres, count: number, fleet: Fleet):
 async function introduce({ count, fleet, measured }: Group): Promise<void> {
   const load = { connections, next: fleet.next, check: fleet.check }
   while (fleet.acknowledged < count * warmUp) await closedLoop(load, measured, 1)
+}
+
+/** Duties wait for the reports to pause. Those of one group would run beside the reports of the next. */
+async function calm({ programs: [first] }: Group, lab: Lab): Promise<void> {
+  if (first) await runDuties(first, { ...lab, say: () => undefined })
 }
 
 interface Births extends Pick<Load, 'next' | 'check'> {
