@@ -6,6 +6,7 @@ import {
   summarized,
   summarizeNext,
   summarySize,
+  timeSummaries,
 } from '../../store/write/derived/change-summaries.ts'
 import type { Duty } from './duties.ts'
 
@@ -22,6 +23,7 @@ export function createSummaries({ session }: Database): Duty {
         if (isOver()) return false
         cursor = await summarizeNext(session, cursor)
       }
+      while (await timeSummaries(session)) if (isOver()) return false
       while (await completeSummary(session)) if (isOver()) return false
       return true
     },

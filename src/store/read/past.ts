@@ -77,7 +77,7 @@ export async function revisionsAt(snapshot: Snapshot, times: readonly Millis[]):
           left join lateral (
             select ${epochs.base}, coalesce(${epochs.ended}, ${revision}::bigint) as ended
             from ${epochs} where ${epochs.beganAt} <= asked.time::timestamptz order by ${epochs.base} desc limit 1) as began on true
-          left join lateral ${newestEntry(sql`began.base`, sql`began.ended`, (at) => sql`${at} <= asked.time::timestamptz`)} on true
+          left join lateral ${newestEntry(sql`began.base`, sql`began.ended`, '<=', sql`asked.time::timestamptz`)} on true
           order by asked.place`,
       ))
   const revisions = found.map(({ base, last_revision: newest }) => newest ?? Math.max(base ?? tail, tail))

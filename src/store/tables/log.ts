@@ -141,8 +141,13 @@ export const changeSummaries = pgTable(
     terms: text('terms').array().notNull(),
     /** How old the states were that these entries ended (store/read/changes/stays.ts). Null: a server of a version without this column wrote the row. */
     oldestBefore: json('oldest_before').$type<OldestBefore>(),
+    /** The time of the last entry (store/read/changes/newest-entry.ts). Null: as above. */
+    lastAt: instant('last_at'),
   },
-  (t) => [index('change_summaries_incomplete').on(t.firstRevision).where(sql`oldest_before is null`)],
+  (t) => [
+    index('change_summaries_incomplete').on(t.firstRevision).where(sql`oldest_before is null`),
+    index('change_summaries_time').on(t.lastAt, t.lastRevision),
+  ],
 )
 
 /** By what the deployments of some entries counted as before them: the lowest revision that one of their rows had then. */

@@ -21,6 +21,8 @@ const perRollout = 100
 const portion = 1_000_000
 /** As fleetSpacing in src/store/write/derived/checkpoints.ts. */
 const checkpointSpacing = 5_000
+/** As summarySize in src/store/write/derived/change-summaries.ts. */
+const summarySize = 1_000
 
 /** `entries` after those of the first reports. */
 export function longLog(deployments: number, entries: number): LongLog {
@@ -93,7 +95,13 @@ export async function seedLongLog(url: string, log: LongLog, say: (text: string)
           json_build_object('state', 'INSTALLED', 'convergence', 'UNKNOWN', 'n', ${deployments} - installing))
         from generate_series(${deployments}, ${entries}, ${checkpointSpacing}) n cross join lateral (
           select case when n / ${deployments} % 2 = 1 then n % ${deployments} else ${deployments} - n % ${deployments} end as installing) c;
-      insert into duties (name, cursor) select name, ${base + entries} from unnest(array['checkpoints', 'standstill', 'alerts']) name
+      insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before, last_at)
+        select ${base + 1} + n, ${base + summarySize} + n, ${summarySize}, array['k:DEPLOYMENT_STATE_CHANGED', 's:' || case when round % 2 = 1 then 'INSTALLING' else 'INSTALLED' end],
+          case when round = 0 then '{"state":{},"convergence":{}}' else json_build_object(
+            'state', json_build_object(case when round % 2 = 1 then 'INSTALLED' else 'INSTALLING' end, ${base + 1 - deployments} + n),
+            'convergence', json_build_object('UNKNOWN', ${base + 1 - deployments} + n)) end, ${at(`n + ${summarySize}`)}
+        from generate_series(0, ${entries - summarySize}, ${summarySize}) n cross join lateral (select n / ${deployments} as round) r;
+      insert into duties (name, cursor) select name, ${base + entries} from unnest(array['checkpoints', 'standstill', 'alerts', 'summaries']) name
         on conflict (name) do update set cursor = excluded.cursor`)
     for (let from = 0; from < entries; from += portion) {
       const [first, last] = [from + 1, Math.min(from + portion, entries)]

@@ -1,25 +1,34 @@
 /**
- * Finds the newest entry of an epoch up to a time by bisection, because times never decrease within an epoch. An index of times was rejected:
- * every report would pay for it. A search takes one look-up for each doubling of the revisions, up to a few that it reads at once.
+ * Finds the newest entry of an epoch up to a time, because times never decrease within an epoch. An index of times was rejected: every report would
+ * pay for it. Summaries of the log have the time of each thousandth entry, and an index of that. Between two of them, and behind the last, bisection
+ * takes one look-up for each doubling of the revisions, up to a few that it reads at once.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import { changeLog } from '../../tables/schema.ts'
+import { changeLog, changeSummaries } from '../../tables/schema.ts'
 
 /** Revisions of the last step: their entries lie on a few pages, which cost less than the look-ups that would divide them further. */
 const few = 64
 
 /**
- * `(select …) as found(revision)`: the last revision of that entry, or null. The entries that begin after `base`, up to `ended`, are searched.
- * `isOld`: whether an entry of the column `at` is old enough, which holds for the first entries and not for the others.
+ * `(select …) as found(revision)`: the last revision of the newest entry before a time (`<`) or up to it (`<=`), or null. The entries that begin after
+ * `base`, up to `ended`, are searched.
  */
-export function newestEntry(base: SQL, ended: SQL, isOld: (at: SQL) => SQL): SQL {
+export function newestEntry(base: SQL, ended: SQL, order: '<' | '<=', time: SQL): SQL {
+  const isOld = (at: SQL): SQL => sql`${at} ${sql.raw(order)} ${time}`
+  const isEntryOld = isOld(sql`entry.at`)
+  const { lastAt, lastRevision } = changeSummaries
+  const inEpoch = sql`${lastRevision} > ${base}::bigint and ${lastRevision} <= ${ended}::bigint`
+  const older = sql`select ${lastRevision} from ${changeSummaries} where ${isOld(sql`${lastAt}`)} and ${inEpoch} order by ${lastAt} desc, ${lastRevision} desc limit 1`
+  const newer = sql`select ${lastRevision} from ${changeSummaries}
+    where ${lastAt} ${sql.raw(order === '<' ? '>=' : '>')} ${time} and ${inEpoch} order by ${lastAt}, ${lastRevision} limit 1`
   // Everything up to `low` is old, nothing after `high` is. The middle belongs to the upper half, so each step makes the range smaller.
   return sql`(with recursive probe (low, high, revision) as (
-      select ${base}::bigint, ${ended}::bigint, null::bigint
+      select coalesce(older.revision, ${base}::bigint), coalesce(newer.revision, ${ended}::bigint), older.revision
+      from (values (0)) as one left join lateral (${older}) as older(revision) on true left join lateral (${newer}) as newer(revision) on true
       union all
-      select case when entry.at is null then middle.revision when ${isOld(sql`entry.at`)} then greatest(entry.last, middle.revision) else low end,
-        case when ${isOld(sql`entry.at`)} is not false then high else entry.first - 1 end,
-        case when ${isOld(sql`entry.at`)} then entry.last else probe.revision end
+      select case when entry.at is null then middle.revision when ${isEntryOld} then greatest(entry.last, middle.revision) else low end,
+        case when ${isEntryOld} is not false then high else entry.first - 1 end,
+        case when ${isEntryOld} then entry.last else probe.revision end
       from probe cross join lateral (select low + (high - low + 1) / 2 as revision) as middle
       left join lateral (
         select ${changeLog.firstRevision} as first, ${changeLog.lastRevision} as last, ${changeLog.at} as at from ${changeLog}

@@ -20,7 +20,7 @@ export async function rangeOfTimes(session: Session, { since, before }: ChangeFi
 const ended = sql`coalesce(epoch.ended, (select ${logHead.revision} from ${logHead}))`
 
 async function firstSince(session: Session, since: Millis): Promise<Revision> {
-  const older = newestEntry(sql`epoch.base`, ended, (at) => sql`${at} < ${timeParameter(since)}`)
+  const older = newestEntry(sql`epoch.base`, ended, '<', timeParameter(since))
   const [row] = await session.rows<{ first: Revision }>(
     sql`select entry.first from (select * from ${epochs} order by ${epochs.base}) as epoch
       cross join lateral ${older}
@@ -34,7 +34,7 @@ async function firstSince(session: Session, since: Millis): Promise<Revision> {
 }
 
 async function lastBefore(session: Session, before: Millis): Promise<Revision> {
-  const older = newestEntry(sql`epoch.base`, ended, (at) => sql`${at} < ${timeParameter(before)}`)
+  const older = newestEntry(sql`epoch.base`, ended, '<', timeParameter(before))
   const [row] = await session.rows<{ last: Revision }>(
     sql`select found.revision as last from (select * from ${epochs} order by ${epochs.base} desc) as epoch
       cross join lateral ${older} where found.revision is not null limit 1`,

@@ -34,7 +34,7 @@ const summarize = `
     select from duties where name = '${summarized}' and coalesce(cursor, 0) = $1::bigint for update
   ), entries as materialized (
     select l.* from turn cross join lateral (
-      select first_revision, last_revision, changes, from_state, from_convergence, ${was} from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
+      select first_revision, last_revision, at, changes, from_state, from_convergence, ${was} from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
   ), facts as (
     select distinct kind, component, error->>'code' as code,
       case when kind in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED') then "to" end as state
@@ -47,10 +47,12 @@ const summarize = `
   ), sorts as (
     select case when count(*) > ${mostTerms} then array[sort || ':'] else array_agg(term order by term) end as terms from terms group by sort
   ), written as (
-    insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before)
-    select min(first_revision), max(last_revision), count(*), array(select unnest(terms) from sorts), (${oldestBefore}) from entries having count(*) = $2::int
+    insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before, last_at)
+    select min(first_revision), max(last_revision), count(*), array(select unnest(terms) from sorts), (${oldestBefore}),
+      (select at from entries order by first_revision desc limit 1)
+    from entries having count(*) = $2::int
     on conflict (first_revision) do update set last_revision = excluded.last_revision, entries = excluded.entries, terms = excluded.terms,
-      oldest_before = excluded.oldest_before
+      oldest_before = excluded.oldest_before, last_at = excluded.last_at
     returning last_revision
   )
   update duties set cursor = (select last_revision from written) where name = '${summarized}' and exists (select from written)
@@ -86,6 +88,20 @@ export async function completeSummary(session: Session): Promise<boolean> {
         select from_state, from_convergence, ${was} from block cross join lateral (
           select l.* from change_log l where l.first_revision >= block.first_revision and l.first_revision <= block.last_revision) l)
       update change_summaries set oldest_before = (${oldestBefore}) from block where change_summaries.first_revision = block.first_revision returning 1`,
+  )
+  return completed.length > 0
+}
+
+/** Completes `last_at` of at most 500 summaries that a server of an earlier version wrote. False: there are none. */
+export async function timeSummaries(session: Session): Promise<boolean> {
+  const completed = await session.run(
+    `update change_summaries set last_at = block.at
+      from (
+        select s.first_revision, entry.at from change_summaries s cross join lateral (
+          select at from change_log l where l.first_revision >= s.first_revision and l.first_revision <= s.last_revision
+          order by l.first_revision desc limit 1) entry
+        where s.last_at is null limit 500) block
+      where change_summaries.first_revision = block.first_revision returning 1`,
   )
   return completed.length > 0
 }
