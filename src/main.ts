@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { commandOf, exitCodes, parseFlags, UsageError } from './cli/arguments.ts'
-import { ConfigError, parseConfig, variables } from './config/config.ts'
+import { parseConfig, variables } from './config/config.ts'
 import { misspelled } from './config/misspelled.ts'
-import { DomainError } from './domain/errors.ts'
 import { logEpoch } from './epochs.ts'
 import { firstSteps } from './first-steps.ts'
 import { createLog } from './log.ts'
 import { endAsSignalled, endAtOnce } from './process-end.ts'
+import { because, explain } from './startup-errors.ts'
 import type { Database } from './store/database.ts'
 
 // V8 would create objects among the old ones if a hundred of their kind are in use at a time, as the last requests of as many connections are. They are
@@ -96,22 +96,6 @@ function locationOf({ kind, location }: Pick<Database, 'kind' | 'location'>): st
   if (kind === 'postgres') return `Data: PostgreSQL at ${location}`
   if (location === 'memory') return 'Data: in memory, until this process ends'
   return `Data: ${location} (embedded: a killed process loses nothing, a power cut may; in production, set DATABASE_URL)`
-}
-
-/** One sentence for errors that the operator can correct, a stack for all others. */
-function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof DomainError || error instanceof UsageError) return error.message
-  const { code, message, stack, cause } = error as NodeJS.ErrnoException
-  return code === undefined && cause === undefined ? (stack ?? message) : message
-}
-
-/** Adds the operation of the server, and the remedy, to an error of the system. */
-function because(what: string, remedy: string): (error: unknown) => never {
-  return (cause) => {
-    const { code, message } = cause as NodeJS.ErrnoException
-    if (cause instanceof DomainError || code === undefined) throw cause
-    throw new Error(`${what} (${message || code}): ${remedy}`, { cause })
-  }
 }
 
 main().catch((error: unknown) => {

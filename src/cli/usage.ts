@@ -23,7 +23,8 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   completion bash|zsh|fish       print a completion script for the shell
 
 Select deployments (options marked * can be repeated, and match any of their values):
-  --rollout <name>               add --project, --composite-app, --composite-app-version or --provider if the name is ambiguous
+  --rollout <name>               an intent group also needs --project, --composite-app and --composite-app-version,
+                                 network intents of a cluster --provider
   --deployment <id> *            --device <id> *           --label <key>=<value> *
   --state <state> *              --application <name> *    --component <name> *
   --error-code <code> *          --text <text>             --stalled

@@ -5,7 +5,7 @@ import type { DeploymentState, StatusError } from '../domain/values.ts'
 import { describeAlert, firingAlerts } from './alerts.ts'
 import type { Api, Subscription } from './api.ts'
 import type { Output } from './get.ts'
-import { deploymentFilter, type Selection } from './selection.ts'
+import { deploymentFilter, type RolloutKey, rolloutNotThere, type Selection } from './selection.ts'
 import { type CountData, type Counts, countFields, describeCounts, describeError, readCounts } from './show.ts'
 import { createScreen, type Terminal } from './terminal.ts'
 
@@ -64,12 +64,27 @@ export async function wait(
   let lost = null as string | null
   let verdict = null as ReturnType<typeof evaluate>
 
+  const { rollout } = task.selection
+  /** Which options would select a rollout of this name, if there is one. */
+  let hint = null as string | null
+  const findSimilar = async (key: RolloutKey): Promise<void> => {
+    hint = ''
+    hint = (await rolloutNotThere(api, key)).message
+    draw()
+  }
+  const draw = (): void => {
+    if (isJson || !seen) return
+    screen.draw([seen.counts ? describeCounts(terminal, seen.counts) : `${hint || 'not found yet'}: waiting`])
+  }
+
   const take = (next: Seen): void => {
     // A removed deployment may be forgotten before its state REMOVED arrives.
     const isGone = task.state === 'REMOVED' && seen !== null && seen.counts !== null && next.counts === null
     seen = next
     verdict = isGone ? 'reached' : evaluate(next.counts, task)
-    if (!isJson) screen.draw([next.counts ? describeCounts(terminal, next.counts) : 'not found yet, waiting'])
+    // Without an answer the wait goes on without a hint.
+    if (next.counts === null && rollout && hint === null) void findSimilar(rollout).catch(() => undefined)
+    draw()
     if (verdict !== null) over.abort()
   }
   const noteLost = (reason: string | null): void => {
@@ -86,7 +101,7 @@ export async function wait(
   const alerts = verdict === 'reached' && task.noAlerts ? await firingAlerts(api, task.selection.rollout) : []
   if (alerts.length > 0) verdict = 'failed'
   const result: Waited = verdict ?? (interrupted.aborted ? 'interrupted' : 'timeout')
-  const counts = describeSeen(seen)
+  const counts = describeSeen(seen) ?? (hint || 'no such deployment or rollout')
   if (isJson)
     terminal.write(
       `${JSON.stringify({ result, state: task.state, counts: seen?.counts ?? null, failures: seen?.failures ?? [], alerts })}\n`,
@@ -106,9 +121,10 @@ export async function wait(
 
 const plain: Terminal = { isLive: false, columns: 80, rows: 24, write: () => undefined }
 
-function describeSeen(seen: Seen | null): string {
+/** Null: the selection does not exist. */
+function describeSeen(seen: Seen | null): string | null {
   if (!seen) return 'no answer from the server'
-  return seen.counts ? describeCounts(plain, seen.counts) : 'no such deployment or rollout'
+  return seen.counts && describeCounts(plain, seen.counts)
 }
 
 const failureFields = 'deploymentId target { name } error { code message source }'

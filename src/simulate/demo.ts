@@ -2,9 +2,9 @@
 import { createApp } from '../app.ts'
 import { commandOf, exitCodes, UsageError } from '../cli/arguments.ts'
 import { ApiError } from '../client/client.ts'
-import { ConfigError, parseConfig } from '../config/config.ts'
-import { DomainError } from '../domain/errors.ts'
+import { parseConfig } from '../config/config.ts'
 import { createLog } from '../log.ts'
+import { because, explain } from '../startup-errors.ts'
 import { openDatabase } from '../store/open.ts'
 import { parseOptions } from './options.ts'
 import { runInTerminal } from './progress.ts'
@@ -29,7 +29,10 @@ async function main(): Promise<number> {
     log: createLog({ level: config.logLevel }),
   })
   try {
-    const { url } = await app.listen()
+    const { port, host } = config.server
+    const { url } = await app
+      .listen()
+      .catch(because(`the server cannot listen on port ${port} of ${host}`, 'stop the other server, or set PORT'))
     const address = config.server.publicUrl ?? url
     console.log(`Rollcall listens on ${url}\n\n  Open ${address}/ in a browser. Press Ctrl-C to stop everything.\n`)
     return await runInTerminal({ ...options, url })
@@ -41,8 +44,7 @@ async function main(): Promise<number> {
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    const isExpected = [UsageError, ApiError, ConfigError, DomainError].some((kind) => error instanceof kind)
-    console.error(isExpected ? (error as Error).message : error)
+    console.error(error instanceof ApiError ? error.message : explain(error))
     process.exit(error instanceof UsageError ? exitCodes.usage : exitCodes.unavailable)
   },
 )

@@ -247,6 +247,18 @@ describe('rollcall wait', () => {
     expect(await child.ended).toBe(0)
   })
 
+  it('says at the timeout which options select a rollout of that name', async () => {
+    const ofLine: readonly object[] = [{ deploymentId: 'assembly-1', deviceId: 'edge-assembly-1' }]
+    const input = { rollout: { name: 'assembly', project: 'plant' }, deployments: ofLine }
+    await server().query(
+      `mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename } }`,
+      { input },
+    )
+    const child = rollcall('wait', '--for=installed', '--rollout', 'assembly', '--timeout', '3s')
+    expect(await child.ended).toBe(2)
+    expect(child.lines.at(-1)).toBe('timeout: rollout not found: assembly; there is one with --project plant')
+  })
+
   it('exits with 2 at the timeout, and prints the counts', async () => {
     await declare('slow', 'slow-1')
     const child = rollcall('wait', '--for=installed', '--rollout', 'slow', '--timeout', '3s')

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type AddressInfo, createServer } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createRandom } from '../../src/simulate/random.ts'
 import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
@@ -213,5 +214,19 @@ describe('npm run demo', () => {
     child.process.kill('SIGINT')
     expect(await child.ended).toBe(0)
     expect(child.lines.at(-1)).toMatch(/^Checked \d+ deployments, .*\. The server has everything that it acknowledged/)
+  })
+
+  it('says what to do when another server has the port', async () => {
+    const other = createServer()
+    onTestFinished(() => void other.close())
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const { port } = other.address() as AddressInfo
+    const child = startNode(['src/simulate/demo.ts', '--devices', '10'], { PORT: String(port), HOST: '127.0.0.1' })
+    expect(await child.ended).toBe(69)
+    expect(child.lines).toEqual([
+      expect.stringMatching(
+        new RegExp(`cannot listen on port ${port} of 127.0.0.1 .*EADDRINUSE.*: stop the other server, or set PORT$`),
+      ),
+    ])
   })
 })

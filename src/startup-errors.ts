@@ -1,0 +1,20 @@
+/** Errors at the start of a program, in sentences for its operator. */
+import { UsageError } from './cli/arguments.ts'
+import { ConfigError } from './config/config.ts'
+import { DomainError } from './domain/errors.ts'
+
+/** One sentence for errors that the operator can correct, a stack for all others. */
+export function explain(error: unknown): string {
+  if (error instanceof ConfigError || error instanceof DomainError || error instanceof UsageError) return error.message
+  const { code, message, stack, cause } = error as NodeJS.ErrnoException
+  return code === undefined && cause === undefined ? (stack ?? message) : message
+}
+
+/** Adds the operation of the server, and the remedy, to an error of the system. */
+export function because(what: string, remedy: string): (error: unknown) => never {
+  return (cause) => {
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (cause instanceof DomainError || code === undefined) throw cause
+    throw new Error(`${what} (${message || code}): ${remedy}`, { cause })
+  }
+}
