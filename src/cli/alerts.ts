@@ -29,7 +29,7 @@ function alertsIn(api: Api, states: readonly string[], limit: number): AsyncIter
 }
 
 export async function getAlerts(api: Api, { terminal, isJson }: Output, isAll: boolean, limit: number): Promise<void> {
-  const rows = [['SEVERITY', 'STATE', 'RULE', 'ROLLOUT', 'SINCE', 'ACKNOWLEDGED', 'SUMMARY']]
+  const rows = [['SEVERITY', 'STATE', 'RULE', 'ROLLOUT', 'SINCE', 'ACKNOWLEDGED', 'WHEN RAISED']]
   for await (const alert of alertsIn(api, isAll ? ['FIRING', 'RESOLVED'] : ['FIRING'], limit)) {
     const { rule, severity, state, summary, raisedAt, rollout, acknowledgement } = alert
     if (isJson) terminal.write(`${JSON.stringify(alert)}\n`)

@@ -27,12 +27,15 @@ const failures = [
 
 export function* playScript({ device, rollout }: SimulatedDeployment, seed: number): Generator<Step, never> {
   const random = createRandom(`${seed}/script/${rollout.application} ${rollout.version}/${device.deviceId}`)
+  // A few agents report INSTALLING before they have begun with a component, against the specification.
+  const isDeviating = random.chance(0.02)
   // One in twenty is a canary. The others follow within a minute and a half.
   const head = random.chance(0.05) ? random.between(1, 5) * second : random.between(15, 90) * second
   let at = rollout.startsAt + head
   for (let round = 0; ; round += 1) {
     const begin = Math.max(at, rollout.startsAt + head + round * period)
-    at = yield* playRound({ random, at: begin, round, rollout, isChild: device.reporter !== device.deviceId })
+    const isChild = device.reporter !== device.deviceId
+    at = yield* playRound({ random, at: begin, round, rollout, isChild, isDeviating })
   }
 }
 
@@ -42,10 +45,11 @@ interface Round {
   readonly round: number
   readonly rollout: SimulatedDeployment['rollout']
   readonly isChild: boolean
+  readonly isDeviating: boolean
 }
 
 /** Returns the end time. */
-function* playRound({ random, at: begin, round, rollout, isChild }: Round): Generator<Step, number> {
+function* playRound({ random, at: begin, round, rollout, isChild, isDeviating }: Round): Generator<Step, number> {
   const { components: names } = rollout
   const manifestVersion = round + 1
   const all = (state: DeploymentState): StepComponent[] => names.map((name) => ({ name, state, error: null }))
@@ -85,7 +89,7 @@ function* playRound({ random, at: begin, round, rollout, isChild }: Round): Gene
     const hangsAt = random.chance(0.03) ? random.index(names.length) : -1
     const failure = isChild && random.chance(0.5) ? unreachable : random.pick(failures)
     const parts = all('PENDING')
-    yield step('INSTALLING', parts.slice())
+    if (isDeviating) yield step('INSTALLING', parts.slice())
     for (const [index, name] of names.entries()) {
       after(4)
       parts[index] = { name, state: 'INSTALLING', error: null }

@@ -28,7 +28,7 @@ describe.runIf(findChromium())('alerts on the dashboard', () => {
     const alert = alerts.getByRole('listitem')
     await alert.getByText('Critical: ovens fail').waitFor()
     await page.getByRole('link', { name: /^Overview\s*1 alert$/ }).waitFor()
-    await alert.getByText('Failed: 1 (threshold 1) in ovens').waitFor()
+    await alert.getByText('Failed: 1 (threshold 1) in ovens, when raised').waitFor()
     expect(await alert.getByRole('link', { name: 'runbook' }).getAttribute('href')).toBe(
       'https://runbooks.example/ovens',
     )

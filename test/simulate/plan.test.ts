@@ -4,6 +4,8 @@ import { parseMargoBody } from '../../src/dialects/margo/parse.ts'
 import { statusRoutes } from '../../src/dialects/margo/routes.ts'
 import { createRouter } from '../../src/dialects/router.ts'
 import { applyDeclaration } from '../../src/domain/declaration.ts'
+import { failureStage } from '../../src/domain/failure-stage.ts'
+import { isConsistent } from '../../src/domain/rollup.ts'
 import { applyReport } from '../../src/domain/transition.ts'
 import { atOnce } from '../../src/limits/pace.ts'
 import { backlogItem, generationOf, generations } from '../../src/simulate/bodies.ts'
@@ -65,6 +67,17 @@ describe('the plan of a simulation', () => {
     expect(everything.some((list) => list.some((delivery, index) => isRepeat(delivery, list.slice(0, index))))).toBe(
       true,
     )
+  })
+
+  it('follows the specification, except for a few agents', () => {
+    const deviates = (list: readonly Delivery[]): boolean =>
+      list.some(
+        ({ report: { step } }) =>
+          !isConsistent(step.state, step.components, failureStage(step.state, null, step.components, null)),
+      )
+    const share = everything.filter(deviates).length / everything.length
+    expect(share).toBeGreaterThan(0)
+    expect(share).toBeLessThan(0.1)
   })
 
   it('sends nothing while there is no network', () => {

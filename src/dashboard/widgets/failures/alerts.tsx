@@ -124,6 +124,7 @@ function AlertLine({ of: alert, mayAcknowledge }: LineProps) {
             {at.value === null ? <a href={href(['rollout', rollout.id])}>{rollout.name}</a> : rollout.name}
           </>
         )}
+        , when raised
         {description && ` · ${description}`}
         {runbookUrl && (
           <>

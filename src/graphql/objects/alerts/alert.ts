@@ -55,7 +55,8 @@ Alert.implement({
         rolloutKey === fleetScope ? null : ((await (await context.reader()).rollout(rolloutKey, asOf)) ?? null),
     }),
     summary: t.string({
-      description: 'The metric, the value and the threshold in one line, such as `Failed: 12 (threshold 5)`.',
+      description:
+        'The metric, the value when the alert was raised, and the threshold in one line, such as `Failed: 12 (threshold 5)`.',
       resolve: (alert) => summarize(alert),
     }),
     description: t.exposeString('description', { nullable: true, description: "The rule's description. Null: none." }),
