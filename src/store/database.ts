@@ -79,10 +79,10 @@ export interface Database {
    */
   append<T extends object>(connection: number, text: string, parameters: readonly unknown[]): Promise<T[]>
   /**
-   * Changes tables in one transaction, which may take long. If it does not get a lock within a moment, it fails (55P03) and changes nothing:
-   * every other user of the table would queue up behind it.
+   * Changes tables in one transaction, which may take long. It fails (55P03) if it waits longer for a lock than `lockLimit`, in milliseconds. If it fails,
+   * it has changed nothing.
    */
-  alter(statements: readonly string[], signal?: AbortSignal): Promise<void>
+  alter(statements: readonly string[], lockLimit: number, signal?: AbortSignal): Promise<void>
   /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection. Null: read the log. */
   listen(ring: (revision: Revision | null) => void): Promise<void>
   /** Calls `changed` when another server revokes a credential of the API, and after each (re)connection, when it may have missed that. */

@@ -115,9 +115,9 @@ describe.each(stores)('the tables of the history on $name', (store) => {
     const start = await change(road)
     const dying: Database = {
       ...road.database,
-      async alter(statements, signal) {
+      async alter(statements, ...rest) {
         if (statements.length > 1) throw new Error('the server died')
-        return road.database.alter(statements, signal)
+        return road.database.alter(statements, ...rest)
       },
     }
     const last = async () => {

@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database, Session } from '../database.ts'
+import { attemptChange } from './lock-attempts.ts'
 
 export interface Migration {
   readonly tag: string
@@ -20,9 +21,8 @@ export async function readMigrations(): Promise<readonly Migration[]> {
   )
 }
 
-/** Milliseconds that a migration waits for a lock: others queue up behind it, and PostgreSQL looks for deadlocks only after a second. */
-const lockLimit = 300
-const attempts = 100
+/** Two minutes. */
+const patience = { limit: 300, attempts: 100, pause: (attempt: number) => Math.min(50 * attempt, 1_000) }
 
 /**
  * Applies the missing migrations in the journal's order, each in a transaction. A missing one may have been merged after a later one. One
@@ -40,22 +40,16 @@ export async function migrate(database: Database, migrations?: readonly Migratio
   for (const migration of missing) await apply(database, migration)
 }
 
-/** Servers that run on the tables hold locks. A migration that did not get one leaves them to the servers for a moment, and begins anew. */
-async function apply(database: Database, { tag, text }: Migration): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await locked(database, async (session) => {
-        if ((await appliedTags(session)).has(tag)) return
-        await session.run(`set local lock_timeout = ${lockLimit}`)
-        for (const statement of text.split('--> statement-breakpoint')) await session.run(statement)
-        await session.run('insert into migrations (tag) values ($1)', [tag])
-      })
-    } catch (error) {
-      const isLocked = error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '40P01')
-      if (!isLocked || attempt === attempts) throw error
-      await new Promise((resolve) => setTimeout(resolve, Math.min(50 * attempt, 1_000)))
-    }
-  }
+/** Servers that run on the tables hold locks. */
+function apply(database: Database, { tag, text }: Migration): Promise<void> {
+  return attemptChange(database.session, patience, (lockLimit) =>
+    locked(database, async (session) => {
+      if ((await appliedTags(session)).has(tag)) return
+      await session.run(`set local lock_timeout = ${lockLimit}`)
+      for (const statement of text.split('--> statement-breakpoint')) await session.run(statement)
+      await session.run('insert into migrations (tag) values ($1)', [tag])
+    }),
+  )
 }
 
 function locked<T>(database: Database, work: (session: Session) => Promise<T>): Promise<T> {

@@ -13,9 +13,7 @@ import { sessionOf, transact } from './transaction.ts'
 /** Milliseconds. A writer that is frozen inside its transaction must not block the others for longer than this. */
 const frozenAfter = 5_000
 
-/** Milliseconds that a change of tables waits for a lock: shorter than PostgreSQL takes to look for a deadlock, so it never causes one. */
-const lockLimit = 100
-/** Milliseconds that it may take: to validate a constraint reads the table. */
+/** Milliseconds that a change of tables may take: to validate a constraint reads the table. */
 const alterLimit = 3_600_000
 
 export interface PostgresOptions extends ReadPoolOptions {
@@ -81,7 +79,7 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
         writer.give(connection)
       }
     },
-    async alter(statements, signal) {
+    async alter(statements, lockLimit, signal) {
       signal?.throwIfAborted()
       const connection = openConnection({
         url,

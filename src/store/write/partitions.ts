@@ -2,17 +2,17 @@
  * The log, the reports and the audit log are partitioned by their ascending keys. Retention drops a partition as soon as all of it has expired:
  * to delete its rows would write as much as they did, and would leave the files as large as they are.
  *
- * To change partitions, PostgreSQL locks the whole table for a moment. Such a change waits a fraction of a second for its lock, because reports
- * and readers queue up behind it. Then it gives up, and begins anew after a pause.
+ * To change partitions, PostgreSQL locks the whole table for a moment (connection/lock-attempts.ts).
  */
 
 import type { Millis } from '../../domain/values.ts'
+import { attemptChange } from '../connection/lock-attempts.ts'
 import type { Database, Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
 import type { Growth, PartitionRange } from './partition-bounds.ts'
 
-/** They take some ten seconds. */
-const attempts = 20
+/** Some ten seconds. */
+const patience = { limit: 100, attempts: 20, pause: (attempt: number) => 50 * attempt }
 
 export interface PartitionedTable {
   readonly name: string
@@ -141,16 +141,9 @@ export async function dividePartition(
   )
 }
 
-async function alter(database: Database, statements: readonly string[], signal?: AbortSignal): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await database.alter(statements, signal)
-    } catch (error) {
-      const isLocked = error instanceof Error && 'code' in error && error.code === '55P03'
-      if (!isLocked || attempt === attempts || signal?.aborted) throw error
-      await new Promise((resolve) => setTimeout(resolve, 50 * attempt))
-    }
-  }
+function alter(database: Database, statements: readonly string[], signal?: AbortSignal): Promise<void> {
+  const change = (lockLimit: number) => database.alter(statements, lockLimit, signal)
+  return attemptChange(database.session, patience, change, signal)
 }
 
 /** As the migration `vacuum-early` has it for the first partitions: a vacuum of new rows lets counts in the past read the index alone. */
