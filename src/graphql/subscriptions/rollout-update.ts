@@ -71,9 +71,14 @@ function streamRollout(context: Context, wanted: RolloutWanted): Source<RolloutU
     if (rollout && followed === null)
       return { follow: topic(rollout.key), memory: { followed: rollout.key, isNew: sentUpTo > 0 } }
     if (!rollout && sentUpTo > 0 && event.changes.length > 0 && followed === null) return { skip: true }
-    // Its first changes were sent before its key was known.
-    const changes = isNew ? await changesSince(reader, sentUpTo, followed ?? 0) : event.changes
-    return { send: { cursor, coalesced, rollout, changes }, memory: { followed, isNew: false } }
+    if (!isNew) return { send: { cursor, coalesced, rollout, changes: event.changes }, memory: { followed, isNew } }
+    // Its first changes were sent before its key was known. Their commits are told apart by their times.
+    const changes = await changesSince(reader, sentUpTo, followed ?? 0)
+    const commits = new Set(changes.map(({ at }) => at)).size
+    return {
+      send: { cursor, coalesced: Math.max(commits - 1, 0), rollout, changes },
+      memory: { followed, isNew: false },
+    }
   }
   return streamState(context, `rollout ${JSON.stringify(wanted)}`, known === null ? untilCreated : topic(known), react)
 }
