@@ -20,7 +20,7 @@ const perRollout = 100
 /** Entries of one statement. */
 const portion = 1_000_000
 /** As fleetSpacing in src/store/write/derived/checkpoints.ts. */
-const checkpointSpacing = 5_000
+const checkpointSpacing = 2_000
 /** As summarySize in src/store/write/derived/change-summaries.ts. */
 const summarySize = 1_000
 

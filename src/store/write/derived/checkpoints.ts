@@ -12,7 +12,7 @@ import { deploymentCheckpoints } from '../../tables/schema.ts'
 /** Entries of a rollout between two of its checkpoints. */
 export const rolloutSpacing = 1_000
 /** Entries of the log between two checkpoints of the fleet. */
-export const fleetSpacing = 5_000
+export const fleetSpacing = 2_000
 /** Rollouts of fewer deployments have no checkpoints: they have few entries. */
 const fewest = 10
 
