@@ -94,7 +94,9 @@ describe.each(postgresStores)('a migration of tables in use on $name', (store) =
     })
     const waits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     await expect.poll(() => database.session.run(waits), { interval: 5 }).not.toEqual([])
-    // The migration has the lock of this table, and waits for the one that the reader has.
+    // The migration has the lock of one table, and waits for the other, which the reader has. The reader waits for nothing: this is no deadlock.
+    for (const table of ['rollouts', 'targets']) await database.session.run(`select count(*) from ${table}`)
+    await expect.poll(() => database.session.run(waits), { interval: 5 }).not.toEqual([])
     await reader.run('select count(*) from rollouts')
     await database.session.run('select count(*) from targets')
     expect(isDone).toBe(false)
