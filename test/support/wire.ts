@@ -118,6 +118,10 @@ export async function startWire(serverUrl: string): Promise<Wire> {
 
 /** A batch in one statement commits with it. */
 export function isOptimistic({ statement }: Passing): boolean {
+  return isOptimisticText(statement)
+}
+
+export function isOptimisticText(statement: string): boolean {
   return statement.startsWith('with head as (update log_head')
 }
 
