@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Change } from '../../src/domain/change.ts'
 import { createBacklog } from '../../src/feed/backlog.ts'
-import { createHub, type Hub } from '../../src/feed/hub.ts'
+import { createHub, type Hub, type Topic } from '../../src/feed/hub.ts'
 import type { LogHead } from '../../src/store/database.ts'
 
 const start = { epochBase: 0, revision: 10, tail: 0, tailAt: 0, at: 0, writes: 0 }
@@ -81,6 +81,27 @@ describe('a hub', () => {
     await hub.follow(head())
     expect(told).toEqual([16, 17, 18])
     expect(reads()).toBe(1)
+  })
+
+  it.each(['published', 'read'] as const)('calls no subscriber without a topic of what it has %s', async (way) => {
+    const { hub, head, write } = createLog()
+    const calls = new Map<Topic, number>()
+    const topics = [
+      ...(['all', 'deployment:d-1', 'device:edge-1', 'rollout:1'] as const),
+      ...(['created', 'deployment:d-2', 'device:edge-2', 'rollout:2', 'instance:i-1'] as const),
+    ]
+    for (const topic of topics)
+      hub.subscribe({
+        topics: [topic],
+        changed: ({ length }) => void calls.set(topic, (calls.get(topic) ?? 0) + length),
+        interrupted: () => expect.unreachable(),
+      })
+    for (const revision of [11, 12, 13]) {
+      write(revision)
+      if (way === 'read') await hub.follow(head())
+      else hub.publish(revision - 1, [changeAt(revision)])
+    }
+    expect(Object.fromEntries(calls)).toEqual({ all: 3, 'deployment:d-1': 3, 'device:edge-1': 3, 'rollout:1': 3 })
   })
 })
 
