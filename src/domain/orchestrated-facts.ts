@@ -33,6 +33,8 @@ export interface AppliedResource extends ObjectName {
 export interface ObservedObject extends ObjectName {
   readonly assessment: Assessment
   readonly detail: ResourceDetail | null
+  /** The source gave no namespace: it is that of the instance. */
+  readonly isNamespaceGuessed?: true
 }
 
 /** An instance of a k8splugin. */

@@ -22,6 +22,31 @@ export function matchResource(
   return there.length === 1 ? (there[0] ?? null) : null
 }
 
+/**
+ * As matchResource, for k8splugin, which lists objects by their names alone: the namespace of the instance is a guess until the object is observed in another one.
+ * `isGuessed`: so is `wanted.namespace`.
+ */
+export function matchListed(
+  { orchestration }: UnitOfWork,
+  deploymentKey: number,
+  component: string,
+  wanted: ObjectName,
+  isGuessed: boolean,
+): Resource | null {
+  const like = (name: ObjectName) => orchestration.resourcesLike(deploymentKey, component, name)
+  const known = matchResource(like(wanted), wanted)
+  if (known) return known
+  const listed = like({ ...wanted, namespace: null }).filter(
+    ({ group, kind, goneAt, sync, presence }) =>
+      group === wanted.group &&
+      kind === wanted.kind &&
+      goneAt === null &&
+      sync !== null &&
+      (isGuessed || presence !== 'PRESENT'),
+  )
+  return listed.length === 1 ? (listed[0] ?? null) : null
+}
+
 export function putResource(
   work: UnitOfWork,
   instance: Instance,

@@ -27,6 +27,43 @@ describe.each(stores)("k8splugin's instance API on $name", (store) => {
     return { status: response.status, body: (await response.json()) as any }
   }
 
+  it('finds a listed object in another namespace than that of the instance', async () => {
+    const instance = {
+      ...fixture('instance'),
+      id: 'elsewhere',
+      namespace: 'edge',
+      resources: [{ GVK: vault.GVK, Name: vault.name }],
+    }
+    expect(await send('PUT', '/elsewhere', instance)).toMatchObject({ status: 201 })
+    const whole = (namespace: string) => ({
+      ...vault,
+      status: { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: vault.name, namespace }, ...ready },
+    })
+    const ready = { status: fixture('deployment-status') }
+    const put = (...resourcesStatus: object[]) => send('PUT', '/elsewhere/status', { resourcesStatus })
+    const shown = async () => {
+      const { resources } = await server.query(
+        '{ resources(filter: { names: ["profile2-edgex-vault"], instanceIds: ["elsewhere"] }) { nodes { namespace presence } } }',
+      )
+      return resources.nodes
+    }
+    expect((await put(whole('default'))).body.verdict).toBe('APPLIED')
+    const found = [{ namespace: 'default', presence: 'PRESENT' }]
+    expect(await shown()).toEqual(found)
+    expect((await put(whole('default'))).body.verdict).toBe('UNCHANGED')
+    // Neither a status without its object nor the list names the namespace.
+    await put({ ...vault, status: ready.status })
+    expect(await shown()).toEqual(found)
+    expect((await send('PUT', '/elsewhere', instance)).body.verdict).toBe('UNCHANGED')
+    expect(await shown()).toEqual(found)
+    // Another object of that name is another resource.
+    await put(whole('default'), whole('edge'))
+    expect((await shown()).map(({ namespace }: { namespace: string }) => namespace).toSorted()).toEqual([
+      'default',
+      'edge',
+    ])
+  })
+
   it("takes the design's instance and its two status blocks unchanged, and they are READY", async () => {
     const instance = fixture('instance')
     expect(await send('PUT', '/fnKPvVAL', instance)).toMatchObject({ status: 201, body: { verdict: 'APPLIED' } })

@@ -53,6 +53,7 @@ function readItem(item: unknown, field: string, namespace: string | null): Statu
       ...gvk,
       name,
       namespace: where,
+      ...(saysWhere ? {} : { isNamespaceGuessed: true }),
       assessment: assessed,
       detail: toDetail(status, detailLimit, gvk.kind),
     },

@@ -11,7 +11,7 @@ import type { DeploymentState } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { saveDocument } from '../../store/write/save-document.ts'
 import { type Command, inParts, partSize } from '../command.ts'
-import { assess, blankResource, matchResource, putResource } from '../resources.ts'
+import { assess, blankResource, matchListed, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
 import {
   applySnapshot,
@@ -178,7 +178,7 @@ function putListed(work: UnitOfWork, place: Place, fact: BundleInstance, item: O
   const { rollout, instance, targetKey, deploymentKey } = place
   const { component, reportedState } = fact
   const { orchestration } = work
-  const known = matchResource(orchestration.resourcesLike(deploymentKey, component, item), item)
+  const known = matchListed(work, deploymentKey, component, item, true)
   const base =
     known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...item, component })
   const isSeen = orchestration.bundle(instance.key, targetKey, component) !== null

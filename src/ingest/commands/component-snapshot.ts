@@ -17,7 +17,7 @@ import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Needs, OrchestratedNeed, ResourceNeed } from '../../store/write/contract.ts'
 import { partSize, type WritePart } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
-import { assess, blankResource, matchResource, putResource, withAssessment } from '../resources.ts'
+import { assess, blankResource, matchListed, matchResource, putResource, withAssessment } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
 
 export interface ComponentSnapshot {
@@ -43,7 +43,7 @@ export interface Place {
 export function* applySnapshot(work: UnitOfWork, place: Place, snapshot: ComponentSnapshot): Paced<Verdict> {
   const before = work.revision()
   if (!begin(work, place, snapshot)) return 'STALE'
-  const listed = new Set(yield* eachPaced(snapshot.objects, (object) => show(work, place, snapshot.component, object)))
+  const listed = new Set(yield* eachPaced(snapshot.objects, (object) => show(work, place, snapshot, object)))
   const canShow = shownBy(snapshot)
   for (const known of work.orchestration.resourcesOf(place.deploymentKey, listedIn(snapshot))) {
     if (!listed.has(known.key)) hide(work, place, known, canShow)
@@ -78,7 +78,7 @@ export async function writeSnapshot(
     snapshot.objects,
     {
       at: (work) => at(work, deploymentKey),
-      put: (work, place, object) => show(work, place, snapshot.component, object),
+      put: (work, place, object) => show(work, place, snapshot, object),
       miss: (work, place, known) => hide(work, place, known, canShow),
     },
   )
@@ -157,15 +157,23 @@ function begin(work: UnitOfWork, { instance, targetKey }: Place, snapshot: Compo
   return true
 }
 
-function show(work: UnitOfWork, place: Place, component: string, object: ObservedObject): number {
+function show(
+  work: UnitOfWork,
+  place: Place,
+  { component, isOfAll }: ComponentSnapshot,
+  object: ObservedObject,
+): number {
   const { rollout, instance, targetKey, deploymentKey } = place
-  const known = matchResource(work.orchestration.resourcesLike(deploymentKey, component, object), object)
+  const { isNamespaceGuessed = false } = object
+  const known = isOfAll
+    ? matchListed(work, deploymentKey, component, object, isNamespaceGuessed)
+    : matchResource(work.orchestration.resourcesLike(deploymentKey, component, object), object)
   const base =
     known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...object, component })
   const next: Resource = {
     ...base,
     version: object.version || base.version,
-    namespace: base.namespace ?? object.namespace,
+    namespace: isNamespaceGuessed ? (base.namespace ?? object.namespace) : (object.namespace ?? base.namespace),
     presence: 'PRESENT',
     showable: true,
     goneAt: null,
