@@ -43,7 +43,7 @@ describe.runIf(findChromium())('the page of a rollout', () => {
     await expect.poll(failed).toBe('area failed')
     expect(await chart.getAttribute('aria-label')).toMatch(/At the end 1 failed\.$/)
     const outcome = page.getByRole('region', { name: 'Outcome' })
-    expect(await outcome.locator('dt').allTextContents()).toEqual(['Ended', 'Took'])
+    expect(await outcome.locator('dt').allTextContents()).toEqual(['Idle since', 'Took'])
     expect(complaints).toEqual([])
   })
 

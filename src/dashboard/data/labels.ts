@@ -97,11 +97,12 @@ export function formatOutside({ removing, removed }: Counts): string | null {
 const numbers = new Intl.NumberFormat()
 export const formatNumber = (value: number): string => numbers.format(value)
 
-/** Rounds down, so that 100 % appears only when all of it is done. */
+/** Rounded, with one decimal below 10 %. 100 % is all of it and 0 % nothing. */
 export function formatShare(part: number, whole: number): string {
   if (whole === 0) return '–'
-  const share = Math.floor((part / whole) * 1_000) / 10
-  return `${share >= 10 || Number.isInteger(share) ? Math.floor(share) : share} %`
+  if (part === 0 || part === whole) return part === 0 ? '0 %' : '100 %'
+  const share = (part / whole) * 100
+  return `${share >= 9.95 ? Math.min(Math.round(share), 99) : Math.max(Math.round(share * 10) / 10, 0.1)} %`
 }
 
 /** `by anna`. Empty where API_AUTH is open: there, every caller is `everyone`. */

@@ -114,7 +114,7 @@ export function ConvergenceSummary({ counts, installed, to }: AgainstProps) {
         )}
         {unknown > 0 && (
           <>
-            , <b class="number">{formatNumber(unknown)}</b> with no version reported
+            , <b class="number">{formatNumber(unknown)}</b> without a target version, or with no version reported
           </>
         )}
       </p>

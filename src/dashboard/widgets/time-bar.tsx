@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { formatNumber } from '../data/labels.ts'
 import { chooseStep, oldest, useOldest, usePoints } from '../data/past-points.ts'
 import { throttle } from '../data/throttle.ts'
-import { formatFull, formatMinute, formatTime, now } from '../data/time.ts'
+import { formatFull, formatMinute, formatSpan, formatTime, now } from '../data/time.ts'
 import { adjust, chosenTime, route } from '../route.ts'
 
 const windows = {
@@ -110,7 +110,9 @@ export function TimeBar() {
         />
         <span class="from number" aria-hidden="true">
           {describeBegin(range)}
-          {most > 1 ? ` · peak ${formatNumber(Math.round(most))} changes/min` : ''}
+          {most > 1
+            ? ` · at most ${formatNumber(Math.round((most * step) / 60_000))} changes in ${formatSpan(step)}`
+            : ''}
         </span>
       </div>
       <WindowChoice />

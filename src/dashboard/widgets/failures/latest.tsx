@@ -20,7 +20,7 @@ export const declarationFragment = graphql(
  */
 const latestDocument = graphql(`
   query Latest($asOf: DateTime, $rolloutIds: [ID!]) {
-    released: changes(filter: { kinds: [DEPLOYMENT_REVISED], rolloutIds: $rolloutIds, before: $asOf }, last: 20) {
+    released: changes(filter: { kinds: [DEPLOYMENT_REVISED], rolloutIds: $rolloutIds, before: $asOf }, last: 100) {
       nodes { at ... on DeploymentRevised { application applicationVersion fromApplicationVersion rollout { presentId name } } }
     }
     acted: changes(filter: { kinds: [LIFECYCLE_ACTION_RECORDED], rolloutIds: $rolloutIds, before: $asOf }, last: 1) {
@@ -29,8 +29,11 @@ const latestDocument = graphql(`
   }
 `)
 
+/** Revisions that are looked at: most change no version. As in the document. */
+const revisions = 100
+
 /** Milliseconds between two requests. */
-const calm = 60_000
+const refreshInterval = 60_000
 
 interface LatestProps {
   readonly declaration: FragmentOf<typeof declarationFragment> | null
@@ -42,7 +45,7 @@ interface LatestProps {
 
 export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
   const variables = { asOf: at.value, rolloutIds: rolloutIds && [...rolloutIds] }
-  const { data, error } = useAnswer(latestDocument, variables, { version: Math.floor(now.value / calm) })
+  const { data, error } = useAnswer(latestDocument, variables, { version: Math.floor(now.value / refreshInterval) })
   // A deployment that joins another rollout is revised, too: that is a change of both.
   const isOwn = (id: string | undefined): boolean =>
     rolloutIds === null || (id !== undefined && rolloutIds.includes(id))
@@ -76,7 +79,7 @@ export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
           word="Release"
           at={release?.at}
           rollout={isFleet && release && 'rollout' in release && release.rollout}
-          otherwise={otherwise}
+          otherwise={data?.released.nodes.length === revisions ? `none in the last ${revisions} revisions` : otherwise}
         >
           {release && 'application' in release && (
             <>

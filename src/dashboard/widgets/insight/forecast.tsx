@@ -70,7 +70,7 @@ export function Forecast({ of, isEmpty }: { readonly of: Insight; readonly isEmp
 
 const reasonOf = ({ reason }: Eta): string => (reason ? reasonWords[reason] : '')
 
-/** Ended, but not necessarily well: failed deployments have ended, too. */
+/** Since when no deployment is in progress. They have not necessarily ended well: some may have failed, and may be retried. */
 function Finished({ of: { startedAt, finishedAt } }: { readonly of: Insight }) {
   if (finishedAt === null)
     return (
@@ -80,7 +80,7 @@ function Finished({ of: { startedAt, finishedAt } }: { readonly of: Insight }) {
     )
   return (
     <>
-      <Value term="Ended" note={`${formatSpan(moment.value - Date.parse(finishedAt))} ago`}>
+      <Value term="Idle since" note={`${formatSpan(moment.value - Date.parse(finishedAt))} ago`}>
         <time dateTime={finishedAt} title={formatFull(finishedAt)}>
           {formatMinute(Date.parse(finishedAt))}
         </time>
