@@ -49,8 +49,8 @@ const policy = [
 
 interface Page {
   show(exchange: Exchange): Promise<void>
-  /** A browser asks for the address of a page, such as `/rollouts`. Other clients get an error that names the nearest route. */
-  has(exchange: Exchange): boolean
+  /** A browser asks for an address, which need not be that of a page: then it shows so, with 404. Other clients get an error that names the nearest route. */
+  canShow(exchange: Exchange): boolean
   sendAsset(exchange: Exchange): Promise<void>
 }
 
@@ -72,16 +72,11 @@ export function createPage(): Page {
       const { pages } = await bundle()
       const page = pages[depthOf(exchange)]
       if (!page) throw new DomainError('NOT_FOUND', `there is no page at ${exchange.path}`)
-      send(exchange, page, {
-        'cache-control': 'no-cache',
-        'content-security-policy': policy,
-      })
+      const isKnown = ['', ...pageNames].some((name) => name === exchange.path.split('/')[1])
+      send(exchange, page, { 'cache-control': 'no-cache', 'content-security-policy': policy }, isKnown ? 200 : 404)
     },
-    has: (exchange) =>
-      (exchange.method === 'GET' || exchange.method === 'HEAD') &&
-      wantsHtml(exchange) &&
-      pageNames.some((name) => name === exchange.path.split('/')[1]) &&
-      depthOf(exchange) <= deepest,
+    canShow: (exchange) =>
+      (exchange.method === 'GET' || exchange.method === 'HEAD') && wantsHtml(exchange) && depthOf(exchange) <= deepest,
     async sendAsset(exchange) {
       const asset = (await bundle()).assets.get(exchange.path)
       if (!asset)
@@ -118,16 +113,21 @@ async function toAsset(path: string, plain: Buffer): Promise<Asset> {
   return { type: types[extname(path)] ?? 'text/html; charset=utf-8', bodies: { br, gzip: gz, identity: plain } }
 }
 
-function send(exchange: Exchange, { type, bodies }: Asset, headers: Readonly<Record<string, string>>): void {
+function send(
+  exchange: Exchange,
+  { type, bodies }: Asset,
+  headers: Readonly<Record<string, string>>,
+  status = 200,
+): void {
   const coding = acceptedCoding(String(exchange.request.headers['accept-encoding'] ?? ''))
   const body = bodies[coding]
   const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
   const more = { ...headers, etag: tag, ...(coding === 'identity' ? {} : { 'content-encoding': coding }) }
-  if (hasAlready(exchange.request.headers['if-none-match'], tag)) {
+  if (status === 200 && hasAlready(exchange.request.headers['if-none-match'], tag)) {
     exchange.response.writeHead(304, more).end()
     return
   }
-  answer(exchange, 200, type, body, more)
+  answer(exchange, status, type, body, more)
 }
 
 function acceptedCoding(header: string): Coding {

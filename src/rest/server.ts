@@ -133,7 +133,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     admit(admission, exchange.request, exchange.path)
     refuseForeignPage(exchange.request, deps.credentials)
     const methods = methodsAt(exchange.path)
-    if (!methods && page.has(exchange)) return page.show(exchange)
+    if (!methods && page.canShow(exchange)) return page.show(exchange)
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: ${adviceFor(exchange.path)}`)
     const { [exchange.method]: named, GET: get }: Methods = methods

@@ -43,7 +43,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     for (const [path, accept, method, status] of [
       ['/deployments', 'application/json', 'GET', 404],
       ['/deployments', 'text/html', 'POST', 404],
-      ['/nowhere', 'text/html', 'GET', 404],
+      ['/nowhere', '*/*', 'GET', 404],
       ['/device/edge-1/deployment/hello/status', 'text/html', 'GET', 405],
       ['/metrics', 'text/html', 'GET', 200],
     ] as const) {
@@ -51,6 +51,15 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
       expect({ path, method, status: response.status }).toEqual({ path, method, status })
       expect(response.headers.get('content-type')).not.toContain('text/html')
     }
+  })
+
+  it('that does not exist leads back to the overview', async () => {
+    const answer = await fetch(`${server().url}/nowhere`, { headers: { accept: 'text/html' } })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+    const { page } = await visit('nowhere')
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
+    await page.getByRole('link', { name: 'Go to the overview' }).click()
+    await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
   })
 
   it.each(['garbage', '1', '2999-01-01T00:00:00Z'])('with the time %s shows the present', async (at) => {
