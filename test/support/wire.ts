@@ -9,9 +9,9 @@ export interface Passing {
 
 /**
  * `cut`: it goes no further, and the connection is over. `deafen`: it passes, and nothing more is read of what the server says. `silence`: it goes no
- * further, nor does anything else on this connection, which stays open.
+ * further, nor does anything else on this connection, which stays open. `withhold`: neither it nor anything later of the client reaches the server.
  */
-export type Fate = 'pass' | 'cut' | 'deafen' | 'silence'
+export type Fate = 'pass' | 'cut' | 'deafen' | 'silence' | 'withhold'
 
 export interface Wire {
   readonly url: string
@@ -36,7 +36,10 @@ export async function startWire(serverUrl: string): Promise<Wire> {
     const upstream = tcp(Number(target.port || 5432), target.hostname)
     const texts = new Map<string, string>()
     let isSilent = false
-    let statement = ''
+    let isWithheld = false
+    /** Bound next, and those that are not answered yet: the client may send one before the answer to another. */
+    let bound = ''
+    const asked: string[] = []
     const cut = (): void => {
       client.destroy()
       upstream.destroy()
@@ -51,11 +54,12 @@ export async function startWire(serverUrl: string): Promise<Wire> {
         cut()
       })
     }
-    const pass = (to: Socket, frame: Buffer, moment: Passing['moment']): void => {
-      if (isSilent) return
+    const pass = (to: Socket, frame: Buffer, moment: Passing['moment'], statement: string): void => {
+      if (isSilent || (isWithheld && moment === 'asked')) return
       const fate = decide({ statement, moment })
       if (fate === 'deafen') upstream.removeAllListeners('data').pause()
-      if (fate === 'cut') cut()
+      if (fate === 'withhold') isWithheld = true
+      else if (fate === 'cut') cut()
       else if (fate === 'silence') {
         isSilent = true
         silence([client, upstream])
@@ -67,18 +71,22 @@ export async function startWire(serverUrl: string): Promise<Wire> {
       framesOf('startup', (type, frame) => {
         const [first = '', second = ''] = frame.subarray(5).toString('utf8').split('\0')
         if (type === 'P') texts.set(first, second)
-        if (type === 'B') statement = texts.get(second) ?? ''
-        if (type === 'Q') statement = first
-        if (type === 'E' || type === 'Q') pass(upstream, frame, 'asked')
-        else if (!isSilent) upstream.write(frame)
+        if (type === 'B') bound = texts.get(second) ?? ''
+        if (type === 'Q') bound = first
+        if (type === 'E' || type === 'Q') {
+          asked.push(bound)
+          pass(upstream, frame, 'asked', bound)
+        } else if (!isSilent && !isWithheld) upstream.write(frame)
       }),
     )
     upstream.on(
       'data',
       framesOf('typed', (type, frame) => {
         // CommandComplete: of a COMMIT, that it is done for good.
-        if (type === 'C') pass(client, frame, 'answered')
+        if (type === 'C') pass(client, frame, 'answered', asked[0] ?? '')
         else if (!isSilent) client.write(frame)
+        // ReadyForQuery: the server goes on to the next.
+        if (type === 'Z') asked.shift()
       }),
     )
   })
@@ -123,6 +131,11 @@ export function isOptimistic({ statement }: Passing): boolean {
 
 export function isOptimisticText(statement: string): boolean {
   return statement.startsWith('with head as (update log_head')
+}
+
+/** The second statement of a batch in one statement, after which other servers learn of their commands in it. */
+export function isNotice({ statement }: Passing): boolean {
+  return statement.startsWith('select case when $3::text is not null then pg_notify')
 }
 
 /** Of the writer's transactions alone: snapshots commit too. */
