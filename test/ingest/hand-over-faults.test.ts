@@ -2,16 +2,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { lost } from '../../src/store/connection/failure.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { startFleet } from '../support/fleet.ts'
 import { follow } from '../support/follow.ts'
 import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
+import { createRoad } from '../support/road.ts'
 import {
   change,
   isBatch,
+  keptReports,
   type Meddle,
   meet,
   newestWriter,
@@ -21,14 +21,6 @@ import {
 } from '../support/servers.ts'
 import { expectKept, expectSound, revisionsBetween } from '../support/soundness.ts'
 import { postgresStores } from '../support/stores.ts'
-
-const keptReports = async ({ database }: Road, device: string): Promise<number> =>
-  (
-    await database.session.run(
-      'select 1 from reports r join deployments d on d.key = r.deployment_key where reporter = $1',
-      [device],
-    )
-  ).length
 
 describe.each(postgresStores)('a batch handed over on $name', (store) => {
   it.each([
@@ -142,66 +134,6 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
       `select error from deployments where deployment_id = 'long'`,
     )
     expect(row?.error).toMatchObject(error)
-    await expectSound(server.database)
-  })
-
-  it('that arrives late, after its server has written it, is written once', async () => {
-    const empty = await openEmpty(store)
-    let isHeld = false
-    const late: (() => void)[] = []
-    const slow: Meddle = ({ send, receive }) => ({
-      send,
-      receive: (channel, received) =>
-        receive(
-          channel,
-          (message) => void (isHeld && isBatch(message) ? late.push(() => received(message)) : received(message)),
-        ),
-    })
-    const leader = await openServer(empty, 'a', slow)
-    const server = await openServer(empty, 'b', untouched, { answerLimit: 50 })
-    await meet(leader, server)
-    isHeld = true
-    await server.writer.submit(change('follower', 'INSTALLED'))
-    await server.writer.submit(change('follower', 'INSTALLING'))
-    const { revision } = await readHead(server.database.session)
-    // On the ordinary way, and then when the leader believes again that nobody else writes.
-    late[0]?.()
-    for (const state of ['INSTALLING', 'INSTALLED', 'INSTALLING'] as const)
-      await leader.writer.submit(change('leader', state))
-    late[0]?.()
-    await leader.writer.submit(change('leader', 'INSTALLED'))
-    expect((await readHead(server.database.session)).revision).toBe(revision + 4)
-    expect(await keptReports(server, 'follower')).toBe(5)
-    await expectSound(server.database)
-  })
-
-  it('and answered with UNAVAILABLE is not written after a later report of the device', async () => {
-    const empty = await openEmpty(store)
-    const late: (() => void)[] = []
-    let isCut = false
-    const slow: Meddle = ({ send, receive }) => ({
-      send,
-      receive: (channel, received) =>
-        receive(
-          channel,
-          (message) => void (isCut && isBatch(message) ? late.push(() => received(message)) : received(message)),
-        ),
-    })
-    const leader = await openServer(empty, 'a', slow)
-    const unreachable = (database: Database): Database => ({
-      ...database,
-      transaction: (work) => (isCut ? Promise.reject(lost()) : database.transaction(work)),
-    })
-    const server = await openServer(empty, 'b', untouched, { commitTimeout: 0 }, unreachable)
-    await meet(leader, server)
-    isCut = true
-    await expect(server.writer.submit(change('follower', 'INSTALLED'))).rejects.toMatchObject({ code: 'UNAVAILABLE' })
-    expect(late).toHaveLength(1)
-    isCut = false
-    const { revision } = await server.writer.submit(change('elsewhere', 'INSTALLED'))
-    for (const deliver of late) deliver()
-    await leader.writer.submit(change('leader', 'INSTALLING'))
-    expect((await readHead(server.database.session)).revision).toBe(revision + 1)
     await expectSound(server.database)
   })
 

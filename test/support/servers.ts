@@ -53,3 +53,8 @@ export async function newestWriter({ database }: Road): Promise<string | undefin
   )
   return head?.writer
 }
+
+export async function keptReports({ database }: Road, device: string): Promise<number> {
+  const kept = 'select 1 from reports r join deployments d on d.key = r.deployment_key where reporter = $1'
+  return (await database.session.run(kept, [device])).length
+}
