@@ -3,7 +3,7 @@
  * If no key decides, the report that arrives later is newer.
  *
  *   adoptedManifestVersion → seq (only within the same boot) → observedAt (ignored when > 5 minutes ahead of our clock)
- *                          → seq of an earlier boot (a number that this boot has already reached is a repeat)
+ *                          → seq of an earlier boot (a number that this boot has already reached is older)
  *
  * The last key detects a repeat that arrives after a restart and carries no time. The alternative, to refuse every report of an
  * earlier boot, would silence a device that reuses a boot name. Higher numbers of an earlier boot are accepted as they arrive.

@@ -74,7 +74,8 @@ Deployment.implement({
       description: 'The state derived from the components. Null if there are no components.',
     }),
     consistent: t.exposeBoolean('consistent', {
-      description: 'Whether the reported state agrees with the components.',
+      description:
+        'Whether the reported state agrees with the components. A failure in the stage PRE_PROCESSING agrees with components that are PENDING or INSTALLED, one in POST_PROCESSING with components that are INSTALLED or REMOVED.',
     }),
     error: t.expose('error', {
       type: StatusError,

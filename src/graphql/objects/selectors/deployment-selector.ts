@@ -52,7 +52,9 @@ export const deploymentConditions = (t: InputFields) => ({
   lastHeardAfter: t.field({ type: 'DateTime', ...withoutIndex('The target was last heard after this time.') }),
   vendors: t.stringList({ description: 'Vendors of the device, as its capabilities say.' }),
   models: t.stringList({ description: 'Model numbers of the device, as its capabilities say.' }),
-  consistent: t.boolean({ description: 'Whether the reported state agrees with the components.' }),
+  consistent: t.boolean({
+    description: 'Whether the reported state agrees with the components, as `Deployment.consistent` has it.',
+  }),
   stalled: t.boolean({ description: 'Whether the deployment is stalled.' }),
   hasError: t.boolean({ description: 'Whether the deployment or one of its components has an error.' }),
   text: t.string({
