@@ -72,7 +72,7 @@ function streamRollout(context: Context, wanted: RolloutWanted): Source<RolloutU
       return { follow: topic(rollout.key), memory: { followed: rollout.key, isNew: sentUpTo > 0 } }
     if (!rollout && sentUpTo > 0 && event.changes.length > 0 && followed === null) return { skip: true }
     if (!isNew) return { send: { cursor, coalesced, rollout, changes: event.changes }, memory: { followed, isNew } }
-    // Its first changes were sent before its key was known. Their commits are told apart by their times.
+    // Its first changes were sent before its key was known. Their times distinguish their commits.
     const changes = await changesSince(reader, sentUpTo, followed ?? 0)
     const commits = new Set(changes.map(({ at }) => at)).size
     return {
