@@ -117,7 +117,7 @@ export function createMetrics(): Metrics {
     ...{ labelNames: ['verdict', 'dialect'], enableExemplars: true, registers },
   })
   const refused = counter('rollcall_reports_refused_total', 'Refused reports, by HTTP status.', 'status')
-  const limited = counter('rollcall_limited_total', 'What was refused because it was too much, by limit.', 'limit')
+  const limited = counter('rollcall_limited_total', 'Requests refused by a limit, by limit.', 'limit')
   const rejections = counter(
     'rollcall_unhandled_rejections_total',
     'Promises that were rejected and that nothing waited for; each is in the log with an id.',
@@ -143,7 +143,7 @@ export function createMetrics(): Metrics {
   })
   const commitSeconds = new Histogram<'revision'>({
     name: 'rollcall_commit_seconds',
-    help: 'From the begin of a transaction to the end of its COMMIT. Exemplars: the revision of the log after it.',
+    help: 'From the beginning of a transaction to the end of its COMMIT. Exemplars: the revision of the log after it.',
     enableExemplars: true,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
@@ -156,7 +156,7 @@ export function createMetrics(): Metrics {
   )
   const stateSnapshots = counter(
     'rollcall_cluster_pictures_total',
-    'Custom resources that a cluster showed, by verdict; DROPPED: of an unknown instance, and no room to wait or too long.',
+    'Snapshots of custom resources from a cluster, by verdict; DROPPED: of an unknown instance that stayed unknown for too long, or that had no room to wait.',
     'cluster',
     'verdict',
   )
@@ -207,7 +207,11 @@ export function createMetrics(): Metrics {
         })
       gauge('rollcall_queue_length', 'Reports and other commands waiting for the next transaction.', state.queued)
       gauge('rollcall_feed_revision', 'The newest revision that this process has published.', state.head)
-      gauge('rollcall_feed_lag_revisions', "How far that is behind the database's head.", state.lag)
+      gauge(
+        'rollcall_feed_lag_revisions',
+        'Revisions by which the newest published revision is behind the head of the log.',
+        state.lag,
+      )
       gauge(
         'rollcall_log_ahead_seconds',
         "How far the log's time is ahead of this server's clock: above 0 after a clock has jumped.",

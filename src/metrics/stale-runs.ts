@@ -10,7 +10,7 @@ const mostReporters = 50_000
 export function registerStaleRuns(registers: Registry[]): (reporter: string, verdict: Verdict) => void {
   const staleRuns = new Counter({
     name: 'rollcall_stale_runs_total',
-    help: `Times that a reporter has sent ${runLength} STALE reports on end.`,
+    help: `Times that a reporter has sent ${runLength} STALE reports in succession.`,
     registers,
   })
   const staleReporters = new Gauge({

@@ -75,10 +75,13 @@ describe('docs/operating.md', () => {
       expect([reason, table.includes(`\`${reason}`)]).toEqual([reason, true])
   })
 
-  it('names only metrics that there are', async () => {
+  it('has each metric in a table, and names no other', async () => {
     const server = await startApp()
     const printed = await (await fetch(`${server.url}/metrics`)).text()
     await server.stop()
+    const namesOf = (text: string, line: RegExp) => [...text.matchAll(line)].map(([, name]) => name).toSorted()
+    const [, monitoring = ''] = /^## Monitoring$(.*?)^## /ms.exec(page) ?? []
+    expect(namesOf(monitoring, /^\| `(rollcall_\w+)` \|/gm)).toEqual(namesOf(printed, /^# TYPE (rollcall_\w+)/gm))
     for (const [name = ''] of page.matchAll(/rollcall_[a-z_]+/g))
       expect([name, printed.includes(name.replace(/_bucket$/, ''))]).toEqual([name, true])
   })
