@@ -207,11 +207,7 @@ export function createMetrics(): Metrics {
         })
       gauge('rollcall_queue_length', 'Reports and other commands waiting for the next transaction.', state.queued)
       gauge('rollcall_feed_revision', 'The newest revision that this process has published.', state.head)
-      gauge(
-        'rollcall_feed_lag_revisions',
-        'Revisions by which the newest published revision is behind the head of the log.',
-        state.lag,
-      )
+      gauge('rollcall_feed_lag_revisions', 'Revisions of the log that this process has not published yet.', state.lag)
       gauge(
         'rollcall_log_ahead_seconds',
         "How far the log's time is ahead of this server's clock: above 0 after a clock has jumped.",
