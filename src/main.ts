@@ -17,7 +17,7 @@ setFlagsFromString('--no-allocation-site-pretenuring')
 
 const usage = `Usage: ${commandOf('serve')} [options]
 
-Starts the server, after it has brought its database to its tables. Environment variables configure it: docs/configuration.md lists them.
+Applies the database migrations and starts the server. Environment variables configure it: docs/configuration.md lists them.
 
   --help, -h
 `
