@@ -35,10 +35,10 @@ function missingChoices(host: string, given: Environment): string[] {
   return [
     ['DEVICE_AUTH', 'report'],
     ['API_AUTH', 'query and change'],
-  ].flatMap(([name = '', deed]) =>
+  ].flatMap(([name = '', right]) =>
     given[name] === undefined && !(name === 'API_AUTH' && given.OIDC_ISSUER !== undefined)
       ? [
-          `${name} must be set when HOST (${host}) is not a loopback address: "open" lets every client that reaches it ${deed}`,
+          `${name} must be set when HOST (${host}) is not a loopback address: "open" lets every client that reaches it ${right}`,
         ]
       : [],
   )
@@ -79,7 +79,7 @@ function problemsOfTenants(issuer: string, tenants: string | undefined): string[
       ]
 }
 
-/** The same for DEVICE_AUTH. */
+/** Variables that the methods of DEVICE_AUTH require, and variables without effect. */
 function missingForDevices(given: Environment, methods: readonly string[]): string[] {
   const jwt = 'DEVICE_JWT_'
   const problems = [

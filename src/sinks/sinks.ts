@@ -72,6 +72,8 @@ export interface SinksOptions {
 const share = 50
 /** Milliseconds in which changes are gathered before a round begins. */
 const gathering = 50
+/** Milliseconds to wait after the first failure of a sink, and at most. */
+const defaultBackOff = { first: 1_000, longest: 300_000 }
 
 export function createSinks(options: SinksOptions): Sinks {
   const {
@@ -87,7 +89,7 @@ export function createSinks(options: SinksOptions): Sinks {
     noteInterval = 2_000,
     giveUpAfter = null,
   } = options
-  const backOff = options.backOff ?? { first: 1_000, longest: 300_000 }
+  const backOff = options.backOff ?? defaultBackOff
   const holder = randomUUID()
   const held = new Map<number, Sink>()
   const busy = new Map<number, Promise<void>>()

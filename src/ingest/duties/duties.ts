@@ -18,7 +18,7 @@ export interface Turn {
 
 export interface Duty {
   readonly name: string
-  /** Milliseconds between rounds. */
+  /** Milliseconds between rounds. 0: in each round of the server that holds the lease. */
   readonly interval: Millis
   /** Milliseconds of one round. */
   readonly budget: Millis

@@ -69,7 +69,7 @@ export const addDeviations = insertOf(deviceDeviations, {
   more: `on conflict (target_key, kind) do update set count = device_deviations.count + excluded.count,
     last_at = excluded.last_at, example = excluded.example`,
 })
-export const keepNames = insertOf(batches, {
+export const recordBatches = insertOf(batches, {
   more: 'on conflict (id) do update set at = excluded.at, outcomes = excluded.outcomes',
 })
 /** Its own parameters come first. */
@@ -132,7 +132,7 @@ function* putsOf(before: Head, { effects, answers, also, spent }: DecidedBatch, 
   yield* putRows(insertEntries, entryRows(effects))
   yield* putRows(insertReports, effects.reports.map(reportRow))
   yield* putRows(addDeviations, effects.deviations)
-  yield* putRows(keepNames, batchRows(name, answers, effects))
+  yield* putRows(recordBatches, batchRows(name, answers, effects))
   yield* putRows(spendSignatures, spent)
   for (const statement of also) yield putText(statement)
   yield putText({ text: moveHead, parameters: headRow(effects, stampOf(name)) })
