@@ -57,7 +57,9 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     // In a large log these changes are too rare to be found: the rest is shown without them.
     const refused = { errors: [{ message: 'too many changes', extensions: { code: 'BAD_USER_INPUT' } }], data: null }
     await page.route('**/graphql', (route) =>
-      route.request().postData()?.includes('query Latest') ? route.fulfill({ json: refused }) : route.fallback(),
+      /query (LatestAction|Revised)\b/.test(route.request().postData() ?? '')
+        ? route.fulfill({ json: refused })
+        : route.fallback(),
     )
     await page.reload()
     await cause.getByText('5 deployments').waitFor()
@@ -139,5 +141,34 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
       const line = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem').nth(1)
       await expect.poll(() => line.textContent()).toMatch(new RegExp(`^Release.*${release}$`))
     }
+  })
+
+  it('show a release that many revisions without one have followed, and say how far back they looked', async () => {
+    const declare = (rollout: string) =>
+      server().query(
+        `mutation ($rollout: String!, $deployments: [DeploymentDeclaration!]!) {
+          declareDeployments(input: { rollout: { name: $rollout }, deployments: $deployments }) {
+            __typename ... on UserError { message }
+          }
+        }`,
+        {
+          rollout,
+          deployments: Array.from({ length: 105 }, (_, index) => ({
+            deviceId: `loom-${index}`,
+            deploymentId: `weave-${index}`,
+            application: 'weave',
+            applicationVersion: '1.0',
+          })),
+        },
+      )
+    await declare('looms')
+    // To join another rollout is a revision.
+    await declare('looms of the east')
+    const { page } = await visit('')
+    const line = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem').nth(1)
+    await expect.poll(() => line.textContent()).toMatch(/^Release.*looms.*weave 1\.0$/)
+    for (const rollout of ['looms', 'looms of the east', 'looms', 'looms of the east']) await declare(rollout)
+    await page.reload()
+    await line.getByText('none in the last 500 revisions').waitFor()
   })
 })

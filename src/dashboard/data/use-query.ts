@@ -25,13 +25,19 @@ const pause = 3_000
 /** The server or its database is away, which passes. */
 export const isPassing = ({ code }: ApiError): boolean => ['UNREACHABLE', 'UNAVAILABLE', 'NO_ANSWER'].includes(code)
 
-export function useAnswer<Data, Variables>(
+export const useAnswer = <Data, Variables>(
   query: Document<Data, Variables>,
   variables: Variables,
+  options: AskOptions = {},
+): Answer<Data> => useAsked(`${query} ${JSON.stringify(variables)}`, (signal) => ask(query, variables, signal), options)
+
+/** For what several requests answer. `key`: what the answer is about. */
+export function useAsked<Data>(
+  key: string,
+  request: (signal: AbortSignal) => Promise<Data>,
   { version, isOff = false }: AskOptions = {},
 ): Answer<Data> {
   const [answer, setAnswer] = useState<Answer<Data>>({ data: null, error: null, isAsking: true })
-  const key = JSON.stringify(variables)
   const about = useRef(key)
   const [failures, setFailures] = useState(0)
   useEffect(() => {
@@ -39,8 +45,9 @@ export function useAnswer<Data, Variables>(
     const abort = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     setAnswer(({ data, error }) => ({ data, error, isAsking: true }))
-    ask(query, variables, abort.signal).then(
+    request(abort.signal).then(
       (data) => {
+        if (abort.signal.aborted) return
         about.current = key
         setAnswer({ data, error: null, isAsking: false })
       },
@@ -57,7 +64,7 @@ export function useAnswer<Data, Variables>(
       abort.abort()
       clearTimeout(timer)
     }
-  }, [query, key, version, isOff, failures, connections.value])
+  }, [key, version, isOff, failures, connections.value])
   return answer
 }
 

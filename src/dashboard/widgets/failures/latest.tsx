@@ -4,9 +4,10 @@
  */
 import type { ComponentChildren } from 'preact'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
-import { byWhom, formatStatus } from '../../data/labels.ts'
+import { byWhom, formatStatus, plural } from '../../data/labels.ts'
+import { findLatestRelease } from '../../data/latest-release.ts'
 import { formatAge, formatFull, now } from '../../data/time.ts'
-import { useAnswer } from '../../data/use-query.ts'
+import { useAnswer, useAsked } from '../../data/use-query.ts'
 import { at, href, moment } from '../../route.ts'
 import { Name } from '../name.tsx'
 
@@ -15,22 +16,16 @@ export const declarationFragment = graphql(
 )
 
 /**
- * A request of its own, at most once a minute: in a large log it may read many entries, or be refused because these changes are rare, and then
+ * Requests of its own, at most once a minute: in a large log they may read many entries, or be refused because these changes are rare, and then
  * the rest of the page must still show.
  */
 const latestDocument = graphql(`
-  query Latest($asOf: DateTime, $rolloutIds: [ID!]) {
-    released: changes(filter: { kinds: [DEPLOYMENT_REVISED], rolloutIds: $rolloutIds, before: $asOf }, last: 100) {
-      nodes { at ... on DeploymentRevised { application applicationVersion fromApplicationVersion rollout { presentId name } } }
-    }
+  query LatestAction($asOf: DateTime, $rolloutIds: [ID!]) {
     acted: changes(filter: { kinds: [LIFECYCLE_ACTION_RECORDED], rolloutIds: $rolloutIds, before: $asOf }, last: 1) {
       nodes { at ... on LifecycleActionRecorded { action { state actor } rollout { presentId name } } }
     }
   }
 `)
-
-/** Revisions that are looked at: most change no version. As in the document. */
-const revisions = 100
 
 /** Milliseconds between two requests. */
 const refreshInterval = 60_000
@@ -45,18 +40,11 @@ interface LatestProps {
 
 export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
   const variables = { asOf: at.value, rolloutIds: rolloutIds && [...rolloutIds] }
-  const { data, error } = useAnswer(latestDocument, variables, { version: Math.floor(now.value / refreshInterval) })
-  // A deployment that joins another rollout is revised, too: that is a change of both.
-  const isOwn = (id: string | undefined): boolean =>
-    rolloutIds === null || (id !== undefined && rolloutIds.includes(id))
-  const release = data?.released.nodes.findLast(
-    (change) =>
-      'application' in change &&
-      change.applicationVersion !== change.fromApplicationVersion &&
-      isOwn(change.rollout?.presentId),
-  )
+  const options = { version: Math.floor(now.value / refreshInterval) }
+  const { data, error } = useAnswer(latestDocument, variables, options)
+  const releases = useAsked(JSON.stringify(variables), (signal) => findLatestRelease(variables, signal), options)
+  const release = releases.data?.release
   const [act] = data?.acted.nodes ?? []
-  const otherwise = data ? 'none' : error ? 'not known' : '…'
   const isFleet = rolloutIds === null
   return (
     <section class={`panel${isFleet ? '' : ' own'}`} aria-labelledby="latest">
@@ -78,10 +66,14 @@ export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
         <Line
           word="Release"
           at={release?.at}
-          rollout={isFleet && release && 'rollout' in release && release.rollout}
-          otherwise={data?.released.nodes.length === revisions ? `none in the last ${revisions} revisions` : otherwise}
+          rollout={isFleet && release?.rollout}
+          otherwise={
+            releases.data?.hasMore
+              ? `none in the last ${plural(releases.data.read, 'revision')}`
+              : describeNone(releases.data, releases.error)
+          }
         >
-          {release && 'application' in release && (
+          {release && (
             <>
               {release.application}{' '}
               {[release.fromApplicationVersion, release.applicationVersion].filter(Boolean).join(' → ')}
@@ -93,7 +85,7 @@ export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
             word={act && 'action' in act ? formatStatus(act.action.state) : 'Action'}
             at={act?.at}
             rollout={isFleet && act && 'rollout' in act && act.rollout}
-            otherwise={otherwise}
+            otherwise={describeNone(data, error)}
           >
             {act && 'action' in act && act.action.actor && byWhom(act.action.actor)}
           </Line>
@@ -102,6 +94,8 @@ export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
     </section>
   )
 }
+
+const describeNone = (data: object | null, error: Error | null): string => (data ? 'none' : error ? 'not known' : '…')
 
 interface LineProps {
   readonly word: string
