@@ -1,7 +1,7 @@
 /** What the headlines say: one denominator on each card, from one answer, and 100 % only of what is installed and works. */
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../support/browser.ts'
-import { declare, documentOf } from '../support/desired.ts'
+import { declare, documentOf, remove } from '../support/desired.ts'
 import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
 import { send, useDashboard } from './harness.ts'
 
@@ -70,6 +70,43 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     expect(await page.locator('.headline .share').count()).toBe(0)
     await page.goto(`${server().url}/#/rollouts?text=leaving`)
     expect(await page.getByRole('listitem').filter({ hasText: 'leaving' }).textContent()).toMatch(/2 of 2\s*removed/)
+    expect(complaints).toEqual([])
+  })
+
+  it('compare with their target versions the deployments that should be there, or else what is removed', async () => {
+    const names = ['kept', 'dropped'] as const
+    const report = (deploymentId: (typeof names)[number], adoptedManifestVersion: number, state: string) =>
+      server().post(`/device/edge-75/deployment/${deploymentId}/status`, {
+        ...{ deploymentId, adoptedManifestVersion, status: { state }, components: [] },
+      })
+    const { declareDeployments: declared } = await server().query(
+      `mutation ($deployments: [DeploymentDeclaration!]!) {
+        declareDeployments(input: { rollout: { name: "compared" }, deployments: $deployments }) {
+          ... on DeclareDeploymentsSuccess { rollout { id } deployments { id } }
+        }
+      }`,
+      {
+        deployments: names.map((deploymentId) => ({
+          deviceId: 'edge-75',
+          deploymentId,
+          document: documentOf(deploymentId),
+        })),
+      },
+    )
+    const ids = declared.deployments.map(({ id }: { readonly id: string }) => id)
+    for (const name of names) await report(name, 2, 'installed')
+    await remove(server(), ids.slice(1), 'not needed')
+    await report('dropped', 3, 'removed')
+    await report('kept', 3, 'installed')
+    const { page, complaints } = await visit(`rollout/${declared.rollout.id}`)
+    await page.getByText('1 installed: 1 up to date').waitFor()
+    await page.getByRole('link', { name: 'Converged 1', exact: true }).click()
+    await page.getByText('1 deployment', { exact: true }).waitFor()
+    await remove(server(), ids.slice(0, 1), 'not needed either')
+    await report('kept', 4, 'removed')
+    await page.getByRole('link', { name: 'Converged 2', exact: true }).click()
+    await page.getByText('2 removed deployments').waitFor()
+    expect(await page.locator('.against p').count()).toBe(0)
     expect(complaints).toEqual([])
   })
 

@@ -82,6 +82,9 @@ export const countOf = (counts: Counts, state: DeploymentState): number =>
 /** The states of deployments that are removed on purpose. */
 export const outsideStates: ReadonlySet<DeploymentState> = new Set(['REMOVING', 'REMOVED'])
 
+/** The states of deployments that should be there. */
+export const insideStates = deploymentStates.filter((state) => !outsideStates.has(state))
+
 /** The deployments that should be there: the denominator of every share. Those that are removed on purpose are not part of it. */
 export const expectedOf = ({ total, removing, removed }: Counts): number => total - removing - removed
 

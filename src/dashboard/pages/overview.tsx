@@ -17,7 +17,7 @@ import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
-import { countsFragment, Headline, installedFragment } from '../widgets/standing.tsx'
+import { comparedFragment, countsFragment, Headline } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
 import { describeBegin, useWindow, windowWords } from '../widgets/time-bar.tsx'
 import { namedKinds, orchestratedKinds, RolloutLine, rolloutFragment } from './rollouts.tsx'
@@ -27,7 +27,8 @@ const overviewDocument = graphql(
     query Overview($asOf: DateTime, $isPresent: Boolean!, $kinds: [RolloutKind!], $orchestrated: [RolloutKind!], $rolloutIds: [ID!], $instanceIds: [String!]) {
       revision
       counts: deploymentCounts(asOf: $asOf) { ...Counts }
-      done: deploymentCounts(filter: { states: [INSTALLED] }, asOf: $asOf) { ...Installed }
+      done: deploymentCounts(filter: { states: [INSTALLED] }, asOf: $asOf) { ...Compared }
+      inside: deploymentCounts(filter: { states: [INSTALLED, INSTALLING, FAILED, PENDING] }, asOf: $asOf) { ...Compared }
       broken: deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }, asOf: $asOf) { total }
       retired: deploymentCounts(filter: { retired: true }, asOf: $asOf) { total }
       waiting: deploymentCounts(filter: { states: [PENDING], hasError: true }, asOf: $asOf) { total }
@@ -43,7 +44,7 @@ const overviewDocument = graphql(
   `,
   [
     countsFragment,
-    installedFragment,
+    comparedFragment,
     rolloutFragment,
     groupsFragment,
     alertsFragment,
@@ -87,11 +88,7 @@ export function OverviewPage() {
           broken={isObserved ? { count: standing.broken, to: to({ state: 'INSTALLED', broken: 'true' }) } : undefined}
           retired={{ count: data.retired.total, to: to({ retired: 'true' }) }}
         />
-        <ConvergenceSummary
-          counts={counts.convergence}
-          installed={data.done}
-          to={(convergence) => to({ convergence })}
-        />
+        <ConvergenceSummary counts={counts.convergence} inside={data.inside} installed={data.done} to={to} />
       </section>
 
       {isEmpty && <FirstReport />}

@@ -26,7 +26,7 @@ import { Matrix } from '../widgets/matrix.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 import { RolloutLabels } from '../widgets/rollout-labels.tsx'
 import { Actions, RunList, useRuns } from '../widgets/runs.tsx'
-import { Headline, installedFragment } from '../widgets/standing.tsx'
+import { comparedFragment, Headline } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
 import { useTitle } from '../widgets/tab.ts'
 import { FilteredDeployments } from './deployments.tsx'
@@ -39,7 +39,8 @@ const rolloutDocument = graphql(
       rollout(id: $id, asOf: $asOf) {
         ...RolloutSummary
         newestDeclaration { ...Declared }
-        done: deploymentCounts(filter: { states: [INSTALLED] }) { ...Installed }
+        done: deploymentCounts(filter: { states: [INSTALLED] }) { ...Compared }
+        inside: deploymentCounts(filter: { states: [INSTALLED, INSTALLING, FAILED, PENDING] }) { ...Compared }
         components: deploymentGroups(by: COMPONENT, first: 30) { ...ComponentGroups }
       }
       first: changes(filter: { rolloutIds: $rolloutIds }, first: 1) { nodes { at } }
@@ -48,7 +49,7 @@ const rolloutDocument = graphql(
       ...Causes
     }
   `,
-  [rolloutFragment, installedFragment, componentsFragment, alertsFragment, causesFragment, declarationFragment],
+  [rolloutFragment, comparedFragment, componentsFragment, alertsFragment, causesFragment, declarationFragment],
 )
 
 type Data = ResultOf<typeof rolloutDocument>
@@ -159,11 +160,7 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
               : undefined
           }
         />
-        <ConvergenceSummary
-          counts={counts.convergence}
-          installed={rollout.done}
-          to={(convergence) => to({ convergence })}
-        />
+        <ConvergenceSummary counts={counts.convergence} inside={rollout.inside} installed={rollout.done} to={to} />
       </section>
       <Forecast of={insight} isEmpty={counts.total === 0} />
       <div class="columns">

@@ -1,6 +1,8 @@
 /** Convergence as marks, versions and counts: what deployments run, compared with their target versions. */
+import { Fragment } from 'preact'
 import { graphql } from '../data/graphql.ts'
-import { type Convergence, convergenceOrder, convergenceWords, formatNumber } from '../data/labels.ts'
+import { type Convergence, convergenceOrder, convergenceWords, formatNumber, insideStates } from '../data/labels.ts'
+import type { Parameters } from '../route.ts'
 import { type Mark, StateMark } from './state-mark.tsx'
 
 const marks: Readonly<Record<Convergence, Mark>> = {
@@ -86,39 +88,53 @@ function ConvergenceLegend({ counts, to }: LegendProps) {
   )
 }
 
-/** INSTALLED deployments by convergence, because some are installed in an older version. */
-interface InstalledCounts {
+/** Deployments in some states, by convergence. */
+interface ComparedCounts {
   readonly total: number
   readonly convergence: ConvergenceCounts
 }
 
-interface AgainstProps extends Pick<LegendProps, 'to'> {
-  /** The number of all. */
+interface SummaryProps {
+  /** All, also those that are removed on purpose. */
   readonly counts: ConvergenceCounts
-  readonly installed: InstalledCounts
+  /** Those that should be there. */
+  readonly inside: ComparedCounts
+  /** INSTALLED deployments, because some are installed in an older version. */
+  readonly installed: ComparedCounts
+  readonly to: (parameters: Parameters) => string
 }
 
-/** Shown below the bar of states if any deployment has a target version. */
-export function ConvergenceSummary({ counts, installed, to }: AgainstProps) {
-  if (!hasTargetVersion(counts)) return null
-  const { converged, stale, unknown } = installed.convergence
+/** Shown below the bar of states if any deployment has a target version. As the bar, it compares what should be there, or else what is removed. */
+export function ConvergenceSummary({ counts, inside, installed, to }: SummaryProps) {
+  const isEmpty = inside.total === 0
+  const compared = isEmpty ? counts : inside.convergence
+  if (!hasTargetVersion(compared)) return null
+  const { converged, applying, stale, unknown } = installed.convergence
+  const parts = [
+    { count: stale, words: 'on an older version' },
+    { count: applying, words: 'withdrawn, not removed yet' },
+    { count: unknown, words: 'without a target version, or with no version reported' },
+  ]
   return (
     <div class="against">
-      <p>
-        <b class="number">{formatNumber(installed.total)}</b> installed: <b class="number">{formatNumber(converged)}</b>{' '}
-        up to date
-        {stale > 0 && (
-          <>
-            , <b class="number">{formatNumber(stale)}</b> on an older version
-          </>
-        )}
-        {unknown > 0 && (
-          <>
-            , <b class="number">{formatNumber(unknown)}</b> without a target version, or with no version reported
-          </>
-        )}
-      </p>
-      <ConvergenceLegend counts={counts} to={to} />
+      {!isEmpty && (
+        <p>
+          <b class="number">{formatNumber(installed.total)}</b> installed:{' '}
+          <b class="number">{formatNumber(converged)}</b> up to date
+          {parts.map(
+            ({ count, words }) =>
+              count > 0 && (
+                <Fragment key={words}>
+                  , <b class="number">{formatNumber(count)}</b> {words}
+                </Fragment>
+              ),
+          )}
+        </p>
+      )}
+      <ConvergenceLegend
+        counts={compared}
+        to={(convergence) => to({ convergence, ...(isEmpty ? {} : { state: insideStates }) })}
+      />
     </div>
   )
 }

@@ -4,8 +4,8 @@ import {
   type Counts,
   countOf,
   type DeploymentState,
-  deploymentStates,
   formatNumber,
+  insideStates,
   outsideStates,
   stateWords,
 } from '../data/labels.ts'
@@ -22,9 +22,8 @@ interface BarProps {
 
 /** Shows the deployments that should be there. If all are removed on purpose, it shows those. */
 export function CountsBar({ counts, broken = 0, old = 0, label }: BarProps) {
-  const inside = deploymentStates.filter((state) => !outsideStates.has(state))
-  const isEmpty = inside.every((state) => countOf(counts, state) === 0)
-  const segments = (isEmpty ? [...outsideStates] : inside)
+  const isEmpty = insideStates.every((state) => countOf(counts, state) === 0)
+  const segments = (isEmpty ? [...outsideStates] : insideStates)
     .flatMap((state) => {
       const count = countOf(counts, state)
       const whole = { name: state.toLowerCase(), word: stateWords[state], count }
@@ -70,7 +69,7 @@ export function CountsLegend({ counts, to, broken, retired }: LegendProps) {
   )
   return (
     <ul class="legend">
-      {deploymentStates.filter((state) => !outsideStates.has(state)).map(entry)}
+      {insideStates.map(entry)}
       {broken && (
         <li>
           <a href={broken.to} class={broken.count === 0 ? 'none' : undefined}>

@@ -13,9 +13,9 @@ export const countsFragment = graphql(
   [convergenceCountsFragment],
 )
 
-/** For installed deployments: whether the installed version is the target version. */
-export const installedFragment = graphql(
-  `fragment Installed on DeploymentCounts { total convergence { ...ConvergenceNumbers } }`,
+/** Deployments in some states, compared with their target versions. */
+export const comparedFragment = graphql(
+  `fragment Compared on DeploymentCounts { total convergence { ...ConvergenceNumbers } }`,
   [convergenceCountsFragment],
 )
 
