@@ -1,4 +1,6 @@
 /** `rollcall export`: writes an export to a file, with a manifest beside it. Continues after an interruption, and checks what it has written. */
+
+import { stat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { commandOf, exitCodes, UsageError } from './arguments.ts'
@@ -95,7 +97,15 @@ async function main(): Promise<number> {
   // The reader of the rows is gone, as with `| head`.
   process.stdout.on('error', () => process.exit(exitCodes.interrupted))
   if (values.output === undefined) return print(await ask(request))
+  await requireFile(values.output)
   return save(ask, request, values.output)
+}
+
+/** At its end, the export takes the place of what has its name: of a device, such as /dev/null, for all programs. */
+async function requireFile(output: string): Promise<void> {
+  const there = await stat(output).catch(() => null)
+  if (there && !there.isFile())
+    throw new UsageError(`--output must be a file, but ${output} is not: leave it out to write to the standard output`)
 }
 
 function parse() {
