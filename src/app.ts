@@ -6,6 +6,7 @@
 import type { AddressInfo } from 'node:net'
 import { exportRoutes, openArchive, openMqtt, openRequestTraces, openTraces } from './attachments.ts'
 import { createAuthentication } from './authentication.ts'
+import { commandOf } from './cli/arguments.ts'
 import { createClusters } from './clusters/clusters.ts'
 import type { Config } from './config/config.ts'
 import { logEpoch } from './epochs.ts'
@@ -207,6 +208,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     credentials,
     oidc,
     authMethods: { api: config.auth.api.methods, device: config.auth.device.methods },
+    commands: { rollcall: commandOf('rollcall'), simulate: commandOf('simulate') },
     admission,
     publicUrl,
     heartbeats: createHeartbeats({ writer, offlineAfter: config.offlineAfter, clock }),

@@ -10,13 +10,15 @@ export interface SessionDeps {
   readonly credentials: Credentials
   /** The methods of API_AUTH and DEVICE_AUTH: which credentials callers and devices need. */
   readonly authMethods: { readonly api: readonly string[]; readonly device: readonly string[] }
+  /** How the command lines start: an installed package and a checkout differ. */
+  readonly commands: { readonly rollcall: string; readonly simulate: string }
   /** Where persons sign in without a key. Null: nowhere. */
   readonly oidc: { readonly name: string } | null
 }
 
 const most = 16_384
 
-export function sessionMethods({ auth, credentials, authMethods, oidc }: SessionDeps): Methods {
+export function sessionMethods({ auth, credentials, authMethods, commands, oidc }: SessionDeps): Methods {
   const presentedBy = ({ request }: Exchange) => credentials.of(request)
 
   /** Whether a key or a token opens a session too. */
@@ -46,6 +48,7 @@ export function sessionMethods({ auth, credentials, authMethods, oidc }: Session
           ...(credential.kind === 'session' && credential.of === 'oidc' ? { signedInWith: 'oidc' } : {}),
           apiAuth: authMethods.api,
           deviceAuth: authMethods.device,
+          commands,
         })
         answer(exchange, 200, 'application/json', body, { 'cache-control': 'no-store' })
       },

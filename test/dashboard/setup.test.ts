@@ -29,8 +29,8 @@ describe.runIf(findChromium())('the set-up in the page', () => {
   })
 
   /** Executes a command that the page shows. */
-  const run = async (command: string): Promise<string> =>
-    (await promisify(execFile)('sh', ['-c', command], { cwd: folder })).stdout
+  const run = async (command: string, cwd = folder): Promise<string> =>
+    (await promisify(execFile)('sh', ['-c', command], { cwd })).stdout
 
   async function signIn(key: string, address: string) {
     const open = await openPage(await sharedBrowser(), `${server.url}/${address}`)
@@ -270,9 +270,9 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await page.goto(other.url)
     // A watch does not end; `counts` takes the same options.
     const watch = await shown(page, 'Follow changes')
-    expect(watch).toMatch(/^rollcall watch /)
-    const counts = `${process.execPath} ${resolve('src/bin.ts')} counts`
-    expect(await run(watch.replace('rollcall watch', counts))).toBe('0 deployments\n')
+    expect(watch).toMatch(/^npm run --silent rollcall -- watch /)
+    expect(await shown(page, 'Or simulate')).toMatch(/^npm run simulate -- --url /)
+    expect(await run(watch.replace(' watch ', ' counts '), resolve('.'))).toBe('0 deployments\n')
     expect(JSON.parse(await run(await shown(page, 'Report')))).toMatchObject({ verdict: 'APPLIED' })
     await page.getByText('of 1 deployment installed').waitFor()
     expect(complaints).toEqual([])

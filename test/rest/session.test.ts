@@ -37,6 +37,7 @@ describe('a session', () => {
       isSession: true,
       apiAuth: ['key'],
       deviceAuth: ['open'],
+      commands: { rollcall: 'npm run --silent rollcall --', simulate: 'npm run simulate --' },
     })
     // Another site's page cannot use it, nor end it.
     expect(await read(cookie, { origin: 'https://elsewhere.example' })).toBe(403)

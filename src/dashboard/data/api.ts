@@ -52,6 +52,8 @@ interface Session {
   /** The methods of API_AUTH and DEVICE_AUTH: `open` requires no credential. */
   readonly apiAuth: readonly string[]
   readonly deviceAuth: readonly string[]
+  /** How the command lines of the server start. */
+  readonly commands: { readonly rollcall: string; readonly simulate: string }
 }
 
 /** Null: not known yet, or signed out. */

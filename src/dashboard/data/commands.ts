@@ -67,8 +67,8 @@ export const queryCommand = (key: string | null = null): string =>
   `curl -G ${quote(`${server}/graphql`)}${callerHeader(key)} \\
   --data-urlencode 'query={ deploymentCounts { total installed failed } }'`
 
-export const watchCommand = (key: string | null = null): string =>
-  `rollcall watch --url ${quote(server)}${isOpenToCallers() && key === null ? '' : ` --token ${key ?? '"$ROLLCALL_TOKEN"'}`}`
+export const watchCommand = (key: string | null): string =>
+  `${session.value?.commands.rollcall ?? 'rollcall'} watch --url ${quote(server)}${isOpenToCallers() && key === null ? '' : ` --token ${key ?? '"$ROLLCALL_TOKEN"'}`}`
 
 /** Declares one deployment, which makes a rollout. */
 export const declareCommand = (): string =>
@@ -92,4 +92,8 @@ export const instanceCommand = (): string => {
   return `${instance}\n${put('/status', { resourcesStatus: [{ name: 'web', GVK: deployment, status }] })}`
 }
 
-export const simulateCommand = (): string => `npm run simulate -- --url ${quote(server)}`
+export const simulateCommand = (): string =>
+  `${session.value?.commands.simulate ?? 'rollcall simulate'} --url ${quote(server)}`
+
+/** Npm finds its scripts only there. */
+export const whereToRun = (command: string): string => (command.startsWith('npm ') ? ', in a checkout of Rollcall' : '')

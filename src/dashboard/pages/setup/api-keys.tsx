@@ -1,13 +1,13 @@
 /** API keys: who has which role, for which part of the fleet. A new key is shown once. */
 import { useState } from 'preact/hooks'
 import { ask, session } from '../../data/api.ts'
-import { queryCommand, watchCommand } from '../../data/commands.ts'
+import { queryCommand } from '../../data/commands.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { formatAge, formatFull, formatTime, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { ErrorMessage } from '../../widgets/error-message.tsx'
 import { type Action, Confirmation } from '../../widgets/lists/selection.tsx'
-import { Command } from '../../widgets/setup/command.tsx'
+import { Command, Watch } from '../../widgets/setup/command.tsx'
 import { Check, Field, Form, Select, textOf } from '../../widgets/setup/form.tsx'
 
 const keyFragment = graphql(`
@@ -81,7 +81,7 @@ export function ApiKeys() {
             <h2 id="created">The key of {created.name}</h2>
             <Command label="It is not shown again">{created.key}</Command>
             <Command label="A query with it">{queryCommand(created.key)}</Command>
-            <Command label="Follow changes in a terminal">{watchCommand(created.key)}</Command>
+            <Watch apiKey={created.key} />
           </section>
         )}
         <section class="panel" aria-labelledby="new-key">

@@ -1,4 +1,5 @@
 /** A command to copy, or a secret: as long as it is shown, it can be selected and scrolled by keyboard. */
+import { watchCommand, whereToRun } from '../../data/commands.ts'
 import { Copy } from '../deployment/copy.tsx'
 
 interface CommandProps {
@@ -18,4 +19,10 @@ export function Command({ label, children }: CommandProps) {
       <pre tabIndex={0}>{children}</pre>
     </figure>
   )
+}
+
+/** `apiKey` null: it is in the environment, or none is necessary. */
+export function Watch({ apiKey = null }: { readonly apiKey?: string | null }) {
+  const command = watchCommand(apiKey)
+  return <Command label={`Follow changes in a terminal${whereToRun(command)}`}>{command}</Command>
 }

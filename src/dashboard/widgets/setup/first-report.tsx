@@ -5,11 +5,11 @@ import {
   isOpenToDevices,
   reportCommand,
   simulateCommand,
-  watchCommand,
+  whereToRun,
 } from '../../data/commands.ts'
 import { isOperator } from '../../data/viewer.ts'
 import { href } from '../../route.ts'
-import { Command } from './command.tsx'
+import { Command, Watch } from './command.tsx'
 
 export function FirstReport() {
   const isOpen = isOpenToDevices()
@@ -24,8 +24,8 @@ export function FirstReport() {
       <Command label="Report">
         {reportCommand('edge-1', isOpen ? { kind: 'none' } : { kind: 'token', token: null })}
       </Command>
-      <Command label="Follow changes in a terminal">{watchCommand()}</Command>
-      <Command label="Or simulate a whole fleet, in a checkout of Rollcall">{simulateCommand()}</Command>
+      <Watch />
+      <Simulate />
     </section>
   )
 }
@@ -46,7 +46,12 @@ export function FirstResource() {
     <section class="panel empty" aria-label="Get started">
       <p>No resources yet. Orchestrators report the Kubernetes objects that they apply, and clusters their state:</p>
       <Command label="Report an object and its state">{instanceCommand()}</Command>
-      <Command label="Or simulate a whole fleet, in a checkout of Rollcall">{simulateCommand()}</Command>
+      <Simulate />
     </section>
   )
+}
+
+function Simulate() {
+  const command = simulateCommand()
+  return <Command label={`Or simulate a whole fleet${whereToRun(command)}`}>{command}</Command>
 }
