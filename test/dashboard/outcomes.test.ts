@@ -42,6 +42,14 @@ describe.runIf(findChromium())('the page of a rollout', () => {
       })
     await expect.poll(failed).toBe('area failed')
     expect(await chart.getAttribute('aria-label')).toMatch(/At the end 1 failed\.$/)
+    const colours = await page.locator('.chart', { has: chart }).evaluate((figure) =>
+      [...figure.querySelectorAll('.area')].map((area) => {
+        const entry = figure.querySelector(`.chart-legend .${area.classList[1]} i`)
+        return [getComputedStyle(area).fill, entry && getComputedStyle(entry).backgroundColor]
+      }),
+    )
+    expect(colours).toHaveLength(6)
+    for (const [area, entry] of colours) expect(entry).toBe(area)
     const outcome = page.getByRole('region', { name: 'Outcome' })
     expect(await outcome.locator('dt').allTextContents()).toEqual(['Idle since', 'Took'])
     expect(complaints).toEqual([])
