@@ -31,6 +31,8 @@ interface PageEntry {
   readonly page: ComponentType<{ readonly steps: readonly string[] }>
   /** The navigation link that is marked as current. */
   readonly under: string
+  /** It is the same at any time that is chosen. */
+  readonly isTimeless?: boolean
   /** The address ends with an opaque id, which is left out of the title. */
   readonly isOpaque?: boolean
 }
@@ -46,7 +48,7 @@ const pages: Readonly<Record<string, PageEntry>> = {
   resources: { title: 'Resources', page: ResourcesPage, under: 'resources' },
   resource: { title: 'Resource', page: ResourcePage, under: 'resources', isOpaque: true },
   feed: { title: 'Feed', page: FeedPage, under: 'feed' },
-  setup: { title: 'Set-up', page: SetupPage, under: 'setup', isOpaque: true },
+  setup: { title: 'Set-up', page: SetupPage, under: 'setup', isOpaque: true, isTimeless: true },
 }
 
 const links = ['', 'rollouts', 'deployments', 'devices', 'resources', 'feed'] as const
@@ -112,7 +114,7 @@ export function App() {
           <entry.page steps={steps} />
         </Guarded>
       </main>
-      <TimeBar />
+      {!entry.isTimeless && <TimeBar />}
     </>
   )
 }

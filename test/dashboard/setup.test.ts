@@ -56,6 +56,8 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await parts.getByText('API keys').waitFor()
     const ends = await parts.evaluateAll((links) => links.map((link) => link.getBoundingClientRect().right))
     expect(ends.filter((end) => end > 390)).toEqual([])
+    // It has no past.
+    expect(await page.getByRole('slider').count()).toBe(0)
   })
 
   it('shows commands that work where there is nothing yet', async () => {

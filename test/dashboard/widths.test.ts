@@ -70,6 +70,26 @@ describe.runIf(findChromium())('the dashboard in narrow windows', () => {
     // Beyond the edges of what scrolls nothing is seen. On a wide window the links do not scroll.
     if (width < 700) expect(top).toBeGreaterThanOrEqual(edge ?? 0)
     expect(top).toBeGreaterThanOrEqual(0)
+    const covers = await badge.evaluate((element) => {
+      const letters = document.createRange()
+      letters.selectNode(element.previousSibling ?? element)
+      const [number, word] = [element.getBoundingClientRect(), letters.getBoundingClientRect()]
+      return number.left < word.right && number.bottom > word.top
+    })
+    expect(covers).toBe(false)
+  })
+
+  it('shows on a phone why a component failed, in several lines', async () => {
+    const message =
+      'the package could not be unpacked: there is no space left on the device, and no package that may go'
+    const component = { name: 'web', state: 'failed', error: { code: '507', message } }
+    await send(server().url, 'gateway-30', 'unpacked', 'failed', component.error, undefined, [component])
+    const { page } = await visit('deployment/gateway-30/unpacked')
+    await page.setViewportSize({ width: 390, height: 844 })
+    const line = page.getByRole('region', { name: 'Components' }).locator('.message summary')
+    await expect
+      .poll(() => line.evaluate(({ scrollHeight, clientHeight }) => [clientHeight > 30, scrollHeight <= clientHeight]))
+      .toEqual([true, true])
   })
 
   it.each([1440, 1000, 768])('has room for what failed, where and why, %i pixels wide', async (width) => {
