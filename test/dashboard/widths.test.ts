@@ -104,5 +104,9 @@ describe.runIf(findChromium())('the dashboard in narrow windows', () => {
     )
     expect(cut).toEqual([])
     await page.getByRole('columnheader', { name: 'State' }).waitFor({ state: 'attached' })
+    const heads = await page
+      .getByRole('columnheader')
+      .evaluateAll((all) => all.filter(({ clientHeight }) => clientHeight > 20).map(({ textContent }) => textContent))
+    expect(heads).toEqual([])
   })
 })

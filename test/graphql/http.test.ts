@@ -127,7 +127,7 @@ describe('GraphQL over HTTP', () => {
   it('serves GraphiQL with a valid initial query', async () => {
     const page = await fetch(api.url, { headers: { accept: 'text/html' } })
     const html = await page.text()
-    expect(html).toContain('Rollcall')
+    expect(html).toContain('GraphiQL · Rollcall')
     const { defaultQuery } = await import('../../src/graphql/transport/playground.ts')
     expect(html).toContain(JSON.stringify(defaultQuery).slice(1, 60))
     const response = await post({ query: defaultQuery, operationName: 'Fleet' })

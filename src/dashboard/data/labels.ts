@@ -64,7 +64,7 @@ export const convergenceWords: Readonly<Record<Convergence, string>> = {
   CONVERGED: 'Converged',
   APPLYING: 'Applying',
   FAILED: 'Failed on target',
-  STALE: 'Stale',
+  STALE: 'Older version',
   UNKNOWN: 'Unknown',
 }
 

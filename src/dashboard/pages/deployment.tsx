@@ -60,11 +60,11 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
   if (!deployment)
     return (
       <>
-        <h1>{deploymentId}</h1>
+        <h1>Deployment “{deploymentId}”</h1>
         <p>
           {asOf === null
-            ? `No report from ${reporter} yet. The deployment appears here after its first report.`
-            : `${reporter} had not reported this deployment at this time.`}
+            ? `No report from device “${reporter}” yet. The deployment appears here after its first report.`
+            : `Device “${reporter}” had not reported this deployment at this time.`}
         </p>
       </>
     )

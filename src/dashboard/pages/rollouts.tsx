@@ -192,7 +192,7 @@ export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
           <StateMark of="BROKEN">{`${formatNumber(rollout.broken.total)} not working`}</StateMark>
         )}
         {counts.convergence.stale > 0 && (
-          <StateMark of="STALE">{`${formatNumber(counts.convergence.stale)} stale`}</StateMark>
+          <StateMark of="STALE">{`${formatNumber(counts.convergence.stale)} on an older version`}</StateMark>
         )}
         {rollout.stalled.total > 0 && (
           <StateMark of="STALLED">{`${formatNumber(rollout.stalled.total)} stalled`}</StateMark>

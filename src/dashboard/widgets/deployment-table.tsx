@@ -61,7 +61,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           keyOf={(row) => row.id}
           rowHeight={isNarrow ? 88 : isMedium ? 66 : 44}
           label={label}
-          head={['Deployment', 'Where', 'State', 'Version', 'Components', 'Changed']}
+          head={['Deployment', 'Where', 'State', 'Manifest version', 'Components', 'Changed']}
           total={total ?? undefined}
           columns="deployments"
           widths={{ '--version': `${Math.max(...list.map(versionLength))}ch` }}

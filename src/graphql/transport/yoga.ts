@@ -37,7 +37,7 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
   return createYoga<StateContext>({
     schema,
     graphqlEndpoint: '/graphql',
-    graphiql: graphiql && { title: 'Rollcall', defaultQuery },
+    graphiql: graphiql && { title: 'GraphiQL · Rollcall', defaultQuery },
     // Yoga's own page loads scripts from a CDN: it needs the internet and runs third-party code.
     renderGraphiQL,
     landingPage: false,

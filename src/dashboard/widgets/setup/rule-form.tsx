@@ -23,7 +23,7 @@ export const metricWords: Readonly<Record<Metric, string>> = {
   STALLED: 'Stalled',
   OFFLINE: 'Offline',
   NOT_CONVERGED: 'Not converged',
-  STALE: 'Stale',
+  STALE: 'On an older version',
   SUCCESS_RATE: 'Success rate',
   NO_PROGRESS: 'Without progress',
   TIME_LEFT: 'Unfinished, by time left',
