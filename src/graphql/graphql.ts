@@ -83,7 +83,6 @@ export function createGraphql(options: GraphqlDeps): Graphql {
   const eventStreams = createEventStreams({ follow: auth.follow, maskError, pingInterval: keepAlive })
   const yoga = createGraphqlYoga(deps, {
     log,
-    graphiql,
     introspection,
     origins,
     eventStreams,
@@ -103,6 +102,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     identify: (request, seen) => auth.identify(credentials.of(request), seen),
     bodies: admission.bodies,
     origins,
+    graphiql,
   })
   const webSockets = createWebSockets({
     yoga,

@@ -133,10 +133,7 @@ function send(
 function acceptedCoding(header: string): Coding {
   const accepts = (coding: string): boolean =>
     header.split(',').some((part) => {
-      const [name = '', ...parameters] = part
-        .trim()
-        .toLowerCase()
-        .split(/\s*;\s*/)
+      const [name = '', ...parameters] = part.split(';').map((one) => one.trim().toLowerCase())
       return name === coding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
     })
   return accepts('br') ? 'br' : accepts('gzip') ? 'gzip' : 'identity'

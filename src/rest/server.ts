@@ -169,6 +169,9 @@ export function createHttpServer(deps: ServerDeps): Server {
     try {
       if (deps.isClosing()) throw new DomainError('UNAVAILABLE', 'the server is shutting down: send the request again')
       admission.admit(request)
+      // Yoga makes a URL of it, and would answer with the stack of the failure.
+      if (!URL.canParse(`http://${request.headers.host ?? 'localhost'}`))
+        throw new DomainError('INVALID_REQUEST', 'the header Host must be a host name with an optional port')
     } catch (error) {
       if (!(error instanceof DomainError)) throw error
       answerGraphql(response, error, headers)

@@ -21,8 +21,10 @@ export function createJwtVerifier(config: JwtConfig): VerifyJwt {
     const accessScope = parseScopes(scopesIn(claimOf(payload, scopesClaim)))
     if (typeof accessScope === 'string')
       throw new TokenRefused('claims', `its claim ${scopesClaim} cannot be read: ${accessScope}`)
+    const { sub = 'a token without a subject' } = payload
+    if (typeof sub !== 'string') throw new TokenRefused('claims', 'its claim sub must be a text')
     return {
-      name: payload.sub ?? 'a token without a subject',
+      name: sub,
       roles: listOf(claimOf(payload, rolesClaim)).filter((role): role is Role => roles.some((one) => one === role)),
       accessScope,
       credential: { kind: 'jwt', text },

@@ -37,12 +37,17 @@ export function readHardware(document: unknown): Hardware {
   }
 }
 
+/** Characters. */
+const longestQuantity = 64
+
 const powers = ['', 'k', 'm', 'g', 't', 'p', 'e']
 
 /** The bytes of a quantity such as `8Gi`, `2000 GB` or `1024`. Null: it is not one. */
 export function bytesOf(quantity: string | null): number | null {
+  // The time of the expression grows with the square of the spaces.
+  if (quantity === null || quantity.length > longestQuantity) return null
   const [, number = '', prefix = '', binary = ''] =
-    /^\s*(\d{1,15}(?:\.\d{1,9})?)\s*([kmgtpe]?)(i?)b?\s*$/i.exec(quantity ?? '') ?? []
+    /^\s*(\d{1,15}(?:\.\d{1,9})?)\s*([kmgtpe]?)(i?)b?\s*$/i.exec(quantity) ?? []
   if (number === '') return null
   return Math.round(Number(number) * (binary ? 1_024 : 1_000) ** powers.indexOf(prefix.toLowerCase()))
 }

@@ -4,11 +4,29 @@ import type { LabelCondition } from './label-condition.ts'
 const condition =
   /^(?:(?<absent>![^\s!=,()]+)|(?<key>[^\s!=,()]+)(?:\s*(?<operator>==?|!=)\s*(?<value>[^,()]*)|\s+(?<list>in|notin)\s*\((?<values>[^()]*)\))?)$/
 
+/** Characters. */
+const longest = 20_000
+
 /** Null: the text is no selector. */
 export function parseLabelSelector(text: string): readonly LabelCondition[] | null {
-  // Commas within parentheses separate values.
-  const conditions = text.split(/,(?![^(]*\))/).map((part) => conditionOf(part.trim()))
+  if (text.length > longest) return null
+  const conditions = partsOf(text).map((part) => conditionOf(part.trim()))
   return conditions.every((part) => part !== null) ? conditions : null
+}
+
+/** Commas within parentheses separate values. In one pass: a regular expression would look ahead from each comma. */
+function partsOf(text: string): string[] {
+  const parts = ['']
+  let isWithin = false
+  for (const piece of text.split(/([,()])/)) {
+    if (piece === ',' && !isWithin) {
+      parts.push('')
+      continue
+    }
+    if (piece === '(' || piece === ')') isWithin = piece === '('
+    parts.push((parts.pop() ?? '') + piece)
+  }
+  return parts
 }
 
 function conditionOf(text: string): LabelCondition | null {

@@ -1,6 +1,7 @@
 /**
  * Requests over HTTP:
  *
+ *   a browser             ──▶ the page of GraphiQL
  *   a plain request       ──▶ the response cache ──▶ Yoga
  *   a large JSON body     ──▶ read within the limits and parsed in slices ──▶ Yoga
  *   anything else         ──▶ Yoga
@@ -13,6 +14,7 @@ import type { LogHead } from '../../store/database.ts'
 import { maxBodySize } from '../guards/limits.ts'
 import type { Headers } from './entity-tag.ts'
 import { isPlain } from './plain-request.ts'
+import { asksForPlayground, createPlaygroundPage } from './playground-page.ts'
 import { answerGraphql, bodyKind, receiveDocument, receiveJson } from './request-body.ts'
 import { createRequestState } from './request-state.ts'
 import type { Exchange, ResponseCache, YogaHandler } from './response-cache.ts'
@@ -23,12 +25,15 @@ interface HttpDeps {
   readonly identify: (request: IncomingMessage, seen: (head: LogHead) => void) => Promise<Principal>
   readonly bodies: Bodies
   readonly origins: readonly string[]
+  readonly graphiql: boolean
 }
 
 /** `headers`: additional response headers. */
 type HandleHttp = (request: IncomingMessage, response: ServerResponse, headers?: Headers) => void
 
-export function createHttp({ cache, yoga, identify, bodies, origins }: HttpDeps): HandleHttp {
+export function createHttp({ cache, yoga, identify, bodies, origins, graphiql }: HttpDeps): HandleHttp {
+  const sendPlayground = createPlaygroundPage()
+
   /** Reads no body without authentication or above the size limit: Yoga reports these errors. */
   async function receive({ request, response, state }: Exchange, kind: 'JSON' | 'document'): Promise<void> {
     if (Number(request.headers['content-length'] ?? 0) > maxBodySize) return
@@ -40,6 +45,10 @@ export function createHttp({ cache, yoga, identify, bodies, origins }: HttpDeps)
   }
 
   return (request, response, headers = {}) => {
+    if (graphiql && asksForPlayground(request)) {
+      sendPlayground(request, response, headers).catch((error: unknown) => fail(response, error, headers))
+      return
+    }
     const state = createRequestState({ request, response, identify: async (seen) => identify(request, seen) })
     const exchange = { request, response, state }
     const kind = bodyKind(request)

@@ -14,6 +14,17 @@ export function acceptUpgrades(
     const refusal =
       path !== '/graphql' ? '404 Not Found' : isClosing() ? '503 Service Unavailable\r\nRetry-After: 2' : null
     if (refusal === null) upgrade(request, socket, head)
-    else socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+    else refuseUpgrade(socket, refusal)
   })
+}
+
+/** Milliseconds in which the client has to read the refusal. */
+const readingTime = 5_000
+
+/** Node does not look after an upgrading socket: without this, one that the client never closes would stay open. */
+export function refuseUpgrade(socket: Duplex, status: string): void {
+  socket.on('error', () => undefined)
+  const late = setTimeout(() => socket.destroy(), readingTime).unref()
+  socket.once('close', () => clearTimeout(late))
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
 }

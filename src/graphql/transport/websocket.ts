@@ -7,6 +7,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { retryAfter } from '../../limits/admission.ts'
 import { maxMessageSize, maxOperationsPerSocket, maxUnread } from '../guards/limits.ts'
 import { createHeartbeat } from './heartbeat.ts'
+import { refuseUpgrade } from './upgrade.ts'
 import { createCork, frameOf } from './websocket-frame.ts'
 import { createOperations, type OperationDeps, type Peer } from './websocket-operations.ts'
 
@@ -117,12 +118,12 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
 
   return {
     upgrade(request, socket, head) {
-      if (!credentials.mayAsk(request)) return refuse(socket, '403 Forbidden')
+      if (!credentials.mayAsk(request)) return refuseUpgrade(socket, '403 Forbidden')
       try {
         admission.admit(request)
       } catch (error) {
         if (!(error instanceof DomainError)) throw error
-        return refuse(socket, `429 Too Many Requests\r\nRetry-After: ${retryAfter(error.facts)}`)
+        return refuseUpgrade(socket, `429 Too Many Requests\r\nRetry-After: ${retryAfter(error.facts)}`)
       }
       sockets.handleUpgrade(request, socket, head, (client) => open(client, request, socket))
     },
@@ -136,10 +137,4 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
       clearTimeout(cutOff)
     },
   }
-}
-
-function refuse(socket: Duplex, status: string): void {
-  // Node leaves an upgrading socket without an error listener: a reset would end the process.
-  socket.on('error', () => undefined)
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }

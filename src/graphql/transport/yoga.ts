@@ -1,5 +1,4 @@
 /** HTTP: Yoga with our execution, error masking and event streams. WebSockets use the same enveloped functions. */
-import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import { type ExecutionArgs, type ExecutionResult, GraphQLError } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import { readTraceparent } from '../../dialects/traceparent.ts'
@@ -14,13 +13,11 @@ import { schema } from '../schema.ts'
 import { useContentTypes } from './content-types.ts'
 import { asksForCost, costHeader, withCost } from './cost-header.ts'
 import type { EventStreams } from './event-stream.ts'
-import { defaultQuery } from './playground.ts'
 import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
 import { revisionHeader, revisionOf, useRevisions } from './revision-header.ts'
 
 interface YogaOptions {
   readonly log: ErrorLog
-  readonly graphiql: boolean
   readonly introspection: boolean
   readonly admission: Admission
   /** Allowed origins of other sites. `*`: all. */
@@ -33,13 +30,12 @@ interface YogaOptions {
 export type Yoga = ReturnType<typeof createGraphqlYoga>
 
 export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) {
-  const { log, graphiql, introspection, origins, eventStreams, admission, findDocument } = options
+  const { log, introspection, origins, eventStreams, admission, findDocument } = options
   return createYoga<StateContext>({
     schema,
     graphqlEndpoint: '/graphql',
-    graphiql: graphiql && { title: 'GraphiQL · Rollcall', defaultQuery },
-    // Yoga's own page loads scripts from a CDN: it needs the internet and runs third-party code.
-    renderGraphiQL,
+    // playground-page.ts has it.
+    graphiql: false,
     landingPage: false,
     parserAndValidationCache: documentCaches(),
     // Without a list, Yoga refuses the parameter as unknown.
@@ -58,7 +54,6 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
     plugins: [
       useContentTypes(),
       useSoundAddresses(),
-      usePagePolicy(),
       usePrivateAnswers(),
       useRevisions(),
       useAuthentication((context) => stateOf(context).authenticate()),
@@ -171,29 +166,6 @@ function usePrivateAnswers(): Plugin {
       const directives = response.headers.get('cache-control') ?? 'no-cache'
       response.headers.set('cache-control', `private, ${directives}`)
       response.headers.append('vary', 'Accept, Authorization, Cookie, X-API-Key')
-    },
-  }
-}
-
-/** GraphiQL is one page with inline script and style; its editor creates workers. It connects to this server only. */
-const pagePolicy = [
-  "default-src 'none'",
-  "script-src 'unsafe-inline'",
-  "style-src 'unsafe-inline'",
-  'worker-src blob:',
-  'img-src data:',
-  'font-src data:',
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-function usePagePolicy(): Plugin {
-  return {
-    onResponse({ response }) {
-      if (response.headers.get('content-type')?.startsWith('text/html'))
-        response.headers.set('content-security-policy', pagePolicy)
     },
   }
 }
