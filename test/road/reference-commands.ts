@@ -14,7 +14,14 @@ const id = fc.constantFrom('d-1', 'd-1', 'd-2')
 const said: fc.Arbitrary<Said> = fc
   .record({
     // A device for itself, a gateway for one of its children, and two who speak of the same device.
-    who: fc.constantFrom(['edge-1', 'edge-1'], ['gw', 'gw/a'], ['gw', 'gw/b'], ['gw/a', 'gw/a'], ['other', 'gw/a']),
+    who: fc.constantFrom(
+      ['edge-1', 'edge-1'],
+      ['edge-2', 'edge-2'],
+      ['gw', 'gw/a'],
+      ['gw', 'gw/b'],
+      ['gw/a', 'gw/a'],
+      ['other', 'gw/a'],
+    ),
     id,
     state,
     error,
@@ -81,6 +88,15 @@ export const command = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.array(write, { minLength: 2, maxLength: 8 }).map((writes) => ({ do: 'write', writes }) as const),
+  },
+  {
+    weight: 4,
+    arbitrary: fc
+      .array(
+        said.map((r) => ({ do: 'report', r }) as const),
+        { minLength: 3, maxLength: 12 },
+      )
+      .map((writes) => ({ do: 'write', writes }) as const),
   },
   { weight: 2, arbitrary: said.map((r) => ({ do: 'delay', r }) as const) },
   { weight: 2, arbitrary: fc.nat(4).map((filter) => ({ do: 'subscribe', filter }) as const) },

@@ -37,3 +37,8 @@ export function createDevices() {
       [...all.keys()].filter((one) => parents.get(one) === gateway && !retired.has(one)).toSorted(),
   }
 }
+
+/** What is said of a device of one family never concerns a device of another. */
+export function familyOf(device: string): string {
+  return device.startsWith('edge-') ? device : 'gw'
+}

@@ -4,23 +4,25 @@ import { DomainError } from '../../src/domain/errors.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices, resetReporterOrder } from '../../src/ingest/commands/device.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
-import { recordReport } from '../../src/ingest/commands/report.ts'
 import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
 import { divideTables } from '../support/partitions.ts'
-import { report } from '../support/reports.ts'
 import { createRoad } from '../support/road.ts'
 import { expectPast, expectPresent, expectReports, readReports } from './reference-agreement.ts'
+import { writeAtOnce } from './reference-at-once.ts'
 import type { Command, Said, Write } from './reference-commands.ts'
 import type { ModelReport } from './reference-facts.ts'
 import { createFollower, createWatcher, type Listener } from './reference-followers.ts'
 import { createModel } from './reference-model.ts'
-import { readNames, toError } from './reference-shown.ts'
+import { readNames, recordModelled } from './reference-shown.ts'
 
-/** `open`: the same database each time. The writes alternate between so many servers; everything else asks the first. */
+/**
+ * `open`: the same database each time. A step of reports goes through so many servers at once, and the other writes
+ * alternate between them. Everything else asks the first.
+ */
 export async function play(open: () => Promise<Database>, commands: readonly Command[], servers = 1): Promise<void> {
   // Later than the database begins, so that its log's time is ours.
   let now = Date.now() + 3_600_000
@@ -37,6 +39,12 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
   let last: ModelReport | null = null
 
   async function write(writes: readonly Write[]): Promise<void> {
+    const reports = writes.flatMap((next) => (next.do === 'report' ? [timed(next.r)] : []))
+    if (servers > 1 && reports.length > 1 && reports.length === writes.length) {
+      last = reports.at(-1) ?? null
+      const writers = [road, ...others].map(({ writer }) => writer)
+      return writeAtOnce(writers, reports, { session: road.database.session, model, now })
+    }
     const keys = (await road.database.session.run<{ key: number }>('select key from deployments order by key')).map(
       ({ key }) => key,
     )
@@ -51,7 +59,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
     }
     const send = (r: ModelReport): void => {
       last = r
-      submit(writer.submit(recordReport(toReport(r))), model.report(r, now))
+      submit(writer.submit(recordModelled(r)), model.report(r, now))
     }
     for (const next of writes) {
       switch (next.do) {
@@ -216,21 +224,6 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
 
 /** No document is declared here, so no manifest is ever made. */
 const desire = { cause: { caller: '', why: '' }, bundle: () => expect.unreachable() }
-
-function toReport(r: ModelReport) {
-  return report({
-    reporter: r.reporter,
-    deploymentId: r.id,
-    deviceId: r.device === r.reporter ? null : r.device,
-    state: r.state,
-    error: toError(r.error),
-    components: Object.entries(r.parts).map(([name, { state, error }]) => ({ name, state, error: toError(error) })),
-    adoptedManifestVersion: r.version === null ? null : String(r.version),
-    boot: r.boot,
-    seq: r.seq === null ? null : String(r.seq),
-    observedAt: r.time,
-  })
-}
 
 function registration(deviceId: string) {
   return { deviceId, name: null, labels: null, parent: null, expectedInterval: null, tokenHash: crypto.randomUUID() }

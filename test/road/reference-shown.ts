@@ -1,10 +1,13 @@
 /** The road's answers and the reference model's in the same words, so that they can be compared. */
+
 import type { Change } from '../../src/domain/change.ts'
 import type { StatusError } from '../../src/domain/values.ts'
+import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { Session } from '../../src/store/database.ts'
 import type { DeploymentFilter } from '../../src/store/read/deployment-filter.ts'
 import { type DeploymentRow, pageDeployments } from '../../src/store/read/deployments.ts'
-import type { Image, ModelChange } from './reference-facts.ts'
+import { report } from '../support/reports.ts'
+import type { Image, ModelChange, ModelReport } from './reference-facts.ts'
 
 /** Of what has a key and a name; never changed. */
 export interface Names {
@@ -107,4 +110,20 @@ export function toError(error: string | null): StatusError | null {
 
 function showError(error: StatusError | null): string | null {
   return error && [error.code, error.message].join(' ').trimEnd()
+}
+
+export function recordModelled(r: ModelReport): ReturnType<typeof recordReport> {
+  const said = report({
+    reporter: r.reporter,
+    deploymentId: r.id,
+    deviceId: r.device === r.reporter ? null : r.device,
+    state: r.state,
+    error: toError(r.error),
+    components: Object.entries(r.parts).map(([name, { state, error }]) => ({ name, state, error: toError(error) })),
+    adoptedManifestVersion: r.version === null ? null : String(r.version),
+    boot: r.boot,
+    seq: r.seq === null ? null : String(r.seq),
+    observedAt: r.time,
+  })
+  return recordReport(said)
 }
