@@ -46,15 +46,26 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     const server = await openServer(empty, 'b', untouched, { answerLimit: 50 })
     await meet(leader, server)
     isHeld = true
-    await server.writer.submit(change('follower', 'INSTALLED'))
-    await server.writer.submit(change('follower', 'INSTALLING'))
-    const { revision } = await readHead(server.database.session)
     const states = ['INSTALLING', 'INSTALLED'] as const
     let changes = 0
     const changeLeader = async (): Promise<void> => {
       await leader.writer.submit(change('leader', states[changes % 2] ?? expect.unreachable()))
       changes += 1
     }
+    let turn = 1
+    const changeFollower = async (): Promise<void> => {
+      await server.writer.submit(change('follower', states[turn % 2] ?? expect.unreachable()))
+      turn += 1
+    }
+    // A slow machine may have let an earlier batch wait for too long: then its server hands over nothing for a while.
+    while (late.length === 0) {
+      await changeLeader()
+      await changeFollower()
+    }
+    await changeFollower()
+    const kept = await keptReports(server, 'follower')
+    const { revision } = await readHead(server.database.session)
+    const before = changes
     // On the ordinary way, and then when the leader believes again that nobody else writes.
     late[0]?.()
     await changeLeader()
@@ -64,8 +75,8 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     late[0]?.()
     await changeLeader()
     expect(guarded).toEqual([0])
-    expect((await readHead(server.database.session)).revision).toBe(revision + changes)
-    expect(await keptReports(server, 'follower')).toBe(5)
+    expect((await readHead(server.database.session)).revision).toBe(revision + changes - before)
+    expect(await keptReports(server, 'follower')).toBe(kept)
     await expectSound(server.database)
   })
 

@@ -49,7 +49,7 @@ function record(database: Database): Recorded {
   }
 }
 
-const rounds = 30
+const rounds = 15
 const devices = Array.from({ length: 8 }, (_, n) => `edge-${n}`)
 const states = ['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED'] as const
 const declaration = { application: null, applicationVersion: null, components: null }

@@ -136,11 +136,12 @@ describe.each(postgresStores)('a server on $name that writes for two others', (s
         await register(leader, `registered-${n}`)
       }
       await killed
+      const started = servers.start()
       const others = fleet.acknowledged + 100
       await expect
         .poll(() => fleet.acknowledged, { interval: 5, message: `${step.of} ${step.moment}` })
         .toBeGreaterThan(others)
-      await servers.start()
+      await started
     }
     const played = await fleet.finish()
     const { revision } = await readHead(database.session)
@@ -152,5 +153,5 @@ describe.each(postgresStores)('a server on $name that writes for two others', (s
     expect(repeated).toEqual([])
     await expectKept(database, played)
     await expectSound(database)
-  })
+  }, 600_000)
 })
