@@ -80,7 +80,8 @@ export async function revisionsAt(snapshot: Snapshot, times: readonly Millis[]):
           left join lateral ${newestEntry(sql`began.base`, sql`began.ended`, '<=', sql`asked.time::timestamptz`)} on true
           order by asked.place`,
       ))
-  const revisions = found.map(({ base, last_revision: newest }) => newest ?? Math.max(base ?? tail, tail))
+  // Summaries outlive the entries before the tail for a moment.
+  const revisions = found.map(({ base, last_revision: newest }) => Math.max(newest ?? base ?? tail, tail))
   let next = 0
   return times.map((time) => (time < at ? (revisions[next++] ?? tail) : revision))
 }

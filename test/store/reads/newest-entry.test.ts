@@ -1,13 +1,16 @@
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Millis, Revision } from '../../../src/domain/values.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { newestEntry } from '../../../src/store/read/changes/newest-entry.ts'
+import { resolvePast } from '../../../src/store/read/past.ts'
 import { timeParameter } from '../../../src/store/sql/parameters.ts'
 import { summarizeNext, timeSummaries } from '../../../src/store/write/derived/change-summaries.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { openFresh } from '../../support/databases.ts'
+import { type Store, stores } from '../../support/stores.ts'
+import { inSnapshot } from './history.ts'
 import { buffersOf } from './long-log.ts'
 
 interface Entry {
@@ -22,27 +25,15 @@ const noon = Date.UTC(2026, 0, 1, 12)
 const steps = fc.array(
   fc.record({
     span: fc.integer({ min: 1, max: 3 }),
-    gap: fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ max: 200 }) }),
+    gap: fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(200) }),
     wait: fc.oneof(fc.constant(0), fc.nat(5), fc.nat(100_000)),
   }),
   { maxLength: 300 },
 )
 
 describe.each(stores)('the newest entry up to a time on $name', (store) => {
-  let empty: EmptyStore
-  let database: Database
-  let base: Revision
-  beforeAll(async () => {
-    empty = await store.create()
-    database = await empty.open()
-    base = (await readHead(database.session)).revision
-  })
-  afterAll(async () => {
-    await database.close()
-    await empty.drop()
-  })
-
   it('is the last one that is not later, whatever is summarised', { timeout: 120_000 }, async () => {
+    const { database, base } = await open(store)
     await fc.assert(
       fc.asyncProperty(steps, fc.nat(100), fc.nat(1000), fc.nat(1000), async (between, blocks, untimed, divided) => {
         const entries = entriesAfter(base, between)
@@ -76,7 +67,33 @@ describe.each(stores)('the newest entry up to a time on $name', (store) => {
     )
   })
 
+  it('is never before the tail of the log, whose summaries are removed later', async () => {
+    const { database, base } = await open(store)
+    const { session } = database
+    const entries = entriesAfter(
+      base,
+      Array.from({ length: 40 }, () => ({ span: 1, gap: 0, wait: 1_000 })),
+    )
+    await fill(session, entries)
+    for (let cursor: Revision | null = base; cursor !== null; ) cursor = await summarizeNext(session, cursor, 10)
+    const [tail, next, last] = [entries[14], entries[15], entries.at(-1)]
+    if (!tail || !next || !last) return expect.unreachable()
+    await session.run('delete from change_log where last_revision <= $1', [tail.last])
+    await session.run('update epochs set began_at = $1::timestamptz', [new Date(noon).toISOString()])
+    await session.run('update log_head set tail = $1, tail_at = $2::timestamptz, revision = $3, at = $4::timestamptz', [
+      tail.last,
+      new Date(tail.at).toISOString(),
+      last.last,
+      new Date(last.at).toISOString(),
+    ])
+    await inSnapshot(database, async (snapshot) => {
+      const at = (asOf: Millis) => resolvePast(snapshot, { asOf, atRevision: null })
+      expect([await at(tail.at), await at(next.at - 1), await at(next.at)]).toEqual([tail.last, tail.last, next.last])
+    })
+  })
+
   it('is found between two summaries, and their times are completed', async () => {
+    const { database, base } = await open(store)
     const entries = entriesAfter(
       base,
       Array.from({ length: 20_000 }, (_, n) => ({ span: 1, gap: 0, wait: n % 100 === 0 ? 60_000 : 1 })),
@@ -106,6 +123,11 @@ describe.each(stores)('the newest entry up to a time on $name', (store) => {
     expect(await times()).toEqual(written)
   })
 })
+
+async function open(store: Store): Promise<{ readonly database: Database; readonly base: Revision }> {
+  const database = await openFresh(store)
+  return { database, base: (await readHead(database.session)).revision }
+}
 
 function entriesAfter(
   base: Revision,
