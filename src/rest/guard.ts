@@ -1,5 +1,6 @@
 /** Security headers, refusal of cross-site requests, and timeouts of slow connections. */
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Credentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -43,6 +44,25 @@ export const safeHeaders = {
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
+}
+
+/** Requests of a connection that wait for their responses. Browsers and proxies send one after the other. */
+const longestPipeline = 32
+
+/** Node begins all requests of a packet in one turn. The first one too many gets a 429, and its connection is closed. */
+export function limitPipelines(): (request: IncomingMessage, response: ServerResponse) => boolean {
+  const waiting = new WeakMap<Socket, number>()
+  return ({ socket }, response) => {
+    const before = waiting.get(socket) ?? 0
+    waiting.set(socket, before + 1)
+    if (before > longestPipeline) return false
+    if (before === longestPipeline) {
+      response.writeHead(429, { ...safeHeaders, connection: 'close', 'content-length': 0 }).end()
+      return false
+    }
+    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+    return true
+  }
 }
 
 /** Probes share addresses with other clients, and another client's rate must not fail them. */

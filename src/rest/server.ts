@@ -21,7 +21,15 @@ import { prefers } from './conditions.ts'
 import { createDesired } from './desired.ts'
 import { answer, type Exchange, type Methods } from './exchange.ts'
 import { type GitDeps, gitMethods } from './git.ts'
-import { admit, cutOffSlow, defaultTimeouts, refuseForeignPage, safeHeaders, type Timeouts } from './guard.ts'
+import {
+  admit,
+  cutOffSlow,
+  defaultTimeouts,
+  limitPipelines,
+  refuseForeignPage,
+  safeHeaders,
+  type Timeouts,
+} from './guard.ts'
 import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
 import { deviceMethods, type IntroduceDeps } from './introduce.ts'
 import { adviceFor } from './nearest-route.ts'
@@ -186,7 +194,9 @@ export function createHttpServer(deps: ServerDeps): Server {
     // The HTTP client of Java offers h2c with its first request. It is a request like any other (RFC 9110 §7.8).
     shouldUpgradeCallback: ({ headers }: IncomingMessage) => /\bwebsocket\b/i.test(headers.upgrade ?? ''),
   }
+  const isWithinPipeline = limitPipelines()
   const listener: RequestListener = (request, response) => {
+    if (!isWithinPipeline(request, response)) return
     const url = request.url ?? '/'
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)

@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { bytesOf } from '../../src/dialects/margo/hardware.ts'
+import { readYaml } from '../../src/dialects/margo/yaml.ts'
+import type { FieldProblem } from '../../src/domain/errors.ts'
 import { parseLabelSelector } from '../../src/domain/selectors/label-selector.ts'
 import { startApp } from '../support/app.ts'
 import { collect } from '../support/garbage.ts'
@@ -61,6 +63,21 @@ describe('a small request', () => {
     expect(answer).not.toContain('node_modules')
   })
 
+  it('is one of at most 32 that a connection begins before it reads', async () => {
+    const { send } = await start()
+    const answersTo = async (count: number) => {
+      const last = 'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+      const socket = await send(
+        'GET /graphql?query=%7Brevision%7D HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count - 1) + last,
+      )
+      let answers = ''
+      for await (const chunk of socket) answers += chunk
+      return [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+    }
+    expect(await answersTo(32)).toEqual(Array.from({ length: 32 }, () => '200'))
+    expect(await answersTo(500)).toEqual([...Array.from({ length: 32 }, () => '200'), '429'])
+  })
+
   it('for an upgrade that is refused leaves no socket, also of a client that never closes', async () => {
     const { server, send } = await start()
     const upgrade = (path: string, more = '') =>
@@ -91,6 +108,9 @@ describe('a small request', () => {
     expect(threadTime() - began).toBeLessThan(much)
     expect(timeOf(() => expect(bytesOf(`1${' '.repeat(150_000)}x`)).toBeNull())).toBeLessThan(much)
     expect(timeOf(() => parseLabelSelector(','.repeat(15_800)))).toBeLessThan(much)
+    const problems = { list: null as FieldProblem[] | null }
+    expect(timeOf(() => [...readYaml(problems, `[${','.repeat(79_000)}]`)])).toBeLessThan(much)
+    expect(problems.list).toHaveLength(1)
     expect(timeOf(() => parseLabelSelector(`${'a,'.repeat(7_500)}b in (c)`))).toBeLessThan(much)
   })
 })

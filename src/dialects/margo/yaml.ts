@@ -22,6 +22,8 @@ import { complain, type Problems, shown } from './problems.ts'
 const mostTokens = 80_000
 /** Tokens between two pauses. */
 const stride = 500
+/** Commas without a value before them. The first makes the document invalid, but the library makes an error of each while it composes. */
+const mostEmpty = 100
 const deepest = 64
 const tooDeep = `must not be nested deeper than ${deepest} levels`
 const mostAliases = 100
@@ -46,9 +48,15 @@ export function* readYaml(
     uniqueKeys: false,
   })
   const documents: Document.Parsed[] = []
-  let tokens = 0
+  let [tokens, empty, before] = [0, 0, '']
   for (const lexeme of new Lexer().lex(text)) {
     tokens += 1
+    if (lexeme === ',' && ['[', '{', ','].includes(before)) empty += 1
+    if (lexeme.trim() !== '') before = lexeme
+    if (empty > mostEmpty) {
+      complain(problems, '', 'is not valid YAML: it has commas without a value before them')
+      return undefined
+    }
     if (tokens > most) {
       complain(problems, '', `must have at most ${most} words and marks, as YAML counts them`)
       return undefined

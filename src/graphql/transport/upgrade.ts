@@ -23,7 +23,6 @@ const readingTime = 5_000
 
 /** Node does not look after an upgrading socket: without this, one that the client never closes would stay open. */
 export function refuseUpgrade(socket: Duplex, status: string): void {
-  socket.on('error', () => undefined)
   const late = setTimeout(() => socket.destroy(), readingTime).unref()
   socket.once('close', () => clearTimeout(late))
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
