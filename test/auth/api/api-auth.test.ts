@@ -67,6 +67,7 @@ describe('a server with API_AUTH=key,jwt', () => {
     ['a token for somebody else', () => token({}, { audience: 'other' })],
     ['a token that has expired', () => token({}, { expires: '-1m' })],
     ['a token whose scopes cannot be read', () => token({ rollcall_scopes: ['labels:site=munich'] })],
+    ['a token whose subject is not a text', () => token({ sub: { name: 'anna' } })],
     ['a token without a signature', async () => `${btoa('{"alg":"none"}').replaceAll('=', '')}.e30.`],
   ])('refuses %s', async (_, text) => {
     const { status, body } = await ask({ authorization: `Bearer ${await text()}` })
