@@ -21,6 +21,6 @@ Look:    ${url}/${graphiql ? `        GraphiQL: ${url}/graphql` : ''}
 Try, in another terminal:
   report   curl ${url}/device/edge-1/deployment/hello/status${reporter} ${json} -d '{"deploymentId":"hello","status":{"state":"installing"},"components":[]}'
   watch    curl -N ${url}/graphql -H 'Accept: text/event-stream'${caller} ${json} -d '${watched}'
-  ask      curl ${url}/graphql${caller} ${json} -d '{"query":"{ deployments { nodes { deploymentId state } } revision }"}'${keys}${tokens}
+  query    curl ${url}/graphql${caller} ${json} -d '{"query":"{ deployments { nodes { deploymentId state } } revision }"}'${keys}${tokens}
 `
 }

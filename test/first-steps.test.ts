@@ -22,7 +22,7 @@ describe('the first steps', () => {
   afterAll(() => server.stop())
 
   it.skipIf(!hasCurl)('work as they are', async () => {
-    const [report = '', watch = '', ask = ''] = commandsOf(firstSteps(server.url, open, true))
+    const [report = '', watch = '', query = ''] = commandsOf(firstSteps(server.url, open, true))
     const run = async (command: string) => JSON.parse((await execute('sh', ['-c', command])).stdout)
     expect(await run(report)).toMatchObject({ verdict: 'APPLIED' })
     const stream = openStream(watch)
@@ -30,7 +30,7 @@ describe('the first steps', () => {
     await run(report.replace('installing', 'installed'))
     await stream.goesOnWith('event: next\ndata: {"data":{"deployment":{"deployment":{"state":"INSTALLED"}}}}')
     stream.child.kill()
-    expect((await run(ask)).data.deployments.nodes).toEqual([{ deploymentId: 'hello', state: 'INSTALLED' }])
+    expect((await run(query)).data.deployments.nodes).toEqual([{ deploymentId: 'hello', state: 'INSTALLED' }])
   })
 
   it('begin with the page, and show credentials where they are asked for', () => {

@@ -1,4 +1,4 @@
-/** How background duties go: they are done by one replica, and every replica tells. */
+/** The state of the background duties. One replica performs them, and each replica shows their state. */
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 
