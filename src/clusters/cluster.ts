@@ -9,6 +9,7 @@
  *   our database is away        list again; the state of the cluster does not change
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type BackOff, pauseAfter } from '../back-off.ts'
 import type { Verdict } from '../domain/report.ts'
 import type { Connectivity, TargetName } from '../domain/target.ts'
 import type { Millis } from '../domain/values.ts'
@@ -41,8 +42,8 @@ export interface ClusterWatch {
 }
 
 export interface ClusterTuning {
-  /** Milliseconds to wait after a failure, doubled with each further failure, and the limit. */
-  readonly backOff?: { readonly first: Millis; readonly longest: Millis }
+  /** Between attempts to watch. */
+  readonly backOff?: BackOff
   readonly waiting?: PendingStatesLimits
   /** Milliseconds between retries of pending objects. */
   readonly retryInterval?: number
@@ -58,12 +59,14 @@ interface ClusterWatchOptions extends ClusterTuning {
   readonly observe: (verdict: Verdict | 'REFUSED' | 'DROPPED', count: number) => void
 }
 
+/** Milliseconds. */
+const defaultBackOff: BackOff = { first: 1_000, longest: 60_000 }
 /** Consecutive failed attempts to reach the cluster before it is OFFLINE. */
 const maxRefusals = 3
 
 export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   const { api, target, database, writer, log, clock, observe, retryInterval = 1_000 } = options
-  const backOff = options.backOff ?? { first: 1_000, longest: 60_000 }
+  const backOff = options.backOff ?? defaultBackOff
   const cluster = `${target.provider}+${target.name}`
   const leaving = new AbortController()
   const { signal } = leaving
@@ -193,8 +196,8 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
         }
       }
       if (isListWanted) after = null
-      const whole = Math.min(backOff.first * 2 ** Math.min(Math.max(failures - 1, 0), 30), backOff.longest)
-      await sleep(Math.max(whole * (0.5 + Math.random() / 2), pause), undefined, { signal }).catch(() => undefined)
+      const own = pauseAfter(backOff, Math.max(failures - 1, 0))
+      await sleep(Math.max(own, pause), undefined, { signal }).catch(() => undefined)
     }
   }
 

@@ -2,6 +2,7 @@
  * States of instances that are not known yet. They are kept and retried when a new instance exists, or after a delay.
  * Their total size and their age are limited.
  */
+import { type BackOff, pauseAfter } from '../back-off.ts'
 import type { Millis } from '../domain/values.ts'
 import type { CustomResource } from './custom-resource.ts'
 
@@ -22,9 +23,12 @@ export interface PendingStatesLimits {
   /** Characters of all states together. */
   readonly heaviest?: number
   readonly longest?: Millis
-  /** Delay before a retry, doubled with each further retry, and the limit. */
-  readonly backOff?: { readonly first: Millis; readonly longest: Millis }
+  /** Between retries of one state. */
+  readonly backOff?: BackOff
 }
+
+/** Milliseconds. */
+const defaultBackOff: BackOff = { first: 5_000, longest: 300_000 }
 
 interface Waiting {
   readonly one: CustomResource
@@ -40,7 +44,7 @@ export function createPendingStates(
   limits: PendingStatesLimits = {},
 ): PendingStates {
   const { most = 1_000, heaviest = Number.POSITIVE_INFINITY, longest = 60 * 60_000 } = limits
-  const backOff = limits.backOff ?? { first: 5_000, longest: 300_000 }
+  const backOff = limits.backOff ?? defaultBackOff
   /** Oldest first. */
   const waiting = new Map<string, Waiting>()
   let weight = 0
@@ -67,10 +71,14 @@ export function createPendingStates(
     keep(one) {
       const known = waiting.get(one.label)
       const tries = known ? known.tries + 1 : 0
-      const pause = Math.min(backOff.first * 2 ** Math.min(tries, 30), backOff.longest) * (0.5 + Math.random() / 2)
       weight += one.size - (known?.one.size ?? 0)
       // `set` keeps the position of an existing key, so the map stays ordered by `since`.
-      waiting.set(one.label, { one, since: known?.since ?? clock(), tries, nextAt: clock() + pause })
+      waiting.set(one.label, {
+        one,
+        since: known?.since ?? clock(),
+        tries,
+        nextAt: clock() + pauseAfter(backOff, tries),
+      })
       makeRoom()
     },
     forget,

@@ -8,6 +8,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { type BackOff, pauseAfter } from '../back-off.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
 import type { Database } from '../store/database.ts'
@@ -60,8 +61,8 @@ export interface SinksOptions {
   readonly concurrency?: number
   /** Milliseconds of a webhook's round while other sinks wait for their turn. */
   readonly turn?: Millis
-  /** Milliseconds to wait after a failure, doubled with each further failure, and the limit. */
-  readonly backOff?: { readonly first: Millis; readonly longest: Millis }
+  /** Between attempts after a failure. */
+  readonly backOff?: BackOff
   /** Milliseconds between notes of the cursor during a long round. */
   readonly noteInterval?: number
   /** Milliseconds without a success after which a sink is paused. Null: never. */
@@ -72,8 +73,8 @@ export interface SinksOptions {
 const share = 50
 /** Milliseconds in which changes are gathered before a round begins. */
 const gathering = 50
-/** Milliseconds to wait after the first failure of a sink, and at most. */
-const defaultBackOff = { first: 1_000, longest: 300_000 }
+/** Milliseconds. */
+const defaultBackOff: BackOff = { first: 1_000, longest: 300_000 }
 
 export function createSinks(options: SinksOptions): Sinks {
   const {
@@ -201,7 +202,7 @@ export function createSinks(options: SinksOptions): Sinks {
     const at = clock()
     const isFine = round.error === null
     const failures = round.isFurther ? 0 : sink.failures
-    const nextAt = isFine ? round.nextAt : at + delay(failures)
+    const nextAt = isFine ? round.nextAt : at + pauseAfter(backOff, failures)
     const { failingSince = null } = sink.settings as { failingSince?: Millis | null }
     const since = isFine ? null : round.isFurther || failingSince === null ? at : failingSince + jumpOf(sink, at)
     const isGivenUp = since !== null && giveUpAfter !== null && at - since >= giveUpAfter
@@ -213,11 +214,6 @@ export function createSinks(options: SinksOptions): Sinks {
       isGivenUp,
       ...(settings && { settings }),
     })
-  }
-
-  function delay(failures: number): Millis {
-    const whole = Math.min(backOff.first * 2 ** Math.min(failures, 30), backOff.longest)
-    return Math.round(whole * (0.5 + Math.random() / 2))
   }
 
   // A server that holds no sink waits for the timer. A look after each commit would cost each idle server a statement.
