@@ -5,13 +5,13 @@ import { createBuckets } from '../../limits/rate.ts'
 import type { Log } from '../../log.ts'
 import type { Credentials } from '../api/credentials.ts'
 import type { OidcConfig } from './config.ts'
-import { createDeviceSignIn } from './device.ts'
 import { createIssuer } from './issuer.ts'
 import { acceptLogoutToken } from './logout-token.ts'
 import { createOidcRoutes, type OidcRoutes } from './routes.ts'
 import { createSeal } from './seal.ts'
 import { createOidcSessions, type OidcSessionDeps } from './sessions.ts'
 import { createSignIn } from './sign-in.ts'
+import { createTerminalSignIn } from './terminal-sign-in.ts'
 
 export interface Oidc {
   /** What the page calls the issuer. */
@@ -53,7 +53,7 @@ export function createOidc(deps: OidcDeps): Oidc {
   const sessions = createOidcSessions({ ...deps, issuer, seal, failed, revoke })
   const takes = createBuckets(burst, refill)
   const signIn = createSignIn({ issuer, sessions, seal, database, clock })
-  const device = createDeviceSignIn({ issuer, sessions, seal, clock })
+  const terminalSignIn = createTerminalSignIn({ issuer, sessions, seal, clock })
 
   async function signOut(cookie: string, address: string, returnTo: string): Promise<string | null> {
     const idToken = await sessions.signOut(cookie, address)
@@ -77,7 +77,7 @@ export function createOidc(deps: OidcDeps): Oidc {
     credentials,
     publicUrl,
     signIn,
-    device,
+    terminalSignIn,
     signOut,
     admit(address) {
       if (takes(networkOf(address), clock())) return

@@ -6,16 +6,16 @@
  *   GET  /session/oidc/callback       the issuer sends the browser back
  *   POST /session/oidc/logout         ends the session; the answer says where the issuer ends its own
  *   POST /session/oidc/backchannel    the issuer ends sessions
- *   POST /session/oidc/device         a terminal begins; /device/token ends
+ *   POST /session/oidc/device         a terminal begins; /device/token: it polls
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError, errorCodes } from '../../domain/errors.ts'
 import type { Bodies } from '../../limits/bodies.ts'
 import { type Credentials, cookieOf, setCookie } from '../api/credentials.ts'
-import type { DeviceSignIn } from './device.ts'
 import { failurePage } from './failure-page.ts'
 import { readReturnTo } from './return-to.ts'
 import { loginSeconds, type SignIn } from './sign-in.ts'
+import type { TerminalSignIn } from './terminal-sign-in.ts'
 
 interface OidcExchange {
   readonly request: IncomingMessage
@@ -33,7 +33,7 @@ interface OidcRouteDeps {
   /** Null: the Host of the request, which names a loopback address. */
   readonly publicUrl: string | null
   readonly signIn: SignIn
-  readonly device: DeviceSignIn
+  readonly terminalSignIn: TerminalSignIn
   /** Returns the issuer's address that ends its own session. */
   readonly signOut: (cookie: string, address: string, returnTo: string) => Promise<string | null>
   /** Throws TOO_MANY. Called before the issuer is asked. */
@@ -49,7 +49,7 @@ const longestBody = 16_384
 const uncached = { 'cache-control': 'no-store' }
 
 export function createOidcRoutes(deps: OidcRouteDeps): OidcRoutes {
-  const { credentials, publicUrl, signIn, device } = deps
+  const { credentials, publicUrl, signIn, terminalSignIn } = deps
 
   const loginCookie = (request: IncomingMessage) =>
     credentials.isSecure(request) ? '__Host-rollcall-login' : 'rollcall-login'
@@ -141,19 +141,19 @@ export function createOidcRoutes(deps: OidcRouteDeps): OidcRoutes {
     send(exchange, 200, '', uncached)
   }
 
-  const beginDevice: Handle = async (exchange) => {
+  const beginTerminal: Handle = async (exchange) => {
     credentials.requireOwnPage(exchange.request)
     deps.admit(credentials.addressOf(exchange.request))
-    sendJson(exchange, 200, await device.begin())
+    sendJson(exchange, 200, await terminalSignIn.begin())
   }
 
-  const endDevice: Handle = async (exchange) => {
+  const pollTerminal: Handle = async (exchange) => {
     const { request } = exchange
     credentials.requireOwnPage(request)
     const text = await formOf(exchange, 'application/json')
     const address = credentials.addressOf(request)
     deps.admit(address)
-    const opened = await device.end(handleIn(text), address).catch((error: unknown) => {
+    const opened = await terminalSignIn.poll(handleIn(text), address).catch((error: unknown) => {
       if (error instanceof DomainError && ['UNAUTHENTICATED', 'FORBIDDEN'].includes(error.code))
         deps.refused(address, error.message)
       throw error
@@ -171,8 +171,8 @@ export function createOidcRoutes(deps: OidcRouteDeps): OidcRoutes {
     '/session/oidc/callback': at('GET', callback),
     '/session/oidc/logout': at('POST', logout),
     '/session/oidc/backchannel': at('POST', backchannel),
-    '/session/oidc/device': at('POST', beginDevice),
-    '/session/oidc/device/token': at('POST', endDevice),
+    '/session/oidc/device': at('POST', beginTerminal),
+    '/session/oidc/device/token': at('POST', pollTerminal),
   }
 }
 

@@ -8,9 +8,9 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 
 export interface Seal {
   /** `purpose` keeps a text of one use from being accepted for another. */
-  close(purpose: string, value: unknown): string
+  encrypt(purpose: string, value: unknown): string
   /** Null: another key or purpose, or a changed text. */
-  open<Value>(purpose: string, text: string): Value | null
+  decrypt<Value>(purpose: string, text: string): Value | null
 }
 
 const [ivLength, tagLength] = [12, 16]
@@ -20,13 +20,13 @@ export function createSeal(secret: string | null): Seal {
     secret === null ? randomBytes(32) : Buffer.from(hkdfSync('sha256', secret, 'rollcall', 'oidc sealed records', 32))
 
   return {
-    close(purpose, value) {
+    encrypt(purpose, value) {
       const iv = randomBytes(ivLength)
       const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(purpose))
       const sealed = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()])
       return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
     },
-    open(purpose, text) {
+    decrypt(purpose, text) {
       const bytes = Buffer.from(text, 'base64url')
       if (bytes.length < ivLength + tagLength) return null
       try {

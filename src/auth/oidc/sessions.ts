@@ -98,7 +98,7 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
   async function refresh(row: OidcSessionRow): Promise<void> {
     // A former issuer's token is not for this one.
     if (row.issuer !== config.issuer) return
-    const tokens = seal.open<Tokens>(purpose, row.sealed)
+    const tokens = seal.decrypt<Tokens>(purpose, row.sealed)
     // A public client: the server that opened the session has the key.
     if (!tokens?.refreshToken) return
     let grant: Grant
@@ -129,7 +129,7 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
       name: person.name,
       ...rights,
       ...times({ ...grant, ...next }, row.endsAt),
-      sealed: seal.close(purpose, next),
+      sealed: seal.encrypt(purpose, next),
       isChanged,
     })
     const note = { ...entry('SIGN_IN', person.name, 'refresh', 'done', ''), detail: { before, ...rights } }
@@ -154,7 +154,7 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
         {
           subject: person.subject,
           sid: identifierOf(grant.claims.sid),
-          sealed: seal.close(purpose, { refreshToken, idToken } satisfies Tokens),
+          sealed: seal.encrypt(purpose, { refreshToken, idToken } satisfies Tokens),
           refreshAt,
           endsAt,
         },
@@ -173,7 +173,7 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
       if (!row) return null
       await close([row.hash], () => entry('SIGN_OUT', row.name, 'signOut', 'done', address))
       // A former issuer's tokens are not for this one.
-      const tokens = row.issuer === config.issuer ? seal.open<Tokens>(purpose, row.sealed) : null
+      const tokens = row.issuer === config.issuer ? seal.decrypt<Tokens>(purpose, row.sealed) : null
       if (tokens?.refreshToken) revoke(tokens.refreshToken)
       return tokens?.idToken ?? null
     },

@@ -57,10 +57,10 @@ export function createSignIn({ issuer, sessions, seal, database, clock }: SignIn
       const replaced = cookie === null ? null : hashOf(cookie)
       const until = clock() + loginSeconds * 1000
       const record: LoginRecord = { ...secrets, redirectUri, returnTo, replaced, until }
-      return { url, record: seal.close(purpose, record) }
+      return { url, record: seal.encrypt(purpose, record) }
     },
     async end(text, query, address) {
-      const record = text === null ? null : seal.open<LoginRecord>(purpose, text)
+      const record = text === null ? null : seal.decrypt<LoginRecord>(purpose, text)
       if (!record || record.until <= clock())
         throw refused('it began in another browser, or more than ten minutes ago: sign in again')
       // The library compares the state too. This check comes first, so that another state does not use up the record.

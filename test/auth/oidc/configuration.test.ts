@@ -179,22 +179,22 @@ describe('the rights of a person', () => {
   })
 })
 
-describe('a sealed record', () => {
-  it('is opened with the same secret and for the same purpose only', () => {
+describe('an encrypted record', () => {
+  it('is decrypted with the same secret and for the same purpose only', () => {
     const [one, same, other] = [createSeal('a secret'), createSeal('a secret'), createSeal('another')]
-    const text = one.close('login', { state: 'x' })
-    expect(same.open('login', text)).toEqual({ state: 'x' })
-    expect([other.open('login', text), same.open('device', text), createSeal(null).open('login', text)]).toEqual([
-      null,
-      null,
-      null,
-    ])
+    const text = one.encrypt('login', { state: 'x' })
+    expect(same.decrypt('login', text)).toEqual({ state: 'x' })
+    expect([
+      other.decrypt('login', text),
+      same.decrypt('device', text),
+      createSeal(null).decrypt('login', text),
+    ]).toEqual([null, null, null])
     const bytes = Buffer.from(text, 'base64url')
     fc.assert(
       fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), (at, by) => {
         const changed = Buffer.from(bytes)
         changed[at] = (changed[at] ?? 0) ^ by
-        expect(one.open('login', changed.toString('base64url'))).toBeNull()
+        expect(one.decrypt('login', changed.toString('base64url'))).toBeNull()
       }),
     )
   })

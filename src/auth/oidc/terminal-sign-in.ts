@@ -8,35 +8,36 @@ import type { DeviceCodes, Issuer } from './issuer.ts'
 import type { Seal } from './seal.ts'
 import type { OidcSessions, OpenedSession } from './sessions.ts'
 
-export interface DeviceSignIn {
+export interface TerminalSignIn {
   begin(): Promise<Omit<DeviceCodes, 'deviceCode'> & { readonly handle: string }>
-  /** Throws UNAUTHENTICATED, FORBIDDEN or UNAVAILABLE. */
-  end(handle: string, address: string): Promise<OpenedSession | 'pending' | 'slow down'>
+  /** The terminal polls until the person has answered. Throws UNAUTHENTICATED, FORBIDDEN or UNAVAILABLE. */
+  poll(handle: string, address: string): Promise<OpenedSession | 'pending' | 'slow down'>
 }
 
-interface DeviceSignInDeps {
+interface TerminalSignInDeps {
   readonly issuer: Pick<Issuer, 'beginDevice' | 'redeemDevice'>
   readonly sessions: Pick<OidcSessions, 'open'>
   readonly seal: Seal
   readonly clock: () => Millis
 }
 
-interface DeviceRecord {
+interface TerminalRecord {
   readonly deviceCode: string
   readonly until: Millis
 }
 
+/** Not renamed: terminals may have handles of servers of an earlier version. */
 const purpose = 'device'
 
-export function createDeviceSignIn({ issuer, sessions, seal, clock }: DeviceSignInDeps): DeviceSignIn {
+export function createTerminalSignIn({ issuer, sessions, seal, clock }: TerminalSignInDeps): TerminalSignIn {
   return {
     async begin() {
       const { deviceCode, ...shown } = await issuer.beginDevice()
-      const record: DeviceRecord = { deviceCode, until: clock() + shown.expiresIn * 1000 }
-      return { ...shown, handle: seal.close(purpose, record) }
+      const record: TerminalRecord = { deviceCode, until: clock() + shown.expiresIn * 1000 }
+      return { ...shown, handle: seal.encrypt(purpose, record) }
     },
-    async end(handle, address) {
-      const record = seal.open<DeviceRecord>(purpose, handle)
+    async poll(handle, address) {
+      const record = seal.decrypt<TerminalRecord>(purpose, handle)
       if (!record || record.until <= clock())
         throw new DomainError('UNAUTHENTICATED', 'the sign-in is refused: it began too long ago, or at another server')
       const grant = await issuer.redeemDevice(record.deviceCode)
