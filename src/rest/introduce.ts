@@ -151,8 +151,8 @@ async function takeCapabilities(deps: IntroduceDeps, exchange: Exchange, route: 
       'NOT_FOUND_YET',
       `${parent} has not sent its capabilities yet: a gateway sends them before the devices behind it`,
     )
-  const isNew = route.era !== '1.0.0-rc.3' || !(await hasCapabilities(session, device))
-  const sent = { text: body.toString().replace(/^\uFEFF/, ''), generation: `margo/${route.era}`, labels }
+  const isNew = route.generation !== '1.0.0-rc.3' || !(await hasCapabilities(session, device))
+  const sent = { text: body.toString().replace(/^\uFEFF/, ''), generation: `margo/${route.generation}`, labels }
   await submit(deps, exchange, caller, recordCapabilities(device, reporter, caller.device, sent))
   answer(exchange, isNew ? 201 : 200, 'application/json', '{"acknowledgement":"received"}')
 }

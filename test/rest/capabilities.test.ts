@@ -32,7 +32,7 @@ describe.each(stores)('on $name, where everything is open', (store) => {
     ['1.0.0-rc.3', 'PUT', '/api/v1/capabilities/seven', today('seven'), 201],
     ['1.0.0-rc.3', 'PUT', '/api/v1/capabilities/seven', today('seven'), 200],
     ['1.0.0-rc.3', 'POST', '/margo/api/v1/capabilities', today('eight'), 201],
-  ])('capabilities of %s: %s %s', async (era, method, path, body, status) => {
+  ])('capabilities of %s: %s %s', async (generation, method, path, body, status) => {
     expect(await send(method, path, body)).toEqual({ status, body: { acknowledgement: 'received' } })
     const [, device = 'eight'] = /\/(one|two|three|four|five|six|seven)\b/.exec(path) ?? []
     expect(await profileOf(app, device)).toEqual({
@@ -40,7 +40,7 @@ describe.each(stores)('on $name, where everything is open', (store) => {
       onboardedAt: null,
       capabilities: {
         reportedAt: await lastHeard(app, device),
-        generation: `margo/${era}`,
+        generation: `margo/${generation}`,
         vendor: 'Presses',
         modelNumber: 'P-1',
         serialNumber: '0007',

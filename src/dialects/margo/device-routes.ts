@@ -2,14 +2,14 @@
 import { type Route, readPathId } from '../router.ts'
 import { readDeviceId } from './device-id.ts'
 import { complain, type Problems, refusal } from './problems.ts'
-import { type Era, later, reference, sbi } from './routes.ts'
+import { type Generation, later, reference, sbi } from './routes.ts'
 
 export type DeviceRoute =
-  | { readonly kind: 'onboarding'; readonly era: Era }
-  | { readonly kind: 'certificate'; readonly era: Era }
+  | { readonly kind: 'onboarding'; readonly generation: Generation }
+  | { readonly kind: 'certificate'; readonly generation: Generation }
   | {
       readonly kind: 'capabilities'
-      readonly era: Era
+      readonly generation: Generation
       /** The path's device or client. Null: the credential identifies the caller. */
       readonly reporter: string | null
       /** The device that the capabilities describe. Null: the reporter. */
@@ -30,15 +30,15 @@ export const deviceRoutes: readonly Route<DeviceRoute>[] = [
   ...capabilities('1.0.0-rc.3', later, '/api/v1/capabilities/*'),
 ]
 
-function onboarding(era: Era, prefixes: readonly string[], path: string): Route<DeviceRoute>[] {
+function onboarding(generation: Generation, prefixes: readonly string[], path: string): Route<DeviceRoute>[] {
   return prefixes.flatMap((prefix) => [
-    { template: prefix + path, read: () => ({ kind: 'onboarding', era }) },
-    { template: `${prefix}${path}/`, read: () => ({ kind: 'onboarding', era }) },
-    { template: `${prefix}${path}/certificate`, read: () => ({ kind: 'certificate', era }) },
+    { template: prefix + path, read: () => ({ kind: 'onboarding', generation }) },
+    { template: `${prefix}${path}/`, read: () => ({ kind: 'onboarding', generation }) },
+    { template: `${prefix}${path}/certificate`, read: () => ({ kind: 'certificate', generation }) },
   ])
 }
 
-function capabilities(era: Era, prefixes: readonly string[], path: string): Route<DeviceRoute>[] {
+function capabilities(generation: Generation, prefixes: readonly string[], path: string): Route<DeviceRoute>[] {
   return prefixes.map((prefix) => ({
     template: prefix + path,
     read({ reporter, '*': children }) {
@@ -48,7 +48,7 @@ function capabilities(era: Era, prefixes: readonly string[], path: string): Rout
         deviceId: children === undefined ? null : readPath(problems, children),
       }
       if (problems.list !== null) throw refusal(problems.list, 'The path')
-      return { kind: 'capabilities', era, ...ids }
+      return { kind: 'capabilities', generation, ...ids }
     },
   }))
 }

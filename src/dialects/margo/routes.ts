@@ -1,17 +1,17 @@
 /** Margo's seven status routes, each matched as sent. A rewrite to one route would break clients that sign the target URI (docs/wire.md §1.1). */
 import { type Route, readIds } from '../router.ts'
 
-export type Era = '2024' | '2025' | '2025-08' | '2025-10' | '2025-11' | '2025-12' | '1.0.0-rc.3'
+export type Generation = '2024' | '2025' | '2025-08' | '2025-10' | '2025-11' | '2025-12' | '1.0.0-rc.3'
 
 export interface MargoRoute {
   readonly deploymentId: string
   /** The path's device or client. Null: the credential identifies the caller. */
   readonly reporter: string | null
-  /** The status code that clients of that era expect. */
+  /** The status code that clients of that generation expect. */
   readonly success: 200 | 201
   /** Whether the body must carry an adoptedManifestVersion. */
   readonly requiresVersion: boolean
-  readonly era: Era
+  readonly generation: Generation
 }
 
 /** The reference server puts every route behind /v1alpha2/margo. Clients also put the later three behind /margo. */
@@ -30,13 +30,18 @@ export const statusRoutes: readonly Route<MargoRoute>[] = [
   ...routesOf('1.0.0-rc.3', 200, later, '/api/v1/deployments/:deploymentId/status'),
 ]
 
-function routesOf(era: Era, success: 200 | 201, prefixes: readonly string[], path: string): Route<MargoRoute>[] {
+function routesOf(
+  generation: Generation,
+  success: 200 | 201,
+  prefixes: readonly string[],
+  path: string,
+): Route<MargoRoute>[] {
   return prefixes.map((prefix) => ({
     template: prefix + path,
     read(segments) {
       const { deploymentId = '', deviceId, clientId } = readIds(segments)
       const reporter = deviceId ?? clientId ?? null
-      return { deploymentId, reporter, success, requiresVersion: reporter === null, era }
+      return { deploymentId, reporter, success, requiresVersion: reporter === null, generation }
     },
   }))
 }

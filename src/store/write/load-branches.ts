@@ -13,7 +13,7 @@ const branch = `with recursive branch as (
     select t.* from json_array_elements_text($1::text::json) x ${deviceNamed('x')}
     union select c.* from branch b cross join lateral (select c.* from targets c where c.parent_key = b.key offset 0) c)`
 const devices = `${branch} select * from branch`
-/** The last conditions stand outside: with them, a planner without statistics reads a partial index as a whole for each device. */
+/** The last conditions stay outside the lateral query. Inside it, a planner without statistics would read the whole partial index for each device. */
 const running = `${branch} select d.* from branch b cross join lateral (select d.* from deployments d
     where d.target_key = b.key offset 0) d where d.instance_key is null and d.forgotten_at is null`
 const reported = `${branch} select d.* from branch b cross join lateral (select d.* from deployments d

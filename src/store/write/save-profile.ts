@@ -15,7 +15,7 @@ export function saveOnboarding(targetKey: number, at: Millis | null): Statement 
 export interface SentCapabilities {
   /** The JSON as received, without characters that cannot be stored. */
   readonly text: string
-  /** The version of the route. */
+  /** The generation of the route, as `margo/2025-08`. */
   readonly generation: string
   readonly labels: readonly Label[]
 }

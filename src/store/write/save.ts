@@ -72,7 +72,7 @@ export const addDeviations = insertOf(deviceDeviations, {
 export const recordBatches = insertOf(batches, {
   more: 'on conflict (id) do update set at = excluded.at, outcomes = excluded.outcomes',
 })
-/** Its own parameters come first. */
+/** Parameters $1 to $4 are fixed. One for each counter follows. */
 export const moveHead = `update log_head set revision = $1::bigint, at = $2::timestamptz, next_key = $3::bigint, stamp = $4, writes = writes + 1,
   counted_since = case when counted_writes = writes then counted_since else revision end, counted_writes = writes + 1,
   ${counters

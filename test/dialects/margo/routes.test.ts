@@ -10,13 +10,13 @@ const device = { deploymentId: 'app-1', reporter: 'edge-7' }
 const created = { ...device, success: 201, requiresVersion: false }
 const updated = { ...device, success: 200, requiresVersion: false }
 const routes = [
-  ['/device/edge-7/deployment/app-1/status', { ...created, era: '2024' }],
-  ['/api/v1/device/edge-7/deployment/app-1/status', { ...created, era: '2025' }],
-  ['/margo/sbi/v1/device/edge-7/deployment/app-1/status', { ...created, era: '2025-08' }],
-  ['/margo/sbi/v1/client/edge-7/deployment/app-1/status', { ...created, era: '2025-10' }],
-  ['/api/v1/clients/edge-7/deployment/app-1/status', { ...updated, era: '2025-11' }],
-  ['/api/v1/clients/edge-7/deployments/app-1/status', { ...updated, era: '2025-12' }],
-  ['/api/v1/deployments/app-1/status', { ...updated, reporter: null, requiresVersion: true, era: '1.0.0-rc.3' }],
+  ['/device/edge-7/deployment/app-1/status', { ...created, generation: '2024' }],
+  ['/api/v1/device/edge-7/deployment/app-1/status', { ...created, generation: '2025' }],
+  ['/margo/sbi/v1/device/edge-7/deployment/app-1/status', { ...created, generation: '2025-08' }],
+  ['/margo/sbi/v1/client/edge-7/deployment/app-1/status', { ...created, generation: '2025-10' }],
+  ['/api/v1/clients/edge-7/deployment/app-1/status', { ...updated, generation: '2025-11' }],
+  ['/api/v1/clients/edge-7/deployments/app-1/status', { ...updated, generation: '2025-12' }],
+  ['/api/v1/deployments/app-1/status', { ...updated, reporter: null, requiresVersion: true, generation: '1.0.0-rc.3' }],
 ] as const
 
 function problemsOf(path: string): string[] {
