@@ -137,6 +137,16 @@ describe('the layout of src', () => {
     expect(large).toEqual([])
   })
 
+  it('keeps Margo apart from the other dialects, and what they share from each', () => {
+    const folderOf = (file: string) => /^dialects\/(\w+)\//.exec(file)?.[1]
+    const wrong = imports.filter(({ from, to }) => {
+      const [a, b] = [folderOf(from), folderOf(to)]
+      if (a === undefined || b === undefined || a === b) return false
+      return a === 'body' || b === 'margo' || (a === 'margo' && b !== 'body')
+    })
+    expect(wrong).toEqual([])
+  })
+
   it('keeps SQL in the store', () => {
     const sql = /\b(select .+ from|insert into|update \w+ set|delete from)\b/i
     const outside = files.filter((file) => !file.startsWith('store/') && sql.test(read(file)))

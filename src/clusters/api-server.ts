@@ -5,7 +5,7 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { KubeConfig } from '@kubernetes/client-node'
-import { parseJson } from '../dialects/margo/json.ts'
+import { parseJson } from '../dialects/body/json.ts'
 import { KubeconfigError } from './kubeconfig.ts'
 
 export type WatchEvent =

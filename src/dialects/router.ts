@@ -8,8 +8,8 @@
  * (docs/wire.md §1.3). So a path is encoded once more before the lookup, and the segments come back as sent.
  */
 import createTree from 'find-my-way'
-import { complain, type Problems, refusal, shown } from './margo/problems.ts'
-import { readId } from './margo/text.ts'
+import { complain, type Problems, refusal, shown } from './body/problems.ts'
+import { readId } from './body/text.ts'
 
 /** Segments by name, as sent; `*` is the rest. */
 export type Segments = Readonly<Record<string, string>>

@@ -1,9 +1,9 @@
 /** Takes one message of a device: the same parsers, credentials, limits and writer as over HTTP. */
 import type { IncomingMessage } from 'node:http'
+import { readTime, timeProblem } from '../dialects/body/time.ts'
 import { acknowledgement } from '../dialects/margo/acknowledge.ts'
 import { largestReport } from '../dialects/margo/backlog.ts'
 import { reportMediaTypes } from '../dialects/margo/parse.ts'
-import { readTime, timeProblem } from '../dialects/margo/time.ts'
 import { DomainError, errorCodes } from '../domain/errors.ts'
 import type { ReportOutcome } from '../domain/report.ts'
 import type { Millis } from '../domain/values.ts'

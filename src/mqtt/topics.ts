@@ -7,8 +7,8 @@
  *
  * Each ID has exactly one form. With a second form, a broker's topic rule for the user `edge%2D1` would admit reports of `edge-1`.
  */
-import { complain, type Problems, refusal, shown } from '../dialects/margo/problems.ts'
-import { readId } from '../dialects/margo/text.ts'
+import { complain, type Problems, refusal, shown } from '../dialects/body/problems.ts'
+import { readId } from '../dialects/body/text.ts'
 
 /** The server publishes below these levels, so no device can have these names. */
 const reserved: ReadonlySet<string> = new Set(['present', 'changes'])

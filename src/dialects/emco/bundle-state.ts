@@ -6,11 +6,11 @@ import { DomainError, type FieldProblem } from '../../domain/errors.ts'
 import type { ObservedObject } from '../../domain/orchestrated-facts.ts'
 import type { Paced } from '../../limits/pace.ts'
 import { readiness } from '../../readiness/index.ts'
+import { deepest } from '../body/json.ts'
+import { type Room, readJson } from '../body/json-reader.ts'
+import { type Body, isObject, refusal, shown } from '../body/problems.ts'
+import { idProblem, longestId, textProblem } from '../body/text.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
-import { deepest } from '../margo/json.ts'
-import { type Room, readJson } from '../margo/json-reader.ts'
-import { type Body, isObject, refusal, shown } from '../margo/problems.ts'
-import { idProblem, longestId, textProblem } from '../margo/text.ts'
 
 export interface BundleState {
   /** The status context. */

@@ -1,7 +1,7 @@
 /** EMCO's two resources with a status (docs/wire.md §2.1), and the routes that report their facts. */
 import type { Lifecycle } from '../../domain/lifecycle.ts'
 import { clusterIntents, deploymentIntentGroup, type RolloutName } from '../../domain/rollout.ts'
-import { refusal, shown } from '../margo/problems.ts'
+import { refusal, shown } from '../body/problems.ts'
 import { type Route, readIds, type Segments } from '../router.ts'
 
 export type EmcoRollout = RolloutName & { readonly kind: Lifecycle }

@@ -3,10 +3,10 @@
 import type { BundleInstance, ObjectName } from '../../domain/orchestrated-facts.ts'
 import { resourceBundle } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'
+import { plainJson } from '../body/json.ts'
+import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../body/problems.ts'
+import { longestId, readId, textProblem } from '../body/text.ts'
 import { mostObjects } from '../emco/bundle-state.ts'
-import { plainJson } from '../margo/json.ts'
-import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
-import { longestId, readId, textProblem } from '../margo/text.ts'
 
 const statuses: Readonly<Record<string, DeploymentState>> = {
   CREATING: 'INSTALLING',

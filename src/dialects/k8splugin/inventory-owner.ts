@@ -1,6 +1,6 @@
 /** so-cnf-adapter's call that states which A&AI objects own an instance (docs/wire.md §4). */
-import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
-import { readId } from '../margo/text.ts'
+import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../body/problems.ts'
+import { readId } from '../body/text.ts'
 
 interface InventoryOwner {
   readonly instanceId: string

@@ -1,7 +1,7 @@
 /** The body of a status subscription (docs/wire.md §3). */
-import { plainJson } from '../margo/json.ts'
-import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
-import { idProblem, readId } from '../margo/text.ts'
+import { plainJson } from '../body/json.ts'
+import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../body/problems.ts'
+import { idProblem, readId } from '../body/text.ts'
 
 interface SubscriptionBody {
   readonly name: string

@@ -1,8 +1,8 @@
 /** Reads a Margo ApplicationDeployment of any generation, in YAML or JSON. */
 import type { FieldProblem } from '../../domain/errors.ts'
 import type { Paced } from '../../limits/pace.ts'
-import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
-import { idProblem } from './text.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, shown } from '../body/problems.ts'
+import { idProblem } from '../body/text.ts'
 import { join, readYaml } from './yaml.ts'
 
 export const largestDocument = 256 * 1024

@@ -12,12 +12,12 @@ import { DomainError } from '../../domain/errors.ts'
 import type { StatusReport } from '../../domain/report.ts'
 import { isDeeperThan } from '../../limits/nesting.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import { deepest, parseJson } from './json.ts'
-import { type Measure, notJson, openList, openObject, type Part, trim } from './json-parts.ts'
-import { measureOf, memberOf, partsOf, readPart, readPiece, scanElements, whole } from './json-reader.ts'
+import { deepest, parseJson } from '../body/json.ts'
+import { type Measure, notJson, openList, openObject, type Part, trim } from '../body/json-parts.ts'
+import { measureOf, memberOf, partsOf, readPart, readPiece, scanElements, whole } from '../body/json-reader.ts'
+import { type Body, complain, isAbsent, type Problems, refusal, shown } from '../body/problems.ts'
+import { readId } from '../body/text.ts'
 import { readReport, requireObject } from './parse.ts'
-import { type Body, complain, isAbsent, type Problems, refusal, shown } from './problems.ts'
-import { readId } from './text.ts'
 
 export type BacklogItem =
   | {

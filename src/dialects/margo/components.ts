@@ -1,8 +1,8 @@
 import type { ComponentReport } from '../../domain/report.ts'
+import { complain, isAbsent, isObject, type Problems, shown } from '../body/problems.ts'
+import { idProblem } from '../body/text.ts'
 import { readError } from './error.ts'
-import { complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
 import { readState, stateProblem } from './state.ts'
-import { idProblem } from './text.ts'
 
 const mostComponents = 1000
 

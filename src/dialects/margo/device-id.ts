@@ -1,5 +1,5 @@
-import { type Body, complain, isAbsent, type Problems, shown } from './problems.ts'
-import { readId } from './text.ts'
+import { type Body, complain, isAbsent, type Problems, shown } from '../body/problems.ts'
+import { readId } from '../body/text.ts'
 
 const idPattern = /^[A-Za-z0-9._~-]+(\/[A-Za-z0-9._~-]+)*$/
 

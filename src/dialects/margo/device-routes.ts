@@ -1,7 +1,8 @@
 /** The routes for onboarding and for the capabilities of devices, in every generation. */
+
+import { complain, type Problems, refusal } from '../body/problems.ts'
 import { type Route, readPathId } from '../router.ts'
 import { readDeviceId } from './device-id.ts'
-import { complain, type Problems, refusal } from './problems.ts'
 import { type Generation, later, reference, sbi } from './routes.ts'
 
 export type DeviceRoute =

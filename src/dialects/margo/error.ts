@@ -1,6 +1,6 @@
 import type { StatusError } from '../../domain/values.ts'
-import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
-import { textProblem } from './text.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, shown } from '../body/problems.ts'
+import { textProblem } from '../body/text.ts'
 
 const longestCode = 1024
 const longestMessage = 64 * 1024

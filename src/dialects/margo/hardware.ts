@@ -2,7 +2,7 @@
  * What a capabilities document says about the hardware. Generations differ in where it is: in `properties` or in `properties.resources`,
  * `cpu` or `cpus`. A value of another type than expected counts as absent: only the identity of a device was checked on receipt.
  */
-import { isObject } from './problems.ts'
+import { isObject } from '../body/problems.ts'
 
 export interface Cpu {
   readonly architecture: string | null

@@ -1,8 +1,8 @@
 /** Reads capabilities and onboarding requests of any generation. Fields that a generation added or dropped are optional; fields that every generation requires are checked. */
 import { DomainError } from '../../domain/errors.ts'
 import type { Label } from '../../domain/target.ts'
-import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from './problems.ts'
-import { deviceIdProblem, idProblem, longestId, readId, textProblem } from './text.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from '../body/problems.ts'
+import { deviceIdProblem, idProblem, longestId, readId, textProblem } from '../body/text.ts'
 
 const clusterKind = 'ClusterCapabilitiesManifest'
 const capabilityKinds = ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest', clusterKind]

@@ -1,9 +1,9 @@
 /** Reads the ordering keys of a body: the adopted version, the reporter's sequence number and its clock (docs/wire.md §7.3). */
 import type { OrderMarks } from '../../domain/order.ts'
 import { type Digits, type FailureStage, failureStages } from '../../domain/values.ts'
-import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
-import { textProblem } from './text.ts'
-import { readTime, timeProblem } from './time.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, shown } from '../body/problems.ts'
+import { textProblem } from '../body/text.ts'
+import { readTime, timeProblem } from '../body/time.ts'
 import { readU64, u64Problem } from './u64.ts'
 
 const longestBoot = 256

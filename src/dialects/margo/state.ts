@@ -1,5 +1,5 @@
 import type { DeploymentState } from '../../domain/values.ts'
-import { shown } from './problems.ts'
+import { shown } from '../body/problems.ts'
 
 /** In lower case. No version of the specification has the last five, but agents send them. */
 const states: ReadonlyMap<string, DeploymentState> = new Map([

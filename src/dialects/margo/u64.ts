@@ -1,5 +1,5 @@
 import { compareDigits, type Digits } from '../../domain/values.ts'
-import { shown } from './problems.ts'
+import { shown } from '../body/problems.ts'
 
 const largest: Digits = '18446744073709551615'
 

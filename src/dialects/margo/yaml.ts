@@ -13,7 +13,7 @@ import {
   Parser,
 } from 'yaml'
 import type { Paced } from '../../limits/pace.ts'
-import { complain, type Problems, shown } from './problems.ts'
+import { complain, type Problems, shown } from '../body/problems.ts'
 
 /**
  * About four tokens a line of block style. Parsing pauses between tokens, but the library composes a document without a pause, which takes

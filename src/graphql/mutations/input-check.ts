@@ -1,5 +1,5 @@
 /** Collects all problems of an input with their paths, instead of stopping at the first. */
-import { deviceIdProblem } from '../../dialects/margo/text.ts'
+import { deviceIdProblem } from '../../dialects/body/text.ts'
 import { maxListSize } from './input.ts'
 import type { InputProblem } from './user-error.ts'
 

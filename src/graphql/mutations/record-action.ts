@@ -1,4 +1,4 @@
-import { isReportable } from '../../dialects/margo/time.ts'
+import { isReportable } from '../../dialects/body/time.ts'
 import { recordActions } from '../../ingest/commands/act.ts'
 import { required } from '../execution/required.ts'
 import { Rollout } from '../objects/refs.ts'

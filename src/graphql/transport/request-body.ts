@@ -3,7 +3,7 @@
  * read it at once, finds the result in `request.body`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readJson } from '../../dialects/margo/json-reader.ts'
+import { readJson } from '../../dialects/body/json-reader.ts'
 import { DomainError, errorCodes } from '../../domain/errors.ts'
 import { retryAfter } from '../../limits/admission.ts'
 import type { Bodies } from '../../limits/bodies.ts'

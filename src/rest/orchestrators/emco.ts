@@ -1,4 +1,7 @@
 /** EMCO: the routes that receive its facts (docs/wire.md §2). emco-status.ts answers its two status queries. */
+
+import { parseLargeJson } from '../../dialects/body/json.ts'
+import type { Room } from '../../dialects/body/json-reader.ts'
 import { actionsOf as actionsAnswer } from '../../dialects/emco/answer.ts'
 import { parseBundleState, roomForBundleState } from '../../dialects/emco/bundle-state.ts'
 import {
@@ -9,8 +12,6 @@ import {
   roomForResources,
 } from '../../dialects/emco/feed.ts'
 import type { ClusterName, EmcoRollout, EmcoRoute } from '../../dialects/emco/routes.ts'
-import { parseLargeJson } from '../../dialects/margo/json.ts'
-import type { Room } from '../../dialects/margo/json-reader.ts'
 import type { Principal } from '../../domain/principal.ts'
 import type { RolloutName } from '../../domain/rollout.ts'
 import { recordActions } from '../../ingest/commands/act.ts'

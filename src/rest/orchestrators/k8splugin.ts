@@ -1,9 +1,10 @@
 /** The instance API of ONAP's k8splugin (docs/wire.md §3): routes that receive facts, and responses in the plugin's format. */
+
+import { parseLargeJson } from '../../dialects/body/json.ts'
+import type { Room } from '../../dialects/body/json-reader.ts'
 import { parseInstance } from '../../dialects/k8splugin/instance.ts'
 import type { K8spluginRoute } from '../../dialects/k8splugin/routes.ts'
 import { parseInstanceStatus, roomForStatus } from '../../dialects/k8splugin/status.ts'
-import { parseLargeJson } from '../../dialects/margo/json.ts'
-import type { Room } from '../../dialects/margo/json-reader.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { removeInstance, reportInstance, reportInstanceStatus } from '../../ingest/commands/bundle.ts'
 import type { Writer } from '../../ingest/writer.ts'

@@ -1,8 +1,8 @@
 /** Replays real payloads that are not ours to publish, where they lie beside the project. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { parseJson } from '../../../src/dialects/body/json.ts'
 import { parseApplicationDeployment } from '../../../src/dialects/margo/application-deployment.ts'
-import { parseJson } from '../../../src/dialects/margo/json.ts'
 import { createManifest } from '../../../src/dialects/margo/manifest.ts'
 import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
 import { DomainError } from '../../../src/domain/errors.ts'

@@ -1,7 +1,7 @@
 /** Large JSON, read piece by piece, is what JSON.parse makes of it: values, order, duplicates, and what is no JSON. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { largest, type ReadOptions, readJson } from '../../../src/dialects/margo/json-reader.ts'
+import { largest, type ReadOptions, readJson } from '../../../src/dialects/body/json-reader.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import { atOnce } from '../../../src/limits/pace.ts'
 
