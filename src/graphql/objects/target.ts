@@ -23,7 +23,7 @@ import { ConnectivityEnum, TargetKindEnum } from './vocabulary.ts'
 Target.implement({
   access: 'viewer',
   description:
-    'A device or cluster that deployments run on. In the past, its connectivity and retirement are those of then. Its names, labels, registration and capabilities have no history: they are those of the present.',
+    'A device or cluster that deployments run on. In the past, its connectivity and retirement have their values at that time. Its names, labels, registration and capabilities have no history: they have their present values.',
   resolveType: typeName,
   fields: (t) => ({
     id: t.id({

@@ -46,7 +46,7 @@ export interface DeploymentFilter extends OnTarget {
   readonly consistent?: boolean
   readonly stalled?: boolean
   readonly hasError?: boolean
-  /** True: only deployments that were closed when their device retired. Absent or false: only listed deployments. A revision: as of then (filterAt). */
+  /** True: only deployments that were closed when their device retired. Absent or false: only listed deployments. A revision: in the state at that revision (filterAt). */
   readonly retired?: boolean | Revision
   /** Part of the id, device, reporter, application or error. Case is ignored. */
   readonly text?: string
@@ -135,7 +135,7 @@ const isDevice = isDeviceRow(onTarget)
 const isClosed = closedWith(sql`${onTarget.retiredAt} <= ${d.forgottenAt}`)
 
 /**
- * The same as of then, which the device itself does not say: it may have been registered again since. The log does: it was retired in the batch in
+ * The same at that revision, which the device itself does not say: it may have been registered again since. The log does: it was retired in the batch in
  * which `d` was forgotten, and not registered again up to then. Of a retirement that the log has no more, the device says it.
  */
 function isClosedAt(revision: Revision): SQL {

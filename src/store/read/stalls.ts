@@ -1,6 +1,6 @@
 /**
  * Since when deployments have stood still, and what that is compared with (write/standstill.ts finds standstills). The log has the time.
- * The usual durations are those of now: earlier ones are not kept.
+ * The usual durations are the present ones: earlier ones are not kept.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { storableJson } from '../../domain/text.ts'

@@ -46,7 +46,7 @@ export type DeviceScope =
   /** `rollout`: devices with a deployment of it. */
   | { readonly of: 'parent' | 'rollout'; readonly keys: readonly number[] }
 
-/** `asOf`: as of then, also targets that had a deployment which the reader sees. Of targets that it does not see now, it gets the name. */
+/** `asOf`: the state at that revision, also of targets that then had a deployment which the reader sees. Of targets that it does not see now, it gets the name. */
 export async function targetsByKey(
   session: Session,
   keys: readonly number[],
@@ -148,7 +148,7 @@ function pastOf(session: Session, asOf: Revision | null): Promise<Past> | null {
   return asOf === null ? null : openPast(session, asOf)
 }
 
-/** In the past, a reader with an access scope gets those of then that it sees now. */
+/** In the past, a reader with an access scope gets the targets at that time that it sees now. */
 function fromDevices(
   reader: Session,
   scope: DeviceScope,
@@ -188,7 +188,7 @@ function conditionsOf(reader: Session, condition: DeviceCondition, past: Past | 
   ]
 }
 
-/** It has a listed deployment of the scope, as of then. */
+/** It has a listed deployment of the scope, at that revision. */
 function hasDeployment(reader: Session, past: Past | null, scope: Scope, filter: DeploymentFilter): SQL {
   const conditions = [matchesDeployment(filter), ...isListed(reader, scope, filter)]
   if (past) return sql`${targets.key} in (select ${d.targetKey} ${fromThen(past, scope, filter, conditions)})`

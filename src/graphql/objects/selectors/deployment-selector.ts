@@ -24,7 +24,10 @@ export const deploymentConditions = (t: InputFields) => ({
   clusters: t.stringList({
     description: 'Clusters that they run on, as `provider+name`, or `+name` for any provider. Cloud regions as `name`.',
   }),
-  reporters: t.stringList({ description: 'Names of their reporters. In the past, too, those of now.' }),
+  reporters: t.stringList({
+    description:
+      'Names of their reporters. Reporters have no history: in the past, too, the present ones are compared.',
+  }),
   rolloutIds: t.idList({ description: 'Node IDs of rollouts.' }),
   instanceIds: t.stringList({ description: 'Instance IDs of rollouts.' }),
   applications: t.stringList({ description: 'Application names.' }),

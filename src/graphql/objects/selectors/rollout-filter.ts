@@ -38,7 +38,8 @@ const rolloutConditions = (t: InputFields) => ({
   }),
   rolloutLabel: t.field({
     type: LabelConditionInput,
-    description: 'A condition on a label of the rollout itself (`Rollout.labels`). In the past, on the labels of then.',
+    description:
+      'A condition on a label of the rollout itself (`Rollout.labels`). In the past, a condition on the labels at that time.',
   }),
   failing: t.boolean({ description: 'Whether the rollout has a deployment in the state FAILED.' }),
   createdAfter: t.field({ type: 'DateTime', description: 'Created after this time.' }),

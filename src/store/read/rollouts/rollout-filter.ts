@@ -104,7 +104,7 @@ function conditionsFor(reader: Session): Conditions {
   }
 }
 
-/** As of then: the deployments and the own labels of then, and what never changes. Labels of targets have no history: they are the present ones. */
+/** At a revision: the deployments and own labels at that revision, and what never changes. Labels of targets have no history: they are the present ones. */
 function conditionsThen(reader: Session, past: Past): Conditions {
   const had = (filter: DeploymentFilter): SQL => hadDeployment(reader, past, filter)
   const refuse = (field: string) => (): SQL => {
@@ -136,7 +136,7 @@ export function eachHadDeployment(reader: Session, past: Past): SQL {
   return sql`exists (select 1 from (select ${rollouts.key} as key offset 0) as parent cross join lateral (select 1 ${found} limit 1) as found)`
 }
 
-/** It had a deployment in lists that the reader sees, as of then. All deployments that have changed since are unwound, once. */
+/** It had a deployment in lists that the reader sees, at that revision. All deployments that have changed since are unwound, once. */
 export function hadDeployment(reader: Session, past: Past, filter: DeploymentFilter): SQL {
   const scope = { of: 'fleet' } as const
   const conditions = [matchesDeployment(filter), ...isListed(reader, scope, filter)]
