@@ -170,7 +170,7 @@ describe('the program ends with one sentence when', () => {
 
   it.each([
     ['--help', /^Usage: npm start/, 0],
-    ['--port=80', /^Unknown option '--port'/, 64],
+    ['--port=80', /^unknown option --port$/m, 64],
   ] as const)('the command line says %s: nothing is opened', async (argument, said, code) => {
     const dataDir = join(folder, `asked${argument}`)
     const command = startNode(['src/main.ts', argument], { DATA_DIR: dataDir, PORT: '0' })

@@ -1,5 +1,6 @@
 /** Parsing and exit codes shared by the command lines. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import { nearest } from '../domain/edit-distance.ts'
 
 /** Whether this is the installed package, which is JavaScript, and not a checkout. */
 const isInstalled = import.meta.filename.endsWith('.js')
@@ -24,8 +25,17 @@ export function parseFlags<Options extends ParseArgsOptionsConfig>(args: readonl
   try {
     return parseArgs({ args: [...args], options }).values
   } catch (error) {
-    throw new UsageError((error as Error).message)
+    throw usageErrorOf(error, options)
   }
+}
+
+/** From an error of parseArgs. What Node says of an unknown option explains how to pass it as an argument, and names no other option. */
+export function usageErrorOf(error: unknown, options: ParseArgsOptionsConfig): UsageError {
+  const { code, message } = error as NodeJS.ErrnoException
+  const [, given] = /^Unknown option '(-[^']+)'/.exec(message) ?? []
+  if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION' || given === undefined) return new UsageError(message)
+  const meant = nearest(given.replace(/^-+/, ''), Object.keys(options))
+  return new UsageError(`unknown option ${given}${meant === null ? '' : `: did you mean --${meant}?`}`)
 }
 
 /** Values of sysexits.h where it defines one. */

@@ -5,7 +5,7 @@ import { nearest } from '../domain/edit-distance.ts'
 import { parseLabelSelector } from '../domain/selectors/label-selector.ts'
 import { type DeploymentState, deploymentStates } from '../domain/values.ts'
 import { changing, refuseUnused } from './accepted-options.ts'
-import { parseDuration, UsageError } from './arguments.ts'
+import { parseDuration, UsageError, usageErrorOf } from './arguments.ts'
 import { commands, objects, type Shell, shells } from './completion.ts'
 import { type RolloutKey, type Selection, watchable } from './selection.ts'
 import { options } from './usage.ts'
@@ -158,7 +158,7 @@ function parse(args: readonly string[]) {
       options,
     })
   } catch (error) {
-    throw new UsageError((error as Error).message)
+    throw usageErrorOf(error, options)
   }
 }
 

@@ -3,7 +3,7 @@
 import { stat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { commandOf, exitCodes, UsageError } from './arguments.ts'
+import { commandOf, exitCodes, UsageError, usageErrorOf } from './arguments.ts'
 import { exportFile, type Part } from './export-file.ts'
 import { findStoredSession } from './stored-sessions.ts'
 
@@ -112,7 +112,7 @@ function parse() {
   try {
     return parseArgs({ args: process.argv.slice(2), allowPositionals: true, options })
   } catch (error) {
-    throw new UsageError((error as Error).message)
+    throw usageErrorOf(error, options)
   }
 }
 

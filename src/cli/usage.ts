@@ -34,6 +34,9 @@ Select deployments (options marked * can be repeated, and match any of their val
   --retired                      deployments on retired devices, which are hidden otherwise
   --convergence <value> *        converged, applying, failed, stale or unknown: compared with the target version
 
+alerts:
+  --all                          list resolved alerts too
+
 wait:
   --for <state>                  pending, installing, installed, failed, removing or removed, of all selected deployments;
                                  or converged: all selected deployments have reached their target version
