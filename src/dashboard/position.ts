@@ -6,7 +6,7 @@
 /** Milliseconds: a list gets long page by page. */
 const patience = 10_000
 /** Milliseconds after that, in which rows are drawn, and parts above may still arrive. */
-const calm = 1_000
+const drawingTime = 1_000
 
 let returning: AbortController | null = null
 
@@ -39,7 +39,7 @@ export function returnTo(state: { readonly top?: number } | null, left: string |
     scrollTo(0, top)
     if (scrollY >= top - 1) arrived ??= performance.now()
     if (arrived !== null) focusLink(left)
-    const end = arrived === null ? began + patience : arrived + calm
+    const end = arrived === null ? began + patience : arrived + drawingTime
     if (performance.now() > end) stop()
     else requestAnimationFrame(step)
   }

@@ -10,7 +10,7 @@ interface Row {
 const row = (id: string, revision: number): Row => ({ id, revision: String(revision) })
 
 /** A list whose requests the test answers, one after the other. */
-function startList(newRows: 'first' | 'last' | 'asked' = 'first') {
+function startList(newRows: 'top' | 'top-when-complete' | 'end-when-complete' = 'top') {
   const asked: { readonly after: string | null; answer(answer: Answer): void; fail(error: Error): void }[] = []
   const followed: string[] = []
   const followedPages: { readonly ids: readonly string[]; readonly isLast: boolean }[] = []
@@ -81,7 +81,7 @@ describe('a live list', () => {
   })
 
   it('leaves rows of other pages to these pages, unless the latest come first', async () => {
-    const { list, page, shown } = startList('asked')
+    const { list, page, shown } = startList('top-when-complete')
     await page(5, [row('a', 1)], 'next')
     list.put(row('z', 7))
     list.more()
@@ -102,8 +102,8 @@ describe('a live list', () => {
   })
 
   it.each([
-    ['first', ['n@2', 'a@1']],
-    ['last', ['a@1', 'n@2']],
+    ['top', ['n@2', 'a@1']],
+    ['end-when-complete', ['a@1', 'n@2']],
   ] as const)('puts new rows %s', async (newRows, expected) => {
     const { list, page, shown } = startList(newRows)
     await page(5, [row('a', 1)])

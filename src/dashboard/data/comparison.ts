@@ -18,14 +18,14 @@ const compareDocument = graphql(
 )
 
 /** Milliseconds between two requests: a comparison reads many past moments. */
-const calm = 30_000
+const refreshInterval = 30_000
 
 /** `others` empty: nothing is asked. `isOver`: the rollout no longer changes. */
 export function useComparison(id: string, others: readonly string[], isOver: boolean) {
   const { data, error } = useAnswer(
     compareDocument,
     { ids: [id, ...others] },
-    { version: isOver ? null : Math.floor(now.value / calm), isOff: others.length === 0 },
+    { version: isOver ? null : Math.floor(now.value / refreshInterval), isOff: others.length === 0 },
   )
   return { comparison: others.length === 0 ? null : (data?.compareRollouts ?? null), error }
 }

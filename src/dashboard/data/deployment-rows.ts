@@ -113,7 +113,7 @@ const noneEntering: Entering = { ids: new Set(), since: null, leave: () => undef
 /** More than a screen, and little to send. */
 const pageSize = 60
 /** Milliseconds between two extensions of the live list of new rows. */
-const calm = 300
+const refreshInterval = 300
 
 export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   /** Rows whose position is outdated. */
@@ -126,10 +126,10 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   let followed: (() => void)[] = []
   let live = new Set<string>()
   let entering: Entering = noneEntering
-  const flush = throttle(calm, () => followEntering())
+  const flush = throttle(refreshInterval, () => followEntering())
 
   const list = createLiveList({
-    newRows: orderBy === 'CHANGED_DESC' ? 'first' : 'asked',
+    newRows: orderBy === 'CHANGED_DESC' ? 'top' : 'top-when-complete',
     askPage: async (after, signal) => {
       const variables = { filter, ordering: orderings[orderBy], asOf, first: pageSize, after, isFirst: after === null }
       const answer = await ask(pageDocument, variables, signal).catch((error: unknown) => {

@@ -45,7 +45,7 @@ const insightDocument = graphql(
 )
 
 /** Milliseconds between two requests. */
-const calm = 5_000
+const refreshInterval = 5_000
 /** Milliseconds for which the first drawing of the page waits, so that nothing moves when the answer arrives. */
 const patience = 400
 /** Milliseconds of the past in which the pace is measured. */
@@ -89,7 +89,7 @@ export function useInsight(id: string, subject: Subject | null): Insight {
   const [refused, setRefused] = useState<{ readonly id: string; readonly message: string } | null>(null)
   const refusal = refused?.id === id ? refused.message : null
   const asked = useRef({ revision: '', time: 0 })
-  if (subject && subject.revision !== asked.current.revision && now.value - asked.current.time >= calm)
+  if (subject && subject.revision !== asked.current.revision && now.value - asked.current.time >= refreshInterval)
     asked.current = { revision: subject.revision, time: now.value }
   const to = asOf === null ? asked.current.time : Date.parse(asOf)
   const isDiagnosed = refusal === null && subject !== null && subject.hasProblems

@@ -29,10 +29,10 @@ export interface LiveRows<Row> {
 
 interface LiveListOptions<Row> {
   /**
-   * Where a row goes that is on no loaded page. `first`: to the top. `last`: to the end, once all pages are loaded. `asked`: to the
-   * top once all pages are loaded. Until then a later page has it.
+   * Where a row goes that is on no loaded page. `top`: to the top. `end-when-complete`: to the end, once all pages are loaded.
+   * `top-when-complete`: to the top, once all pages are loaded. Until then a later page has it.
    */
-  readonly newRows: 'first' | 'last' | 'asked'
+  readonly newRows: 'top' | 'top-when-complete' | 'end-when-complete'
   /** A null page: the object that has the list does not exist. */
   askPage(
     after: string | null,
@@ -122,8 +122,8 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
       const known = shown.get(row.id)
       const latest = newest(known ?? during?.put.get(row.id), row)
       during?.put.set(row.id, latest)
-      if (!known && newRows !== 'first' && !isComplete) return
-      if (!known && newRows === 'last') order.push(row.id)
+      if (!known && newRows !== 'top' && !isComplete) return
+      if (!known && newRows === 'end-when-complete') order.push(row.id)
       else if (!known) order.unshift(row.id)
       shown.set(row.id, latest)
       publish(null)

@@ -103,7 +103,7 @@ function createResourceRows(what: ResourcesOf, chosen: ResourceFilter, asOf: str
   let followed: (() => void)[] = []
 
   const list = createLiveList({
-    newRows: 'last',
+    newRows: 'end-when-complete',
     async askPage(after, signal) {
       const variables = { filter, whole, asOf, first: pageSize, after, isFirst: after === null }
       const { revision, resources, history, counts, all: found } = await ask(pageDocument, variables, signal)

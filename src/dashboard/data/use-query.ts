@@ -102,7 +102,7 @@ export function followChanges<Change, Variables>(
 }
 
 /** Minimum milliseconds between two repetitions. */
-const calm = 500
+const refreshInterval = 500
 
 /**
  * Repeats the query after each change that matches the filter and is newer than the answer. `filter` null: the query is about
@@ -123,7 +123,7 @@ export function useLiveAnswer<Data extends { readonly revision: string }, Variab
   after.current = began
   useEffect(() => {
     if (!filter || !isAnswered) return
-    const again = throttle(calm, () => setVersion((current) => current + 1))
+    const again = throttle(refreshInterval, () => setVersion((current) => current + 1))
     const leave = followChanges(changesDocument, after.current ?? null, filter, again, again)
     return () => {
       leave()
