@@ -171,12 +171,12 @@ describe.runIf(findChromium())('the set-up in the page', () => {
   it('creates, edits, disables and deletes alert rules, and keeps what the form does not show', async () => {
     const { page, complaints, news } = await signIn(adminKey, 'setup/alert-rules')
     await page.getByLabel('Name').fill('many fail')
-    await page.getByLabel('Alert from').fill('5')
+    await page.getByLabel('Alert at or above').fill('5')
     await page.getByLabel('One alert for each rollout').check()
     await page.getByLabel('Only on devices').fill('site=munich')
     await page.getByRole('button', { name: 'Create rule' }).click()
     await page
-      .getByText('Failed: from 5, for 1 min, for each rollout, of selected deployments · no alert now')
+      .getByText('Alert when 5 or more failed, for 1 min, for each rollout, of selected deployments · not firing')
       .waitFor()
     await ask(`mutation { saveAlertRule(input: {
       name: "rate", metric: SUCCESS_RATE, threshold: 90, resolveThreshold: 95, minimum: 7
@@ -186,7 +186,7 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await page.getByRole('button', { name: 'Edit rate' }).click()
     await page.getByLabel('Alert below').fill('80')
     await page.getByRole('button', { name: 'Save rule' }).click()
-    await page.getByText('Success rate: below 80 %').waitFor()
+    await page.getByText('Alert when the success rate is below 80 %').waitFor()
     await page.getByRole('button', { name: 'Disable rate' }).click()
     await page.getByRole('button', { name: 'Enable rate' }).waitFor()
     const { alertRules } = await ask(
@@ -208,9 +208,9 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await page.getByLabel('Name').fill('late')
     await page.getByLabel('Deployments that are').selectOption('Unfinished, by delay')
     await page.getByLabel('Deadline').fill('2040-05-01T06:30:15')
-    await page.getByLabel('Alert from').fill('600')
+    await page.getByLabel('Alert at or above').fill('600')
     await page.getByRole('button', { name: 'Create rule' }).click()
-    await page.getByText(/Unfinished, by delay: from 10 min, after .*2040.*, for each rollout/).waitFor()
+    await page.getByText(/Alert when the forecast end is 10 min or more after .*2040.*, for each rollout/).waitFor()
     await page.getByRole('button', { name: 'Edit late' }).click()
     expect(await page.getByLabel('Deadline').inputValue()).toBe('2040-05-01T06:30:15')
     await page.getByRole('button', { name: 'Save rule' }).click()

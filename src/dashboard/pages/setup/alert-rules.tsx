@@ -119,7 +119,13 @@ function RuleLine({ of: rule, edit, save, deleted }: LineProps) {
       <small class="muted">
         {describe(rule)}
         {' · '}
-        {!enabled ? 'disabled' : firingCount > 0 ? <b>{plural(firingCount, 'alert')} now</b> : 'no alert now'}
+        {!enabled ? (
+          'disabled'
+        ) : firingCount > 0 ? (
+          <b>{firingCount === 1 ? 'firing' : `${plural(firingCount, 'alert')} firing`}</b>
+        ) : (
+          'not firing'
+        )}
       </small>
       {problem !== null && (
         <p class="trouble-text" role="alert">
@@ -148,7 +154,7 @@ function inputOf({ firingCount: _, origin: __, ...rule }: ListedRule): RuleInput
   }
 }
 
-/** `Failed: from 5, for 1 min, for each rollout` */
+/** `Alert when 5 or more failed, for 1 min, for each rollout` */
 function describe({ metric, unit, threshold, deadline, forSeconds, perRollout, selector }: ListedRule): string {
   const isTime = metric === 'NO_PROGRESS' || metric === 'TIME_LEFT' || metric === 'DELAY'
   const isRate = metric === 'SUCCESS_RATE'
@@ -156,12 +162,26 @@ function describe({ metric, unit, threshold, deadline, forSeconds, perRollout, s
     ? formatSpan(threshold * 1_000)
     : `${formatNumber(threshold)}${isRate || unit === 'PERCENT' ? ' %' : ''}`
   return [
-    `${metricWords[metric]}: ${isRate ? 'below' : 'from'} ${value}`,
-    deadline !== null && `after ${formatTime(deadline)}`,
+    `Alert when ${conditionOf(metric, value, deadline)}`,
     forSeconds > 0 && `for ${formatSpan(forSeconds * 1_000)}`,
-    perRollout ? 'for each rollout' : 'all together',
+    perRollout ? 'for each rollout' : 'whole fleet',
     Object.keys(selector as object).length > 0 && 'of selected deployments',
   ]
     .filter(Boolean)
     .join(', ')
+}
+
+function conditionOf(metric: ListedRule['metric'], value: string, deadline: string | null): string {
+  switch (metric) {
+    case 'SUCCESS_RATE':
+      return `the success rate is below ${value}`
+    case 'NO_PROGRESS':
+      return `there is no progress for ${value} or longer`
+    case 'TIME_LEFT':
+      return `${value} or more are left until the forecast end`
+    case 'DELAY':
+      return `the forecast end is ${value} or more after ${deadline === null ? 'the deadline' : formatTime(deadline)}`
+    default:
+      return `${value} or more ${metricWords[metric].toLowerCase()}`
+  }
 }

@@ -118,7 +118,7 @@ export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
         />
       )}
       <Field
-        label={metric === 'SUCCESS_RATE' ? 'Alert below' : 'Alert from'}
+        label={metric === 'SUCCESS_RATE' ? 'Alert below' : 'Alert at or above'}
         name="threshold"
         type="number"
         step="any"
@@ -128,29 +128,29 @@ export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
         hint={word}
       />
       <Field
-        label={metric === 'SUCCESS_RATE' ? 'Resolved from (optional)' : 'Resolved below (optional)'}
+        label={metric === 'SUCCESS_RATE' ? 'Resolve at or above (optional)' : 'Resolve below (optional)'}
         name="resolveThreshold"
         type="number"
         step="any"
         min={metric === 'DELAY' ? undefined : 0}
         defaultValue={rule ? String(rule.resolveThreshold) : ''}
-        hint="None: the same value."
+        hint="Empty: the alert value."
       />
       <Field
-        label="For at least"
+        label="Delay"
         name="forSeconds"
         type="number"
         min={0}
         defaultValue={String(rule?.forSeconds ?? 60)}
-        hint="seconds, before the alert is raised"
+        hint="seconds that the value must last"
       />
       <Field
-        label="Not for fewer than"
+        label="Ignore if fewer deployments than"
         name="minimum"
         type="number"
         min={1}
         defaultValue={String(rule?.minimum ?? 1)}
-        hint="deployments, if a percentage is compared"
+        hint="Only if a percentage is compared."
       />
       {!isForecast && (
         <Field
