@@ -27,6 +27,8 @@ describe.runIf(findChromium())('the page of a rollout', () => {
     await send(url, 'edge-1', 'one', 'installing')
     time = ended
     await send(url, 'edge-1', 'one', 'failed', { code: '507', message: 'disk full' })
+    time = ended + 20_000
+    await send(url, 'edge-1', 'one', 'failed', { code: '507', message: 'disk still full' })
     time = Date.now()
     const address = `${url}/rollout/${declareDeployments.rollout.id}`
     const { page, complaints, close } = await openPage(await sharedBrowser(), address)
@@ -51,7 +53,7 @@ describe.runIf(findChromium())('the page of a rollout', () => {
     expect(colours).toHaveLength(6)
     for (const [area, entry] of colours) expect(entry).toBe(area)
     const outcome = page.getByRole('region', { name: 'Outcome' })
-    expect(await outcome.locator('dt').allTextContents()).toEqual(['Idle since', 'Took'])
+    expect(await outcome.locator('dt').allTextContents()).toEqual(['Nothing in progress since', 'Took', 'Last change'])
     expect(complaints).toEqual([])
   })
 

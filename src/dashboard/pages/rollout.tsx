@@ -127,6 +127,7 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
   const scope = useMemo(() => ({ rolloutIds: [id] }), [id])
   const to = (parameters: Parameters): string => href(['rollout', id], parameters)
   const hasFailed = hasFailedRun(rollout)
+  const changedAt = data.last.nodes[0]?.at ?? null
   return (
     <>
       <p class="crumbs">
@@ -162,15 +163,10 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
         />
         <ConvergenceSummary counts={counts.convergence} inside={rollout.inside} installed={rollout.done} to={to} />
       </section>
-      <Forecast of={insight} isEmpty={counts.total === 0} />
+      <Forecast of={insight} counts={counts} changedAt={at.value === null ? changedAt : null} />
       <div class="columns">
         <div>
-          <Progress
-            id={id}
-            first={data.first.nodes[0]?.at ?? null}
-            last={data.last.nodes[0]?.at ?? null}
-            counts={counts}
-          />
+          <Progress id={id} first={data.first.nodes[0]?.at ?? null} last={changedAt} counts={counts} />
           {/* The matrix shows the components of clusters, and whether they work. */}
           {!isOrchestrated(rollout) && <ComponentCounts of={rollout.components} />}
           <Comparison key={id} id={id} name={rollout.name} of={insight} />

@@ -1,8 +1,8 @@
 /** When a rollout is done, and how fast it goes; or why there is no forecast. */
 import type { ComponentChildren } from 'preact'
 import type { Insight } from '../../data/insight.ts'
-import { formatNumber } from '../../data/labels.ts'
-import { formatFull, formatMinute, formatSpan } from '../../data/time.ts'
+import { type Counts, formatNumber } from '../../data/labels.ts'
+import { formatFull, formatMinute, formatPeriod, formatSpan } from '../../data/time.ts'
 import { moment } from '../../route.ts'
 
 type Eta = NonNullable<Insight['eta']>
@@ -23,9 +23,17 @@ const reasonWords: Readonly<Record<NonNullable<Eta['reason']>, string>> = {
   HIDDEN: 'You do not see the whole rollout.',
 }
 
+interface ForecastProps {
+  readonly of: Insight
+  readonly counts: Counts
+  /** When anything of the rollout last changed. Null: not known, or the page shows the past. */
+  readonly changedAt: string | null
+}
+
 /** Its height does not depend on what it shows. */
-export function Forecast({ of, isEmpty }: { readonly of: Insight; readonly isEmpty: boolean }) {
+export function Forecast({ of, counts, changedAt }: ForecastProps) {
   const { eta, most, pace, error } = of
+  const isEmpty = counts.total === 0
   const isDone = !isEmpty && eta?.reason === 'DONE'
   const why = isEmpty ? 'The rollout has no deployments.' : eta ? reasonOf(eta) : (error?.message ?? '')
   return (
@@ -42,7 +50,7 @@ export function Forecast({ of, isEmpty }: { readonly of: Insight; readonly isEmp
             </Value>
           </>
         ) : isDone ? (
-          <Finished of={of} />
+          <Finished of={of} changedAt={changedAt} />
         ) : (
           <Value term="All done" note={why} isWide>
             {isEmpty || eta || error ? 'No forecast' : '…'}
@@ -59,8 +67,8 @@ export function Forecast({ of, isEmpty }: { readonly of: Insight; readonly isEmp
           )
         )}
         {pace && !isDone && !isEmpty && (
-          <Value term="Pace" note={`in the last ${formatSpan(pace.span)}`}>
-            {`${formatNumber(pace.done)} done`}
+          <Value term="Pace" note={`${paceWords(counts)} in the last ${formatPeriod(pace.span)}`}>
+            {formatNumber(pace.done)}
           </Value>
         )}
       </dl>
@@ -70,8 +78,16 @@ export function Forecast({ of, isEmpty }: { readonly of: Insight; readonly isEmp
 
 const reasonOf = ({ reason }: Eta): string => (reason ? reasonWords[reason] : '')
 
+/** What `RolloutPace.done` counts. */
+const paceWords = ({ removing, removed }: Counts): string =>
+  removing + removed > 0 ? 'installed, failed or removed' : 'installed or failed'
+
+interface FinishedProps extends Pick<ForecastProps, 'changedAt'> {
+  readonly of: Insight
+}
+
 /** Since when no deployment is in progress. They have not necessarily ended well: some may have failed, and may be retried. */
-function Finished({ of: { startedAt, finishedAt } }: { readonly of: Insight }) {
+function Finished({ of: { startedAt, finishedAt }, changedAt }: FinishedProps) {
   if (finishedAt === null)
     return (
       <Value term="Ended" note={reasonWords.DONE} isWide>
@@ -80,17 +96,27 @@ function Finished({ of: { startedAt, finishedAt } }: { readonly of: Insight }) {
     )
   return (
     <>
-      <Value term="Idle since" note={`${formatSpan(moment.value - Date.parse(finishedAt))} ago`}>
-        <time dateTime={finishedAt} title={formatFull(finishedAt)}>
-          {formatMinute(Date.parse(finishedAt))}
-        </time>
-      </Value>
+      <Since term="Nothing in progress since" at={finishedAt} />
       {startedAt !== null && (
         <Value term="Took" note="from the first start to the last end">
           {formatSpan(Date.parse(finishedAt) - Date.parse(startedAt))}
         </Value>
       )}
+      {/* Such as a component or a version: the chart goes on until then. */}
+      {changedAt !== null && Date.parse(changedAt) - Date.parse(finishedAt) >= 1_000 && (
+        <Since term="Last change" at={changedAt} />
+      )}
     </>
+  )
+}
+
+function Since({ term, at }: { readonly term: string; readonly at: string }) {
+  return (
+    <Value term={term} note={`${formatSpan(moment.value - Date.parse(at))} ago`}>
+      <time dateTime={at} title={formatFull(at)}>
+        {formatMinute(Date.parse(at))}
+      </time>
+    </Value>
   )
 }
 
