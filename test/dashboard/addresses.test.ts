@@ -62,6 +62,14 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
   })
 
+  it('of a deployment or device that is not known names it', async () => {
+    const { page } = await visit('deployment/a/b')
+    await page.getByRole('heading', { name: 'Deployment “b”' }).waitFor()
+    await page.getByText('No report from device “a” yet.').waitFor()
+    await page.goto(`${server().url}/device/a`)
+    await page.getByRole('heading', { name: 'Device “a”' }).waitFor()
+  })
+
   it.each(['garbage', '1', '2999-01-01T00:00:00Z'])('with the time %s shows the present', async (at) => {
     const { page, complaints } = await visit(`?at=${at}`)
     await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()

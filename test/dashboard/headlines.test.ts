@@ -62,6 +62,12 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     const { page, complaints } = await visit('#/rollouts?text=leaving')
     await page.getByRole('img', { name: 'leaving: 1 installed', exact: true }).waitFor()
     expect(await page.getByRole('listitem').filter({ hasText: 'leaving' }).textContent()).toMatch(/1 of 1\s*100 %/)
+    await page.goto(`${server().url}/devices?text=edge-72`)
+    await page
+      .getByRole('row', { name: /edge-72/ })
+      .getByText('0 (1 removed)')
+      .waitFor()
+    await page.goBack()
     await page.getByRole('link', { name: 'leaving' }).click()
     await page.getByText('of 1 deployment installed').waitFor()
     await page.getByText('1 deployment and 1 removed').waitFor()

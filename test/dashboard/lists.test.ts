@@ -36,6 +36,20 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
+  it('has no column and no filter for devices on the page of one device', async () => {
+    await send(server().url, 'only-1', 'single', 'installed')
+    const { page, complaints } = await visit('device/only-1')
+    const table = page.getByRole('table', { name: 'Deployments of this device' })
+    await table.getByRole('row', { name: /single/ }).waitFor()
+    const titles = await table.getByRole('columnheader').allTextContents()
+    expect(titles).toEqual(['Deployment', 'State', 'Manifest version', 'Components', 'Changed'])
+    expect(await page.getByRole('button', { name: 'On retired devices' }).count()).toBe(0)
+    await page.goto(`${server().url}/deployments?text=single`)
+    await page.getByRole('columnheader', { name: 'Where' }).waitFor()
+    await page.getByRole('button', { name: 'On retired devices' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
   it('shows its rows where the server refuses to count them', async () => {
     await send(server().url, 'many-1', 'many', 'installed')
     const { page } = await visit('')

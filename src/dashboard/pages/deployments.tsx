@@ -45,6 +45,7 @@ export function FilteredDeployments({ scope, label, empty = <p class="empty">No 
   const { filter, orderBy } = useDeploymentFilter(scope)
   const source = useDeploymentRows({ filter, orderBy, asOf: at.value })
   const code = one('code')
+  const isOneDevice = scope.deviceIds?.length === 1
   const isFiltered = Object.keys(filter).length > Object.keys(scope).length
   return (
     <>
@@ -59,7 +60,7 @@ export function FilteredDeployments({ scope, label, empty = <p class="empty">No 
         <Toggle name="offline">Offline</Toggle>
         <Toggle name="error">Has error</Toggle>
         <Toggle name="broken">Not working</Toggle>
-        {!scope.retired && <Toggle name="retired">On retired devices</Toggle>}
+        {!isOneDevice && <Toggle name="retired">On retired devices</Toggle>}
         {isSet('waiting') && <FilterChip name="waiting">Waiting</FilterChip>}
         {code !== null && <FilterChip name="code">{`Error ${code}`}</FilterChip>}
         {filter.group && <FilterChip name="group">{describeGroup(filter.group)}</FilterChip>}
@@ -80,6 +81,7 @@ export function FilteredDeployments({ scope, label, empty = <p class="empty">No 
       <DeploymentTable
         source={source}
         label={label}
+        isOneDevice={isOneDevice}
         empty={isFiltered ? 'No deployments match these filters.' : empty}
       />
     </>

@@ -66,7 +66,9 @@ type Device = NonNullable<DeviceData['device']>
 function Missing({ deviceId, isPresent }: { readonly deviceId: string; readonly isPresent: boolean }) {
   return (
     <>
-      <h1>{deviceId}</h1>
+      <h1>
+        Device “<bdi>{deviceId}</bdi>”
+      </h1>
       {isPresent ? (
         <p>
           This device is not registered and has not reported. It appears here after its registration or first report.

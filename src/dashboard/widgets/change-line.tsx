@@ -163,7 +163,7 @@ function describeRevision(change: Extract<Change, { __typename: 'DeploymentRevis
   ].map((product) => product.filter(Boolean).join(' '))
   const parts = [
     ...(change.fromRollout ? [`moved from rollout ${change.fromRollout.name}`] : []),
-    ...(was === is ? [] : [was ? `revised: ${was} → ${is || 'no application'}` : `revised: ${is}`]),
+    ...(was === is ? [] : [`application: ${[was, is || 'none'].filter(Boolean).join(' → ')}`]),
   ]
   return parts.join('; ') || (is ? 'readiness or current run changed' : 'moved to another rollout')
 }

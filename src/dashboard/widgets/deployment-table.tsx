@@ -29,9 +29,11 @@ interface TableProps {
   readonly label: string
   /** What an empty list says: a sentence, or how to fill it. */
   readonly empty: string | VNode
+  /** All run on one device, so a column for it says nothing. */
+  readonly isOneDevice: boolean
 }
 
-export function DeploymentTable({ source, label, empty }: TableProps) {
+export function DeploymentTable({ source, label, empty, isOneDevice }: TableProps) {
   const { list, total, isComplete, error } = source.rows.value
   const moved = source.moved.value.size
   const counts = source.counts.value
@@ -61,13 +63,13 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           keyOf={(row) => row.id}
           rowHeight={isNarrow ? 88 : isMedium ? 66 : 44}
           label={label}
-          head={['Deployment', 'Where', 'State', 'Manifest version', 'Components', 'Changed']}
+          head={['Deployment', ...(isOneDevice ? [] : ['Where']), 'State', 'Manifest version', 'Components', 'Changed']}
           total={total ?? undefined}
-          columns="deployments"
+          columns={isOneDevice ? 'deployments one-device' : 'deployments'}
           widths={{ '--version': `${Math.max(...list.map(versionLength))}ch` }}
           more={source.more}
         >
-          {(row) => <DeploymentCells row={row} selection={selection} />}
+          {(row) => <DeploymentCells row={row} selection={selection} isOneDevice={isOneDevice} />}
         </VirtualList>
       )}
       {isComplete && list.length === 0 && !error && (typeof empty === 'string' ? <p class="empty">{empty}</p> : empty)}
@@ -139,9 +141,10 @@ const versionLength = ({ adoptedManifestVersion, targetManifestVersion }: Row): 
 interface CellsProps {
   readonly row: Row
   readonly selection: Selection | null
+  readonly isOneDevice: boolean
 }
 
-function DeploymentCells({ row, selection }: CellsProps) {
+function DeploymentCells({ row, selection, isOneDevice }: CellsProps) {
   const reason = reasonOf(row)
   return (
     <>
@@ -149,10 +152,12 @@ function DeploymentCells({ row, selection }: CellsProps) {
         <SelectBox of={selection} id={row.id} name={`${row.deploymentId} on ${row.target.name}`} />
         <DeploymentLink deployment={row} />
       </Cell>
-      <Cell class="where">
-        <TargetLink target={row.target} />
-        {row.target.connectivity === 'OFFLINE' && <StateMark of="OFFLINE" isBare />}
-      </Cell>
+      {!isOneDevice && (
+        <Cell class="where">
+          <TargetLink target={row.target} />
+          {row.target.connectivity === 'OFFLINE' && <StateMark of="OFFLINE" isBare />}
+        </Cell>
+      )}
       <Cell class="state">
         <StateMark of={toMark(row.state, row.error !== null)} />
         {row.stalled && <StateMark of="STALLED" />}

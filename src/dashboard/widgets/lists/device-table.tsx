@@ -1,6 +1,6 @@
 /** Devices as table rows: labels, connectivity, deployments, and when they were last heard. */
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
-import { expectedOf, formatNumber } from '../../data/labels.ts'
+import { type Counts, expectedOf, formatNumber, formatOutside } from '../../data/labels.ts'
 import { formatAge, formatFull, now } from '../../data/time.ts'
 import { at, href } from '../../route.ts'
 import { CountsBar } from '../counts-bar.tsx'
@@ -71,6 +71,12 @@ export function LastHeard({ device: { lastHeardAt, parent } }: LastHeardProps) {
   )
 }
 
+/** The bar shows those that are removed if there are no others: `0 (3 removed)`. */
+function describeCounts(counts: Counts): string {
+  const [expected, outside] = [expectedOf(counts), formatOutside(counts)]
+  return expected === 0 && outside !== null ? `0 (${outside})` : formatNumber(expected)
+}
+
 /** Labels. */
 const most = 3
 
@@ -115,7 +121,7 @@ function DeviceCells({ device, selection }: CellsProps) {
       </Cell>
       <Cell class="so-far">
         <CountsBar counts={device.deploymentCounts} label={`Deployments of ${device.name}`} />
-        <span class="number">{formatNumber(expectedOf(device.deploymentCounts))}</span>
+        <span class="number">{describeCounts(device.deploymentCounts)}</span>
       </Cell>
       <Cell class="when number">
         <LastHeard device={device} />
