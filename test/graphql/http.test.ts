@@ -130,6 +130,8 @@ describe('GraphQL over HTTP', () => {
     expect(html).toContain('GraphiQL · Rollcall')
     const { defaultQuery } = await import('../../src/graphql/transport/playground.ts')
     expect(html).toContain(JSON.stringify(defaultQuery).slice(1, 60))
+    // The editor of a window that is 1280 pixels wide has so many columns.
+    expect(defaultQuery.split('\n').filter((line) => line.startsWith('#') && line.length > 45)).toEqual([])
     const response = await post({ query: defaultQuery, operationName: 'Fleet' })
     expect(await response.json()).toMatchObject({ data: { deploymentCounts: { total: 0 } } })
     const watch = await post({ query: defaultQuery, operationName: 'Watch' }, { accept: 'text/event-stream' })

@@ -20,6 +20,12 @@ const pagePolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+/** What is below the editor of a narrow window is cut. Without this it is a white strip, also in GraphiQL's dark colours. */
+const style = `<style>
+  :root { color-scheme: light dark; background: light-dark(#fff, hsl(219, 28%, 18%)); }
+  body { height: 100vh; overflow: hidden; }
+</style>`
+
 /** As Yoga decides it. */
 export const asksForPlayground = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && (headers.accept ?? '').includes('text/html')
@@ -32,7 +38,8 @@ export function createPlaygroundPage(): (
   let rendering: Promise<{ readonly plain: Buffer; readonly zipped: Buffer }> | null = null
   const render = async () => {
     // Yoga's own page loads scripts from a CDN: it needs the internet and runs third-party code.
-    const plain = Buffer.from(renderGraphiQL({ title: 'GraphiQL · Rollcall', defaultQuery }))
+    const page = renderGraphiQL({ title: 'GraphiQL · Rollcall', defaultQuery })
+    const plain = Buffer.from(page.replace('</head>', `${style}</head>`))
     return { plain, zipped: await promisify(gzip)(plain) }
   }
   return async (request, response, headers) => {

@@ -1,6 +1,8 @@
-/** GraphiQL's initial query. It works on an empty fleet. */
-export const defaultQuery = `# The fleet: deployments counted by state, and the deployments that changed last.
-# No deployments yet? Post a report first. The README has one to copy.
+/** GraphiQL's initial query. It works on an empty fleet. The editor cuts comments that are longer than 45 characters. */
+export const defaultQuery = `# The fleet: deployments counted by state,
+# and the deployments that changed last.
+# No deployments yet? Post a report first.
+# The README has one to copy.
 
 query Fleet {
   revision
@@ -24,8 +26,9 @@ query Fleet {
   }
 }
 
-# Changes from now on. Pass the revision from above as "after" to continue without a gap.
-# Choose "Watch" beside the play button to start.
+# Changes from now on. To continue without
+# a gap, pass the revision above as "after".
+# Press the play button, then choose Watch.
 
 subscription Watch {
   changes {
