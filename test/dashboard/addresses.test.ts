@@ -59,7 +59,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     const { page } = await visit('nowhere')
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     await page.getByRole('link', { name: 'Go to the overview' }).click()
-    await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
+    await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
   })
 
   it('of a deployment or device that is not known names it', async () => {
@@ -72,7 +72,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
 
   it.each(['garbage', '1', '2999-01-01T00:00:00Z'])('with the time %s shows the present', async (at) => {
     const { page, complaints } = await visit(`?at=${at}`)
-    await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
+    await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
     expect(await page.getByText('Showing the state at').count()).toBe(0)
     await page.getByText('Live', { exact: true }).waitFor()
     expect(complaints).toEqual([])
@@ -100,7 +100,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     await page.getByRole('alert').getByRole('heading', { name: "This page can't be shown" }).waitFor()
     await page.unroute('**/graphql')
     await page.getByRole('button', { name: 'Try again' }).click()
-    await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
+    await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
   })
 
   it.each(['', 'devices', 'deployments', 'device/edge-1'])(

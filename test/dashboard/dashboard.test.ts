@@ -135,7 +135,7 @@ describe.runIf(findChromium())('the dashboard', () => {
 
   it('shifts no layout while the numbers of the overview change', async () => {
     const { page, complaints } = await visit('#/')
-    await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
+    await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
     await page.getByRole('img', { name: /^Deployments by state over time/ }).waitFor()
     await watchShifts(page)
     const installed = page.getByRole('link', { name: /^Installed/ })
@@ -148,7 +148,7 @@ describe.runIf(findChromium())('the dashboard', () => {
 
   it('can be used by keyboard alone', async () => {
     const { page } = await visit('#/')
-    await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
+    await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
     const wanted = await page.evaluate(
       () => document.querySelectorAll('a, button, input, select, [tabindex="0"]').length,
     )

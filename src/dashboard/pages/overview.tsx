@@ -2,7 +2,7 @@
 
 import { causesFragment } from '../data/causes.ts'
 import { graphql } from '../data/graphql.ts'
-import { type Counts, formatNumber, readinessOrder } from '../data/labels.ts'
+import { type Counts, formatNumber, plural, readinessOrder } from '../data/labels.ts'
 import { usePoints } from '../data/past-points.ts'
 import { now } from '../data/time.ts'
 import { useLiveAnswer, useStream } from '../data/use-query.ts'
@@ -136,7 +136,10 @@ export function OverviewPage() {
 
       <section class="panel" aria-labelledby="rollouts">
         <h2 id="rollouts">
-          Rollouts <a href={href(['rollouts'])}>all</a>
+          Rollouts{' '}
+          <a href={href(['rollouts'])}>
+            All {data.rollouts ? plural(data.rollouts.totalCount, 'rollout') : 'rollouts'}
+          </a>
         </h2>
         {data.rollouts && data.rollouts.nodes.length > 0 && (
           <ul class="rollouts">
@@ -173,7 +176,7 @@ function ResourceSummary() {
   return (
     <section class="panel" aria-labelledby="resources">
       <h2 id="resources">
-        Resources <a href={href(['resources'])}>all</a>
+        Resources <a href={href(['resources'])}>All {plural(counts.total, 'resource')}</a>
       </h2>
       <ReadinessBar counts={counts.readiness} label="Resources by readiness" />
       <ul class="legend">

@@ -95,7 +95,7 @@ interface SitesProps {
   readonly to: (label: string) => string
 }
 
-/** Its height does not depend on what it shows. */
+/** Before it is filled, it is as high as one line. */
 function Sites({ of, labelKey, label, to }: SitesProps) {
   const { nodes, totalCount } = of ?? { nodes: [], totalCount: 0 }
   return (
