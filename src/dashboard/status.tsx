@@ -1,5 +1,6 @@
 /** The connection's status, and the age of what is shown when it is not live. */
 import { connection, reconnect } from './data/api.ts'
+import { isLoadingPast } from './data/loading.ts'
 import { formatFull, formatSpan, formatTime, now, zoneAt } from './data/time.ts'
 import { adjust, at, chosenTime } from './route.ts'
 
@@ -39,7 +40,9 @@ export function Notices() {
       {then && (
         <div class="notice past">
           <p title={formatFull(then)}>
-            {at.value === null ? 'This page has no past. It shows the present. Chosen: ' : 'Showing the state at '}
+            {at.value === null
+              ? 'This page has no past. It shows the present. Chosen: '
+              : `${isLoadingPast() ? 'Loading' : 'Showing'} the state at `}
             <b class="number">{formatTime(then)}</b> {zoneAt(Date.parse(then))}
             <span class="muted number"> ({formatSpan(now.value - Date.parse(then))} ago)</span>
           </p>

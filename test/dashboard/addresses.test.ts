@@ -87,6 +87,27 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     await page.getByText('Showing the state at').waitFor()
   })
 
+  it('of a past time says that its state is loading, and draws no history until its beginning is known', async () => {
+    const at = new Date(Date.now() - 5 * minute).toISOString()
+    const { page, complaints } = await visit('feed')
+    const held = Promise.withResolvers<void>()
+    await page.route('**/graphql', (route) => held.promise.then(() => route.continue()))
+    for (const address of ['', 'deployments', 'device/edge-1']) {
+      await page.goto(`${server().url}/${address}?at=${at}`)
+      await page
+        .getByRole('main')
+        .getByText(/^Loading the state at \d\d:\d\d:\d\d…$/)
+        .waitFor()
+      await page.getByRole('region', { name: 'Notices' }).getByText('Loading the state at').waitFor()
+      expect(await page.getByRole('slider').count()).toBe(0)
+    }
+    held.resolve()
+    await page.getByText('Showing the state at').waitFor()
+    await page.getByRole('slider').waitFor()
+    expect(await page.getByText('Loading the state at').count()).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
   it('has the year of a time in another year', async () => {
     const { page } = await visit('devices?at=2019-05-04T03:02:01Z')
     await page.getByText('4 May 2019, 03:02').first().waitFor()
@@ -123,7 +144,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
   it('of 7 days shows the history that there is, with a legend, a zone and round times', async () => {
     const { page, complaints } = await visit('?window=7d')
     const chart = page.locator('.trend')
-    await chart.getByText(/^History begins \d\d:\d\d · UTC$/).waitFor()
+    await chart.getByRole('heading', { name: /^Last 7 days \(history begins \d\d:\d\d\)$/ }).waitFor()
     expect(await chart.locator('.chart-legend li').allTextContents()).toEqual(
       expect.arrayContaining([' Installed', ' Failed']),
     )

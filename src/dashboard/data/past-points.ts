@@ -26,20 +26,21 @@ const mostChanges = 50_000_000
 
 const oldestDocument = graphql(`query Oldest { history { oldestTime } }`)
 
-/** When the stored history begins. Null: unknown, or there is none. */
-export const oldest = signal<number | null>(null)
+/** When the stored history begins. Null: there is none, or it cannot be read. Undefined: not known yet. */
+export const oldest = signal<number | null | undefined>(undefined)
 
 /** Repeated at intervals, because a first report may arrive and old history expires. */
 export function useOldest(): void {
-  const { data } = useAnswer(
+  const { data, error } = useAnswer(
     oldestDocument,
     {},
-    { version: Math.floor(now.value / (oldest.value === null ? 5_000 : 300_000)) },
+    { version: Math.floor(now.value / (typeof oldest.value === 'number' ? 300_000 : 5_000)) },
   )
   const at = data?.history.oldestTime
+  const isKnown = data !== null || error !== null
   useEffect(() => {
-    oldest.value = at ? Date.parse(at) : null
-  }, [at])
+    if (isKnown) oldest.value = at ? Date.parse(at) : null
+  }, [at, isKnown])
 }
 
 /** Fixed steps, so that all charts share cached points. */
@@ -61,7 +62,7 @@ export function usePoints(
   step: number,
   isOn = true,
 ): readonly Point[] {
-  const begin = oldest.value === null ? Number.POSITIVE_INFINITY : Math.max(from, oldest.value)
+  const begin = Math.max(from, oldest.value ?? Number.POSITIVE_INFINITY)
   const first = Math.ceil(begin / step) * step
   const length = first <= to ? Math.floor((Math.min(to, now.value - settled) - first) / step) + 1 : 0
   const times = Array.from({ length: Math.max(length, 0) }, (_, index) => first + index * step)

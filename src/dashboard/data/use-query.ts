@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../client/client.ts'
 import { ask, connections, follow } from './api.ts'
 import { type Document, graphql, type VariablesOf } from './graphql.ts'
+import { useLoading } from './loading.ts'
 import { perFrame, throttle } from './throttle.ts'
 
 interface Answer<Data> {
@@ -116,6 +117,7 @@ export function useLiveAnswer<Data extends { readonly revision: string }, Variab
 ): Answer<Data> {
   const [version, setVersion] = useState(0)
   const answer = useAnswer(query, variables, { version: `${version} ${reload}` })
+  useLoading(filter === null && answer.data === null && answer.error === null)
   const began = answer.data?.revision
   const isAnswered = began !== undefined
   const key = filter && JSON.stringify(filter)

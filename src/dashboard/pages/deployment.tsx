@@ -12,6 +12,7 @@ import { alikeFragment, Head, headFragment, nameOf } from '../widgets/deployment
 import { Swimlanes } from '../widgets/deployment/swimlanes.tsx'
 import { TargetLink } from '../widgets/deployment-table.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
+import { Loading } from '../widgets/loading.tsx'
 import { ReadinessMark } from '../widgets/readiness.tsx'
 import { ReasonLine } from '../widgets/reason.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
@@ -55,7 +56,7 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
   const found = data?.deployment
   useTitle(found ? `${nameOf(found)} on ${found.target.name}` : null)
   if (error && !data) return <ErrorMessage error={error} />
-  if (!data) return <h1 aria-busy="true">{deploymentId}</h1>
+  if (!data) return <Loading title={deploymentId} />
   const { deployment } = data
   if (!deployment)
     return (

@@ -11,6 +11,7 @@ import { Deviations } from '../widgets/deviations.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { writeLabel } from '../widgets/filters.tsx'
 import { DeviceTable, deviceFragment, LastHeard } from '../widgets/lists/device-table.tsx'
+import { Loading } from '../widgets/loading.tsx'
 import { Manifests } from '../widgets/manifests.tsx'
 import { ConnectivityMark } from '../widgets/state-mark.tsx'
 import { FilteredDeployments } from './deployments.tsx'
@@ -224,7 +225,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
     [deviceId, isRetired],
   )
   if (error && !data) return <ErrorMessage error={error} />
-  if (!data) return <h1 aria-busy="true">{deviceId}</h1>
+  if (!data) return <Loading title={deviceId} />
   const { device } = data
   const manifests = device?.manifestHistory
   if (!device) return <Missing deviceId={deviceId} isPresent={isPresent} />

@@ -5,6 +5,7 @@ import { ask } from '../data/api.ts'
 import { type Columns, readPages } from '../data/export.ts'
 import { graphql, type VariablesOf } from '../data/graphql.ts'
 import { type Connectivity, connectivityWords, expectedOf, plural } from '../data/labels.ts'
+import { describeLoading } from '../data/loading.ts'
 import { now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at } from '../route.ts'
@@ -125,7 +126,7 @@ export function DevicesPage() {
       {asOf !== null && <p class="note">Names, labels and registrations are those of now.</p>}
       <div class="table-bar">
         <p class="muted number" role="status">
-          {data ? plural(data.devices.totalCount, 'device') : 'Loading…'}
+          {data ? plural(data.devices.totalCount, 'device') : describeLoading()}
         </p>
         <ExportButtons
           name="devices"

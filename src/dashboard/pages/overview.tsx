@@ -15,11 +15,12 @@ import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
 import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
+import { LoadingPast } from '../widgets/loading.tsx'
 import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
 import { comparedFragment, countsFragment, Headline } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
-import { describeBegin, useWindow, windowWords } from '../widgets/time-bar.tsx'
+import { describeHistory, useWindow, windowWords } from '../widgets/time-bar.tsx'
 import { namedKinds, orchestratedKinds, RolloutLine, rolloutFragment } from './rollouts.tsx'
 
 const overviewDocument = graphql(
@@ -67,7 +68,8 @@ export function OverviewPage() {
     },
     asOf === null ? {} : null,
   )
-  const { name } = useWindow()
+  const range = useWindow()
+  const history = describeHistory(range)
   if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <OverviewShape />
   const { counts } = data
@@ -128,7 +130,9 @@ export function OverviewPage() {
       )}
 
       <section class="panel trend" aria-labelledby="trend">
-        <h2 id="trend">Last {windowWords[name]}</h2>
+        <h2 id="trend">
+          Last {windowWords[range.name]} {history && <small class="muted number">({history})</small>}
+        </h2>
         <Trend present={asOf === null ? counts : null} />
       </section>
 
@@ -207,7 +211,6 @@ function Trend({ present }: { readonly present: Counts | null }) {
       from={from}
       to={to}
       label="Deployments by state over time"
-      begin={range.isWhole ? describeBegin(range) : null}
       isLoading={past.length === 0}
       at={at.value === null ? null : moment.value}
     />
@@ -237,7 +240,9 @@ function Fact({ mark, count, to, text }: FactProps) {
 const OverviewShape = () => (
   <div class="overview shape" aria-busy="true">
     <h1 class="unseen">Fleet</h1>
-    <div class="hero" />
+    <div class="hero">
+      <LoadingPast />
+    </div>
     <div class="facts" />
     <div class="panel trend" />
   </div>

@@ -9,6 +9,7 @@ import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { nameOf } from '../widgets/deployment/head.tsx'
 import { deploymentHref, TargetLink } from '../widgets/deployment-table.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
+import { Loading } from '../widgets/loading.tsx'
 import { ReadinessMark, SyncMark } from '../widgets/readiness.tsx'
 import { NoReason, Reason } from '../widgets/reason.tsx'
 
@@ -48,7 +49,7 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
     if (run !== undefined) setFilter({ ...everyResource, instanceIds: [run] })
   }, [run])
   if (error && !data) return <ErrorMessage error={error} />
-  if (!data) return <h1 aria-busy="true">Resource</h1>
+  if (!data) return <Loading title="Resource" />
   if (!resource)
     return (
       <>

@@ -22,6 +22,7 @@ import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { useObjectCauses } from '../widgets/failures/object-causes.tsx'
 import { Comparison } from '../widgets/insight/comparison.tsx'
 import { Forecast } from '../widgets/insight/forecast.tsx'
+import { Loading } from '../widgets/loading.tsx'
 import { Matrix } from '../widgets/matrix.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 import { RolloutLabels } from '../widgets/rollout-labels.tsx'
@@ -65,10 +66,10 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
   const insight = useInsight(id, data && subjectOf(data))
   useTitle(data?.rollout?.name ?? null)
   if (error && !data) return <ErrorMessage error={error} />
-  if (!data) return <h1 aria-busy="true">Rollout</h1>
+  if (!data) return <Loading title="Rollout" />
   const { rollout } = data
   if (!rollout) return <Gone />
-  if (!insight.isSettled) return <h1 aria-busy="true">Rollout</h1>
+  if (!insight.isSettled) return <Loading title="Rollout" />
   const View = isOrchestrated(rollout) ? Orchestrated : Rollout
   return <View id={id} rollout={rollout} data={data} insight={insight} />
 }

@@ -4,6 +4,7 @@ import { ask } from '../data/api.ts'
 import { type Columns, readPages } from '../data/export.ts'
 import { type FragmentOf, graphql, type VariablesOf } from '../data/graphql.ts'
 import { expectedOf, formatNumber, formatStatus, plural } from '../data/labels.ts'
+import { describeLoading } from '../data/loading.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
@@ -97,7 +98,7 @@ export function RolloutsPage() {
       {error && <ErrorMessage error={error} />}
       <div class="table-bar">
         <p class="muted number" role="status">
-          {data ? plural(data.rollouts.totalCount, 'rollout') : 'Loading…'}
+          {data ? plural(data.rollouts.totalCount, 'rollout') : describeLoading()}
           {(undeclared > 0 || (isPlain && !isPresent)) && (
             <>
               {' '}

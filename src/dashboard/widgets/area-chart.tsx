@@ -12,24 +12,13 @@ interface AreaChartProps {
   readonly height?: number
   /** The past time that the page shows. */
   readonly at?: number | null
-  /** Text at the start of the axis: `History begins 02:38`. */
-  readonly begin?: string | null
   readonly isLoading?: boolean
 }
 
 /** From the bottom: good states, then states in progress. Failures are on top, where they are visible. */
 const stacked = ['INSTALLED', 'INSTALLING', 'PENDING', 'REMOVING', 'REMOVED', 'FAILED'] as const
 
-export function AreaChart({
-  points,
-  from,
-  to,
-  label,
-  height = 180,
-  at = null,
-  begin = null,
-  isLoading = false,
-}: AreaChartProps) {
+export function AreaChart({ points, from, to, label, height = 180, at = null, isLoading = false }: AreaChartProps) {
   const [frame, width] = useWidth()
   const [hovered, setHovered] = useState<number | null>(null)
   const most = Math.max(...points.map(({ counts }) => counts.total), 1)
@@ -96,7 +85,7 @@ export function AreaChart({
             {say(time)}
           </span>
         ))}
-        <span class="most">{formatNumber(most)}</span>
+        {points.length > 0 && <span class="most">{formatNumber(most)}</span>}
       </div>
       <ul class="chart-legend">
         {deploymentStates.map((state) => (
@@ -104,10 +93,7 @@ export function AreaChart({
             <i /> {stateWords[state]}
           </li>
         ))}
-        <li class="muted zone">
-          {begin !== null && `${begin} · `}
-          {zoneName}
-        </li>
+        <li class="muted zone">{zoneName}</li>
       </ul>
       {shown && (
         <figcaption

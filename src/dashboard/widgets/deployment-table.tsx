@@ -5,6 +5,7 @@ import { forgetDeployments, redeclareDeployments, removeDeployments } from '../d
 import { createDeploymentRows, type ListOf, type Row } from '../data/deployment-rows.ts'
 import type { Columns } from '../data/export.ts'
 import { type Counts, expectedOf, formatOutside, isBroken, plural } from '../data/labels.ts'
+import { describeLoading, useLoading } from '../data/loading.ts'
 import { formatAge, formatFull } from '../data/time.ts'
 import { at, href, moment } from '../route.ts'
 import { Versions } from './convergence.tsx'
@@ -39,11 +40,12 @@ export function DeploymentTable({ source, label, empty, isOneDevice }: TableProp
   const counts = source.counts.value
   const [isNarrow, isMedium] = [useIsNarrow(), useIsMedium()]
   const selection = useSelection(at.value === null)
+  useLoading(counts === null && !source.isUncounted.value && !error)
   return (
     <section aria-label={label}>
       <div class="table-bar">
         <p class="muted number" role="status">
-          {counts ? describeCounts(counts) : source.isUncounted.value ? 'Too many to count' : 'Loading…'}
+          {counts ? describeCounts(counts) : source.isUncounted.value ? 'Too many to count' : describeLoading()}
         </p>
         <button
           type="button"

@@ -3,6 +3,7 @@ import type { VNode } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { Columns } from '../data/export.ts'
 import { formatNumber, plural, readinessOrder, readinessWords, type SyncStatus, syncWords } from '../data/labels.ts'
+import { describeLoading, useLoading } from '../data/loading.ts'
 import type { Resource, ResourceFilter, Resources } from '../data/resource-rows.ts'
 import { formatAge, formatFull } from '../data/time.ts'
 import { at, href, moment } from '../route.ts'
@@ -53,6 +54,7 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
   const { one, set } = useFilters()
   const filter = useResourceFilter()
   const isNarrow = useIsNarrow()
+  useLoading((total === null || all === null) && !error)
   const kinds = useMemo(() => [...new Set(list.map(({ kind }) => kind))].sort(), [list])
   const [app, cluster] = [one('app'), one('cluster')]
   return (
@@ -81,7 +83,7 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
       <div class="table-bar">
         <p class="muted number" role="status">
           {total === null || all === null
-            ? 'Loading…'
+            ? describeLoading()
             : total === all
               ? plural(all, 'resource')
               : `${formatNumber(total)} of ${plural(all, 'resource')}`}

@@ -35,12 +35,16 @@ export function useWindow() {
   return { name, from: isWhole ? now.value - span : to - span, to, step, isWhole }
 }
 
-/** `History begins 02:38` if the range would begin earlier. */
-export const describeBegin = ({ from, isWhole }: Pick<ReturnType<typeof useWindow>, 'from' | 'isWhole'>): string =>
-  isWhole ? `History begins ${formatMinute(from)}` : formatMinute(from)
+type Begin = Pick<ReturnType<typeof useWindow>, 'from' | 'isWhole'>
+
+/** `history begins 02:38` if the range would begin earlier. */
+export const describeHistory = ({ from, isWhole }: Begin): string | null =>
+  isWhole ? `history begins ${formatMinute(Math.max(from, oldest.value ?? from))}` : null
+
+const describeBegin = (begin: Begin): string => describeHistory(begin)?.replace(/^h/, 'H') ?? formatMinute(begin.from)
 
 function fitting(): Window {
-  const age = oldest.value === null ? 0 : Date.now() - oldest.value
+  const age = Date.now() - (oldest.value ?? Date.now())
   return (['15m', '1h'] as const).find((name) => windows[name] >= age) ?? '6h'
 }
 
@@ -85,10 +89,12 @@ export function TimeBar() {
     const value = Number((event.currentTarget as HTMLInputElement).value)
     choose(value > end - stop ? null : value)
   }
+  const isKnown = oldest.value !== undefined
   return (
     <aside class="time-bar" aria-label="History">
       <span class="time-now number">{then === null ? 'Now' : formatTime(then)}</span>
-      <div class="track">
+      {/* Until the beginning of the history is known, the place of a time is not. */}
+      <div class="track" style={isKnown ? undefined : { visibility: 'hidden' }}>
         <svg viewBox={`0 0 ${steps} 20`} preserveAspectRatio="none" aria-hidden="true">
           {points.map(({ time, rate }) => {
             const height = rate ? Math.max((rate / most) * 18, 1) : 0
