@@ -1,5 +1,5 @@
 /** A stacked chart of counts over time, with the rate of changes below. Plain SVG: a few paths need no library. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { countOf, deploymentStates, formatNumber, stateWords } from '../data/labels.ts'
 import type { Point } from '../data/past-points.ts'
 import { chooseTicks, formatMinute, formatTime, zoneName } from '../data/time.ts'
@@ -20,6 +20,7 @@ const stacked = ['INSTALLED', 'INSTALLING', 'PENDING', 'REMOVING', 'REMOVED', 'F
 
 export function AreaChart({ points, from, to, label, height = 180, at = null, isLoading = false }: AreaChartProps) {
   const [frame, width] = useWidth()
+  const hatch = useId()
   const [hovered, setHovered] = useState<number | null>(null)
   const most = Math.max(...points.map(({ counts }) => counts.total), 1)
   const x = (time: number): number => ((time - from) / Math.max(to - from, 1)) * width
@@ -53,6 +54,19 @@ export function AreaChart({ points, from, to, label, height = 180, at = null, is
         onPointerMove={hover}
         onPointerLeave={() => setHovered(null)}
       >
+        <defs>
+          <pattern
+            id={hatch}
+            class="hatch"
+            width={6}
+            height={6}
+            patternUnits="userSpaceOnUse"
+            patternTransform="rotate(45)"
+          >
+            <path d="M0 0H6V6H0z" />
+            <path d="M1 0V6" class="stripe" />
+          </pattern>
+        </defs>
         {[0, 0.25, 0.5, 0.75].map((part) => (
           <line key={part} x1={0} x2={width} y1={y(most * (1 - part))} y2={y(most * (1 - part))} class="grid" />
         ))}
@@ -65,7 +79,12 @@ export function AreaChart({ points, from, to, label, height = 180, at = null, is
           const lower = points.map((point) => `${x(point.time).toFixed(1)},${y(below(point)).toFixed(1)}`).toReversed()
           return (
             points.length > 1 && (
-              <polygon key={state} class={`area ${state.toLowerCase()}`} points={[...upper, ...lower].join(' ')} />
+              <polygon
+                key={state}
+                class={`area ${state.toLowerCase()}`}
+                points={[...upper, ...lower].join(' ')}
+                style={state === 'REMOVED' ? { fill: `url(#${hatch})` } : undefined}
+              />
             )
           )
         })}
