@@ -79,6 +79,26 @@ describe.runIf(findChromium())('the dashboard in narrow windows', () => {
     expect(covers).toBe(false)
   })
 
+  it('shows on a phone the names of the feed and the values of a report whole', async () => {
+    const [device, deployment] = ['gateway-29-of-the-northern-hall', 'inspection-of-the-northern-line']
+    await send(server().url, device, deployment, 'failed')
+    const { page, complaints } = await visit('feed')
+    await page.setViewportSize({ width: 390, height: 844 })
+    const name = page.getByRole('link', { name: deployment }).first()
+    await name.waitFor()
+    const isCut = (element: Element): boolean => element.scrollWidth > element.clientWidth + 1
+    for (const part of [name, page.locator('.whose', { hasText: device }).first()])
+      expect(await part.evaluate(isCut)).toBe(false)
+    await name.click()
+    const report = page.getByRole('region', { name: 'Reports' }).last().getByRole('row').last()
+    expect(await report.evaluate(isCut)).toBe(false)
+    const titles = await report.evaluate((row) =>
+      [...row.children].map((cell) => getComputedStyle(cell, '::before').content.replaceAll('"', '').trim()),
+    )
+    expect(titles).toEqual(['Received', "Reporter's clock", 'none', 'Verdict', 'Sequence', 'Dialect'])
+    expect(complaints).toEqual([])
+  })
+
   it('shows on a phone why a component failed, in several lines', async () => {
     const message =
       'the package could not be unpacked: there is no space left on the device, and no package that may go'

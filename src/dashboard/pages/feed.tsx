@@ -12,7 +12,7 @@ import { Choice, FilterChip, Filters, useFilters } from '../widgets/filters.tsx'
 import { changeColumns } from '../widgets/lists/change-columns.ts'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
-import { useIsMedium } from '../widgets/theme.ts'
+import { useIsMedium, useIsNarrow } from '../widgets/theme.ts'
 import { Cell, VirtualList } from '../widgets/virtual-list.tsx'
 
 const lastDocument = graphql(
@@ -122,7 +122,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
   const held = useSignal(0)
   const received = useSignal(0)
   const note = useSignal<string | null>(null)
-  const isMedium = useIsMedium()
+  const [isNarrow, isMedium] = [useIsNarrow(), useIsMedium()]
   const variables = useMemo(() => ({ filter }), [filter])
   // Queried once: the subscription delivers the rest.
   const began = useRef<{ readonly revision: string; readonly nodes: readonly Change[] } | null>(null)
@@ -194,7 +194,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
         <VirtualList
           rows={shown.value}
           keyOf={({ revision }) => revision}
-          rowHeight={isMedium ? 58 : 34}
+          rowHeight={isNarrow ? 80 : isMedium ? 58 : 34}
           label="Changes, newest first"
           columns="feed"
         >

@@ -68,7 +68,7 @@ export function Reports({ of: { nodes, totalCount } }: { readonly of: FragmentOf
       </h2>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
       <div class="scroll" tabIndex={0} role="region" aria-label="Reports">
-        <table>
+        <table class="reports">
           <thead>
             <tr>
               <th scope="col">Received</th>
@@ -85,12 +85,12 @@ export function Reports({ of: { nodes, totalCount } }: { readonly of: FragmentOf
               .slice(0, more.count(12))
               .map((report) => (
                 <tr key={report.id} class={report.verdict === 'STALE' ? 'stale' : undefined}>
-                  <td class="number">
+                  <td class="number" data-title="Received">
                     <time dateTime={report.receivedAt} title={formatFull(report.receivedAt)}>
                       {formatTime(report.receivedAt)}
                     </time>
                   </td>
-                  <td class="number">
+                  <td class="number" data-title="Reporter's clock">
                     {report.reportedAt ? (
                       <>
                         {formatTime(report.reportedAt)} <Skew at={report.receivedAt} observedAt={report.reportedAt} />
@@ -102,12 +102,16 @@ export function Reports({ of: { nodes, totalCount } }: { readonly of: FragmentOf
                   <td>
                     <StateMark of={report.state} />
                   </td>
-                  <td>
+                  <td data-title="Verdict">
                     {verdictWords[report.verdict]}
                     {report.staleBy && <small class="muted"> older by {report.staleBy}</small>}
                   </td>
-                  <td class="number">{report.sequence ?? <span class="muted">–</span>}</td>
-                  <td class="muted">{report.dialect}</td>
+                  <td class="number" data-title="Sequence">
+                    {report.sequence ?? <span class="muted">–</span>}
+                  </td>
+                  <td class="muted" data-title="Dialect">
+                    {report.dialect}
+                  </td>
                 </tr>
               ))}
           </tbody>
