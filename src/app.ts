@@ -136,6 +136,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   const admission = createAdmission({
     limits: config.limits,
     bodyTimeout: timeouts.body,
+    readingTimeout: timeouts.reading,
     proxies: config.server.trustedProxies,
     observe: metrics.limited,
     clock,

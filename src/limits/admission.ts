@@ -1,4 +1,5 @@
 /** Rate and stream limits, the same for every route and transport. Each address, device and caller has its own counts, so one cannot exhaust another's. */
+import type { ServerResponse } from 'node:http'
 import type { DomainError } from '../domain/errors.ts'
 import type { Principal } from '../domain/principal.ts'
 import { type Addresses, createAddresses, type Hop } from './address.ts'
@@ -9,6 +10,7 @@ import { createRefuse, defaultLimits, type LimitsConfig, type ObserveRefusal, ty
 import { createTrackMessages, type UnfinishedMessage } from './messages.ts'
 import { createRate } from './rate.ts'
 import { createStreams } from './streams.ts'
+import { createUnread } from './unread.ts'
 
 export interface Admission {
   readonly refuse: Refuse
@@ -16,6 +18,8 @@ export interface Admission {
   readonly bodies: Bodies
   /** Counts the bytes of unfinished messages of a WebSocket. It calls `cut` when the budget is exceeded or a message takes too long. */
   readonly trackMessages: (request: Hop, cut: (reason: 'full' | 'slow') => void) => UnfinishedMessage
+  /** The class of all servers' responses. It counts the bytes that clients have not read. */
+  readonly Response: typeof ServerResponse
   /** Counts a request, or an operation on a socket. Throws TOO_MANY. */
   admit(request: Hop): void
   /** Counts a request of an identified device. Throws TOO_MANY. */
@@ -29,6 +33,7 @@ export interface Admission {
 }
 
 export const bodyTimeout = 10_000
+export const readingTimeout = 60_000
 
 /** Concurrent snapshots of one caller. The pool has eight connections for reads. */
 const mostSnapshots = 6
@@ -37,6 +42,8 @@ interface AdmissionOptions {
   readonly limits?: (Pick<LimitsConfig, 'rates' | 'streams'> & Partial<Pick<LimitsConfig, 'buffered'>>) | undefined
   /** Milliseconds in which a large body must make progress. */
   readonly bodyTimeout?: number | undefined
+  /** Milliseconds in which each MiB of a response must be read. */
+  readonly readingTimeout?: number | undefined
   /** Addresses and ranges of trusted proxies. */
   readonly proxies?: readonly string[] | undefined
   readonly observe?: ObserveRefusal | undefined
@@ -47,6 +54,7 @@ interface AdmissionOptions {
 export function createAdmission({
   limits = defaultLimits,
   bodyTimeout: timeout = bodyTimeout,
+  readingTimeout: readingTime = readingTimeout,
   proxies = [],
   observe,
   clock = () => performance.now(),
@@ -55,7 +63,8 @@ export function createAdmission({
   const addresses = createAddresses(proxies)
   const { device, address } = limits.rates
   const rates = { device: createRate(device, clock), address: createRate(address, clock) }
-  const held = createHeldBytes(limits.buffered ?? defaultLimits.buffered, refuse)
+  const buffered = limits.buffered ?? defaultLimits.buffered
+  const held = createHeldBytes(buffered, refuse)
   const trackMessages = createTrackMessages(held, refuse, timeout)
   const streams = createStreams(limits.streams)
   const lanes = createCallerSemaphore(mostSnapshots)
@@ -73,6 +82,7 @@ export function createAdmission({
     refuse,
     addresses,
     bodies: createBodies(held, timeout, refuse, addresses.networkOf),
+    Response: createUnread(buffered, readingTime, refuse, addresses.networkOf),
     trackMessages: (request, cut) => trackMessages(addresses.networkOf(request), cut),
     admit(request) {
       const wait = rates.address.take(addresses.networkOf(request))

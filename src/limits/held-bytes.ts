@@ -10,7 +10,7 @@ export interface HeldBytes {
 /** The first bytes of each body and message are not counted. Nearly every report is smaller, and a connection's own buffers are as large. */
 export const uncounted = 16 << 10
 /** Fraction of the total that one address may hold. */
-const shareOfOne = 1 / 4
+export const shareOfOne = 1 / 4
 
 export function createHeldBytes(total: number, refuse: Refuse): HeldBytes {
   let held = 0

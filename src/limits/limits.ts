@@ -65,7 +65,7 @@ export interface LimitsConfig {
   /** Concurrent WebSockets and event streams of one caller. Null: no limit. */
   readonly streams: number | null
   readonly git: GitLimits
-  /** Bytes of request bodies in memory at once. */
+  /** Bytes of request bodies in memory at once, and of responses that are not read. */
   readonly buffered: number
 }
 

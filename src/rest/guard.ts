@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Credentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
-import { type Admission, bodyTimeout } from '../limits/admission.ts'
+import { type Admission, bodyTimeout, readingTimeout } from '../limits/admission.ts'
 
 /** Milliseconds. */
 export interface Timeouts {
@@ -12,7 +12,7 @@ export interface Timeouts {
   readonly headers: number
   /** Until the whole request is complete. */
   readonly request: number
-  /** Without any progress of a peer that reads a response. */
+  /** Without any progress of a peer that reads a response, and for each MiB of a complete one. */
   readonly reading: number
   /** Until a WebSocket sends connection_init. */
   readonly init: number
@@ -32,7 +32,7 @@ export interface Timeouts {
 export const defaultTimeouts: Timeouts = {
   headers: 15_000,
   request: 60_000,
-  reading: 60_000,
+  reading: readingTimeout,
   init: 3_000,
   body: bodyTimeout,
 }

@@ -190,6 +190,7 @@ export function createHttpServer(deps: ServerDeps): Server {
 
   // The interval of Node's timeout checks: short relative to the timeout.
   const options = {
+    ServerResponse: admission.Response,
     connectionsCheckingInterval: Math.min(timeouts.headers / 3, 5_000),
     // The HTTP client of Java offers h2c with its first request. It is a request like any other (RFC 9110 §7.8).
     shouldUpgradeCallback: ({ headers }: IncomingMessage) => /\bwebsocket\b/i.test(headers.upgrade ?? ''),
