@@ -1,15 +1,14 @@
 /**
  * The second file of the writer: batches that are sent without waiting.
  *
- * While no other server writes, the rows after a batch are known before it is committed. So a batch of reports of known deployments is
- * decided on the row cache and sent as one statement, which writes nothing unless its predecessor wrote last
- * (store/write/optimistic-save.ts). The database writes one batch while the next is decided. If a batch is not written, no later batch in
- * flight is written either: all of them are written again in order, under the head's lock.
+ * While no other server writes, the rows after a batch are known before it is committed. So a batch of reports is decided on the row cache and
+ * sent as one statement, which writes nothing unless its predecessor wrote last (store/write/optimistic-save.ts). Rows that are not cached
+ * are read beside the batches in flight, whose rows then replace those that were read. The database writes one batch while the next is read and decided. If a
+ * batch is not written, no later batch in flight is written either: all of them are written again in order, under the head's lock.
  */
 import { atOnce } from '../limits/pace.ts'
-import type { Reader } from '../store/database.ts'
-import type { Loaded } from '../store/write/contract.ts'
-import { type LockedHead, loadNeeds } from '../store/write/load.ts'
+import type { Effects, Loaded } from '../store/write/contract.ts'
+import { type LockedHead, loadBeside } from '../store/write/load.ts'
 import { saveOptimistically } from '../store/write/optimistic-save.ts'
 import {
   type Batch,
@@ -40,7 +39,7 @@ interface Pipeline {
   wait(arrival: Promise<void>): Promise<void>
   /** False: the batch needs rows that are not cached, or writes that the optimistic statement does not have. */
   send(batch: Batch): boolean
-  /** The same after reading the rows that are not cached. Only while no batch is in flight, so that the rows include all of them. */
+  /** The same after reading the rows that are not cached, while the batches in flight are written. */
   loadAndSend(batch: Batch): Promise<boolean>
   /** Waits until no batch is in flight. */
   drain(): Promise<void>
@@ -49,9 +48,11 @@ interface Pipeline {
 /** A batch that is sent and not answered yet. */
 interface InFlightBatch {
   readonly batch: Batch
+  readonly before: LockedHead
   readonly number: number
   readonly began: number
   readonly outcomes: readonly Outcome[]
+  readonly effects: Effects
   readonly sent: Promise<SendOutcome>
   announce(): void
 }
@@ -89,9 +90,25 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     if (head === null || connection === null) return false
     const { loaded, missing } = state.rowCache.recall(needsOf(batch))
     if (!missing.every(isReported)) return false
-    const run: Reader['run'] = (text, parameters = []) => database.append(connection, text, parameters)
-    const read = await loadNeeds({ run }, missing).catch(() => null)
-    return read !== null && sendDecided(batch, head, connection, joinLoaded(loaded, read), read)
+    const beside = [...inFlight]
+    const heads = [...beside.map(({ before }) => before), head]
+    const reading = database.readBeside((reader) => loadBeside(reader, missing, heads)).catch(() => null)
+    await answerUntil(reading)
+    const read = await reading
+    // A new head: a batch in flight was not written.
+    if (read === null || state.head !== head) return false
+    const newer = rowsAfter(beside)
+    const others = withoutRows(read, newer)
+    return sendDecided(batch, head, connection, joinLoaded(joinLoaded(loaded, others), newer), others)
+  }
+
+  /** Answers the batches in flight that are written meanwhile. */
+  async function answerUntil(reading: Promise<unknown>): Promise<void> {
+    for (let [first] = inFlight; first; [first] = inFlight) {
+      const isAnswered = await Promise.race([first.sent.then(() => true), reading.then(() => false)])
+      if (!isAnswered) return
+      await awaitOldest()
+    }
   }
 
   function sendDecided(batch: Batch, before: LockedHead, connection: number, loaded: Loaded, read: Loaded): boolean {
@@ -115,7 +132,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
       state.newestSeen = effects.revision
       options.committed(before.revision, changesOf(effects), effects.at)
     }
-    inFlight.push({ batch, number: name.batch, outcomes, announce, began, sent })
+    inFlight.push({ batch, before, number: name.batch, outcomes, effects, announce, began, sent })
     return true
   }
 
@@ -178,5 +195,29 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     async drain() {
       while (inFlight.length > 0) await awaitOldest()
     },
+  }
+}
+
+/** The rows as they are after these batches. */
+function rowsAfter(batches: readonly InFlightBatch[]): Loaded {
+  const rows = <Row>(of: (effects: Effects) => ReadonlyMap<number, { readonly row: Row }>): Row[] =>
+    batches.flatMap(({ effects }) => [...of(effects).values()].map(({ row }) => row))
+  return {
+    deployments: rows(({ deployments }) => deployments),
+    targets: rows(({ targets }) => targets),
+    rollouts: rows(({ rollouts }) => rollouts),
+  }
+}
+
+/** Rows of reports only. */
+function withoutRows(read: Loaded, newer: Loaded): Loaded {
+  const without = <Row extends { readonly key: number }>(rows: readonly Row[], others: readonly Row[]): Row[] => {
+    const keys = new Set(others.map(({ key }) => key))
+    return rows.filter(({ key }) => !keys.has(key))
+  }
+  return {
+    deployments: without(read.deployments, newer.deployments),
+    targets: without(read.targets, newer.targets),
+    rollouts: without(read.rollouts, newer.rollouts),
   }
 }

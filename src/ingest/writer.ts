@@ -95,8 +95,8 @@ export function createWriter(options: WriterOptions): Writer {
       gathering.taken()
       const mayBeSent = !isDivided(batch)
       if (mayBeSent && pipeline.send(batch)) continue
-      await pipeline.drain()
       if (mayBeSent && (await pipeline.loadAndSend(batch))) continue
+      await pipeline.drain()
       await ordered.write(batch)
     }
     work = null

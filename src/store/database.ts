@@ -79,6 +79,11 @@ export interface Database {
    */
   append<T extends object>(connection: number, text: string, parameters: readonly unknown[]): Promise<T[]>
   /**
+   * Reads what the writer needs next, while its statements are executed: on another connection with the writer's settings. All statements of `work` are sent
+   * on the same connection, or fail.
+   */
+  readBeside<T>(work: (reader: Reader) => Promise<T>): Promise<T>
+  /**
    * Changes tables in one transaction, which may take long. It fails (55P03) if it waits longer for a lock than `lockLimit`, in milliseconds. If it fails,
    * it has changed nothing.
    */

@@ -105,6 +105,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
     },
     transaction: (work) => inTurn('write', (turn) => transact(turn.run, 1, work, beginWriting)),
     append: (_connection, text, parameters) => writing.run(text, parameters),
+    readBeside: (work) => inTurn('write', work),
     alter: (statements, _, signal) =>
       inTurn('write', (turn) =>
         transact(turn.run, 1, async ({ run }) => {

@@ -1,4 +1,4 @@
-/** PostgreSQL ≥ 15 by postgres.js: a pool for reading, one connection for the writer, one for the doorbell. */
+/** PostgreSQL ≥ 15 by postgres.js: a pool for reading, one connection for the writer, one that reads for it, one for the doorbell. */
 
 import type { Database } from '../database.ts'
 import { openConnection, silenceLimit } from './connection.ts'
@@ -41,17 +41,21 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
   }
   const side = createSideConnection({ url, timeout: grace, silence })
   const reader = openReadPool(reading, side)
-  const writer = createPool(
-    () =>
-      openConnection({
-        url,
-        settings: { statement_timeout: writeLimit, ...writeSettings },
-        timeout: writeLimit + grace,
-        silence,
-        isWorking: side.isWorking,
-      }),
-    { size: 1, timeout: writeLimit },
-  )
+  const openForWriter = (isPipelined: boolean) =>
+    createPool(
+      () =>
+        openConnection({
+          url,
+          settings: { statement_timeout: writeLimit, ...writeSettings },
+          timeout: writeLimit + grace,
+          silence,
+          isWorking: side.isWorking,
+          isPipelined,
+        }),
+      { size: 1, timeout: writeLimit },
+    )
+  const writer = openForWriter(false)
+  const beside = openForWriter(true)
   const doorbell = createDoorbell((notified) =>
     openConnection({ url, settings: {}, timeout: grace, silence, notified }),
   )
@@ -77,6 +81,14 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
         return connection.append<T>(text, parameters)
       } finally {
         writer.give(connection)
+      }
+    },
+    async readBeside(work) {
+      const connection = await beside.take()
+      try {
+        return await work(connection)
+      } finally {
+        beside.give(connection)
       }
     },
     async alter(statements, lockLimit, signal) {
@@ -118,7 +130,7 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
       await reader.run('select 1')
     },
     async close() {
-      await Promise.all([reader, writer, side, doorbell].map((part) => part.close()))
+      await Promise.all([reader, writer, beside, side, doorbell].map((part) => part.close()))
     },
   }
 }

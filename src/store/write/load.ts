@@ -37,6 +37,25 @@ export async function lockHead(session: Session): Promise<LockedHead> {
   return head
 }
 
+const headText = 'select writes, stamp from log_head where id = 1'
+
+/**
+ * Loads the needs while the batches after the first of these heads are written. The rows have the effects of some of them, or of none. Null: the
+ * database is at none of these heads, because another server has written, or because the connection leads to another database.
+ */
+export async function loadBeside(
+  reader: Reader,
+  needs: readonly Needs[],
+  heads: readonly LockedHead[],
+): Promise<Loaded | null> {
+  // Sent first, so the rows are not older than the head.
+  const [[at], loaded] = await Promise.all([
+    reader.run<Pick<LockedHead, 'writes' | 'stamp'>>(headText),
+    loadNeeds(reader, needs),
+  ])
+  return heads.some(({ writes, stamp }) => writes === at?.writes && stamp === at.stamp) ? loaded : null
+}
+
 const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, reporter text)
   cross join lateral (select d.* from deployments d
     where d.reporter = x.reporter and d.deployment_id = x."deploymentId" and d.instance_key is null offset 0) d`
