@@ -5,7 +5,7 @@ $$;--> statement-breakpoint
 -- Both settings stay as they are. Sessions that have the indexes open read the predicates again, so they match the inlined conditions of queries.
 ALTER INDEX "deployments_with_error" SET (deduplicate_items = on);--> statement-breakpoint
 ALTER INDEX "deployments_error_codes" SET (fastupdate = off);--> statement-breakpoint
--- One index of the log by revision instead of two. To build it blocks reports. An operator of a large log builds it before (docs/operating.md).
+-- One index of the log by revision instead of two. In a large log it is built before this migration, while reports go on.
 CREATE UNIQUE INDEX IF NOT EXISTS "change_log_by_revision" ON "change_log" USING btree ("first_revision") INCLUDE ("from_state", "from_convergence", "to_state", "to_convergence");--> statement-breakpoint
 DROP INDEX "change_log_counted";--> statement-breakpoint
 ALTER TABLE "change_log" DROP CONSTRAINT "change_log_pkey";--> statement-breakpoint

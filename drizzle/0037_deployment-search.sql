@@ -1,5 +1,5 @@
 -- The parts of three characters. With the extension pg_trgm, some databases would have no index: it needs a package and a right.
-CREATE FUNCTION text_trigrams(value text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION text_trigrams(value text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 declare
   letters text[] := string_to_array(value, null);
   found text[] := '{}';
@@ -10,7 +10,7 @@ begin
   return found;
 end $$;--> statement-breakpoint
 -- A function, because an index takes immutable expressions only, and text as JSON is not one.
-CREATE FUNCTION device_capability(capabilities text, name text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION device_capability(capabilities text, name text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 begin
   return capabilities::json #>> array['properties', name];
 end $$;--> statement-breakpoint
@@ -22,6 +22,6 @@ CREATE TABLE "deployment_search" (
 --> statement-breakpoint
 CREATE INDEX "deployment_search_parts" ON "deployment_search" USING gin (terms collate "C",text_trigrams(text) collate "C") WITH (fastupdate=false);--> statement-breakpoint
 CREATE INDEX "deployment_search_long" ON "deployment_search" USING btree ("deployment_key") WHERE text is null;--> statement-breakpoint
-CREATE INDEX "targets_display_name" ON "targets" USING gin (text_trigrams(lower(display_name)) collate "C") WITH (fastupdate=false) WHERE display_name is not null;--> statement-breakpoint
-CREATE INDEX "device_profiles_vendor" ON "device_profiles" USING hash (device_capability(capabilities, 'vendor'));--> statement-breakpoint
-CREATE INDEX "device_profiles_model" ON "device_profiles" USING hash (device_capability(capabilities, 'modelNumber'));
+CREATE INDEX IF NOT EXISTS "targets_display_name" ON "targets" USING gin (text_trigrams(lower(display_name)) collate "C") WITH (fastupdate=false) WHERE display_name is not null;--> statement-breakpoint
+CREATE INDEX IF NOT EXISTS "device_profiles_vendor" ON "device_profiles" USING hash (device_capability(capabilities, 'vendor'));--> statement-breakpoint
+CREATE INDEX IF NOT EXISTS "device_profiles_model" ON "device_profiles" USING hash (device_capability(capabilities, 'modelNumber'));

@@ -25,6 +25,9 @@ export interface WritingSession extends Session {
   readonly connection: number
 }
 
+/** Runs a text without parameters, unprepared. */
+export type RunText = <T extends object>(text: string) => Promise<T[]>
+
 export interface LogHead {
   readonly epochBase: Revision
   readonly revision: Revision
@@ -88,6 +91,11 @@ export interface Database {
    * it has changed nothing.
    */
   alter(statements: readonly string[], lockLimit: number, signal?: AbortSignal): Promise<void>
+  /**
+   * Calls `work` with a connection of its own, for statements that take long. Each is executed outside of a transaction, and fails (55P03) if it waits longer
+   * for a lock than `lockLimit`, in milliseconds. Null: the embedded database has one connection.
+   */
+  readonly apart: ((lockLimit: number, work: (run: RunText) => Promise<void>) => Promise<void>) | null
   /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection. Null: read the log. */
   listen(ring: (revision: Revision | null) => void): Promise<void>
   /** Calls `changed` when another server revokes a credential of the API, and after each (re)connection, when it may have missed that. */

@@ -7,13 +7,13 @@ import { openConnection } from './connection/connection.ts'
 import { ensureEpoch } from './connection/epoch.ts'
 import { lockDirectory } from './connection/lock-file.ts'
 import { readyTemplate } from './connection/make-template.mjs'
-import { migrate } from './connection/migrate.ts'
 import { openPglite } from './connection/pglite.ts'
 import { unpackTemplate } from './connection/pglite-template.ts'
 import { openPostgres, withoutPassword } from './connection/postgres.ts'
 import { openStandby } from './connection/standby.ts'
 import { withStandbys } from './connection/standbys.ts'
 import type { Database } from './database.ts'
+import { migrate } from './migration/migrate.ts'
 
 export interface StoreConfig {
   /** postgres://… Null: the embedded database. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { migrate, readMigrations } from '../../src/store/connection/migrate.ts'
+import { migrate, readMigrations } from '../../src/store/migration/migrate.ts'
 import { startApp } from '../support/app.ts'
 import { openFresh } from '../support/databases.ts'
 import { newContext, newGroup } from '../support/emco.ts'

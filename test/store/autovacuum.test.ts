@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { migrate, readMigrations } from '../../src/store/connection/migrate.ts'
+import { migrate, readMigrations } from '../../src/store/migration/migrate.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { dividePartition, listPartitions, partitionedTables } from '../../src/store/write/partitions.ts'
 import { findPostgres, startPostgres } from '../support/postgres-server.ts'

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generateDrizzleJson, generateMigration } from 'drizzle-kit/api'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type Migration, migrate, missingMigrations, readMigrations } from '../../src/store/connection/migrate.ts'
-import { openPostgres } from '../../src/store/connection/postgres.ts'
+import { type Migration, migrate, missingMigrations, readMigrations } from '../../src/store/migration/migrate.ts'
 import * as schema from '../../src/store/tables/schema.ts'
 import { startChild } from '../support/child.ts'
 import { openFresh } from '../support/databases.ts'
@@ -60,25 +59,6 @@ describe.each(stores)('migrating on $name', (store) => {
 })
 
 describe.each(postgresStores)('a migration of tables in use on $name', (store) => {
-  it('takes the index of the log as it is that an operator built before', async () => {
-    const page = readFileSync(join(import.meta.dirname, '../../docs/operating.md'), 'utf8')
-    const [statement = ''] = /CREATE UNIQUE INDEX CONCURRENTLY[^;]+/.exec(page) ?? []
-    const place = known.findIndex(({ tag }) => tag.endsWith('_cheaper-report'))
-    const bare = await store.createBare()
-    onTestFinished(() => bare.drop())
-    const database = openPostgres({ url: bare.config.url ?? '' })
-    onTestFinished(() => database.close())
-    await migrate(database, known.slice(0, place))
-    await database.session.run(statement)
-    const fileOf = async (index: string) =>
-      database.session.run('select pg_relation_filenode(to_regclass($1)) as file', [index])
-    const built = await fileOf('change_log_by_revision')
-    expect(built).not.toEqual([{ file: null }])
-    await migrate(database)
-    expect(await fileOf('change_log_first_pkey')).toEqual(built)
-    expect(await missingMigrations(database.session)).toEqual([])
-  })
-
   it('waits for no reader while others wait behind it, and gives way where both would wait for each other', async () => {
     const database = await openFresh(store)
     const reader = await database.snapshot()

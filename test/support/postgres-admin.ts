@@ -1,7 +1,7 @@
 /** Databases on the PostgreSQL under test. */
 import postgres from 'postgres'
-import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
+import { migrate } from '../../src/store/migration/migrate.ts'
 
 export async function administer(url: string, act: (sql: postgres.Sql) => Promise<unknown>): Promise<void> {
   const sql = postgres(url, { max: 1, onnotice: () => {} })

@@ -208,8 +208,10 @@ export function openConnection(options: ConnectionOptions): Connection {
     },
     runAll: <T extends object>(text: string) =>
       sendInTurn(async () => {
-        const results = (await client.unsafe(text)) as unknown as (T[] & Pick<postgres.RowList<T[]>, 'state'>)[]
-        const answer = results.at(-1)
+        type Result = T[] & Pick<postgres.RowList<T[]>, 'state'>
+        const results = (await client.unsafe(text)) as unknown as Result | Result[]
+        // postgres.js returns the result of a single statement itself.
+        const answer = 'state' in results ? results : results.at(-1)
         backend ??= answer?.state.pid ?? null
         return answer ?? []
       }),

@@ -56,6 +56,15 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
     )
   const writer = openForWriter(false)
   const beside = openForWriter(true)
+  const openApart = (lockLimit: number) =>
+    openConnection({
+      url,
+      settings: { statement_timeout: alterLimit, lock_timeout: lockLimit },
+      timeout: alterLimit + grace,
+      silence,
+      isWorking: side.isWorking,
+      cancelProcess: side.cancel,
+    })
   const doorbell = createDoorbell((notified) =>
     openConnection({ url, settings: {}, timeout: grace, silence, notified }),
   )
@@ -93,14 +102,7 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
     },
     async alter(statements, lockLimit, signal) {
       signal?.throwIfAborted()
-      const connection = openConnection({
-        url,
-        settings: { statement_timeout: alterLimit, lock_timeout: lockLimit },
-        timeout: alterLimit + grace,
-        silence,
-        isWorking: side.isWorking,
-        cancelProcess: side.cancel,
-      })
+      const connection = openApart(lockLimit)
       const cancel = (): void => connection.cancel()
       signal?.addEventListener('abort', cancel)
       try {
@@ -108,6 +110,14 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
         await connection.runAll(statements.join(';\n'))
       } finally {
         signal?.removeEventListener('abort', cancel)
+        await connection.close()
+      }
+    },
+    async apart(lockLimit, work) {
+      const connection = openApart(lockLimit)
+      try {
+        await work(connection.runAll)
+      } finally {
         await connection.close()
       }
     },

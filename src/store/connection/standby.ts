@@ -8,11 +8,11 @@
  * The head is read in the snapshot itself, so a URL that leads to another server than before is noticed too.
  */
 import type { LogHead, Snapshot } from '../database.ts'
+import { missingMigrations } from '../migration/migrate.ts'
 import { openConnection } from './connection.ts'
 import { createPool } from './connection-pool.ts'
 import { isTransient } from './failure.ts'
 import { type HeadStatement, headStatement, includes, type LogPosition } from './log-head.ts'
-import { missingMigrations } from './migrate.ts'
 import { createPositionQueue } from './position-queue.ts'
 import { type CancellableSnapshot, openReadPool, type ReadPoolOptions } from './read-pool.ts'
 import { createSideConnection } from './side-connection.ts'

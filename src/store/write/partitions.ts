@@ -2,12 +2,12 @@
  * The log, the reports and the audit log are partitioned by their ascending keys. Retention drops a partition as soon as all of it has expired:
  * to delete its rows would write as much as they did, and would leave the files as large as they are.
  *
- * To change partitions, PostgreSQL locks the whole table for a moment (connection/lock-attempts.ts).
+ * To change partitions, PostgreSQL locks the whole table for a moment (migration/lock-attempts.ts).
  */
 
 import type { Millis } from '../../domain/values.ts'
-import { attemptChange } from '../connection/lock-attempts.ts'
 import type { Database, Session } from '../database.ts'
+import { attemptChange } from '../migration/lock-attempts.ts'
 import { iso } from '../sql/record-set.ts'
 import type { Growth, PartitionRange } from './partition-bounds.ts'
 

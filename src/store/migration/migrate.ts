@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database, Session } from '../database.ts'
+import { buildAhead } from './build-ahead.ts'
 import { attemptChange } from './lock-attempts.ts'
 
 export interface Migration {
@@ -37,19 +38,27 @@ export async function migrate(database: Database, migrations?: readonly Migratio
     const applied = await appliedTags(session)
     return known.filter(({ tag }) => !applied.has(tag))
   })
-  for (const migration of missing) await apply(database, migration)
+  for (const migration of missing) {
+    const { tag } = migration
+    await buildAhead(database, { tag, statements: statementsOf(migration) }, () => apply(database, migration))
+  }
 }
 
 /** Servers that run on the tables hold locks. */
-function apply(database: Database, { tag, text }: Migration): Promise<void> {
+function apply(database: Database, migration: Migration): Promise<void> {
+  const { tag } = migration
   return attemptChange(database.session, patience, (lockLimit) =>
     locked(database, async (session) => {
       if ((await appliedTags(session)).has(tag)) return
       await session.run(`set local lock_timeout = ${lockLimit}`)
-      for (const statement of text.split('--> statement-breakpoint')) await session.run(statement)
+      for (const statement of statementsOf(migration)) await session.run(statement)
       await session.run('insert into migrations (tag) values ($1)', [tag])
     }),
   )
+}
+
+function statementsOf({ text }: Migration): string[] {
+  return text.split('--> statement-breakpoint')
 }
 
 function locked<T>(database: Database, work: (session: Session) => Promise<T>): Promise<T> {
