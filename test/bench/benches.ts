@@ -5,6 +5,7 @@ import { crowd } from './benches/crowd.ts'
 import { dashboard } from './benches/dashboard.ts'
 import { desired } from './benches/desired.ts'
 import { endToEnd } from './benches/end-to-end.ts'
+import { expiry } from './benches/expiry.ts'
 import { fanOut } from './benches/fan-out.ts'
 import { forecast } from './benches/forecast.ts'
 import { growth } from './benches/growth.ts'
@@ -47,6 +48,7 @@ export const benches: readonly Bench[] = [
   groups,
   growth,
   logGrowth,
+  expiry,
   memory,
   forecast,
   soak,
