@@ -5,12 +5,13 @@ import type { Principal } from '../domain/principal.ts'
 import { type Addresses, createAddresses, type Hop } from './address.ts'
 import { type Bodies, createBodies } from './bodies.ts'
 import { type CallerSemaphore, createCallerSemaphore } from './caller-semaphore.ts'
+import { createCountedResponse } from './counted-response.ts'
 import { createHeldBytes } from './held-bytes.ts'
 import { createRefuse, defaultLimits, type LimitsConfig, type ObserveRefusal, type Refuse } from './limits.ts'
 import { createTrackMessages, type UnfinishedMessage } from './messages.ts'
 import { createRate } from './rate.ts'
 import { createStreams } from './streams.ts'
-import { createUnread } from './unread.ts'
+import { createTrackUnread, type Unread } from './unread.ts'
 
 export interface Admission {
   readonly refuse: Refuse
@@ -20,6 +21,8 @@ export interface Admission {
   readonly trackMessages: (request: Hop, cut: (reason: 'full' | 'slow') => void) => UnfinishedMessage
   /** The class of all servers' responses. It counts the bytes that clients have not read. */
   readonly Response: typeof ServerResponse
+  /** Counts the bytes that the client of a WebSocket has not read. It calls `cut` when the budget is exceeded. */
+  readonly trackUnread: (request: Hop, cut: () => void) => Unread
   /** Counts a request, or an operation on a socket. Throws TOO_MANY. */
   admit(request: Hop): void
   /** Counts a request of an identified device. Throws TOO_MANY. */
@@ -66,6 +69,7 @@ export function createAdmission({
   const buffered = limits.buffered ?? defaultLimits.buffered
   const held = createHeldBytes(buffered, refuse)
   const trackMessages = createTrackMessages(held, refuse, timeout)
+  const trackUnread = createTrackUnread(buffered, refuse)
   const streams = createStreams(limits.streams)
   const lanes = createCallerSemaphore(mostSnapshots)
 
@@ -82,8 +86,9 @@ export function createAdmission({
     refuse,
     addresses,
     bodies: createBodies(held, timeout, refuse, addresses.networkOf),
-    Response: createUnread(buffered, readingTime, refuse, addresses.networkOf),
+    Response: createCountedResponse(trackUnread, readingTime, refuse, addresses.networkOf),
     trackMessages: (request, cut) => trackMessages(addresses.networkOf(request), cut),
+    trackUnread: (request, cut) => trackUnread(addresses.networkOf(request), cut),
     admit(request) {
       const wait = rates.address.take(addresses.networkOf(request))
       if (wait > 0) throw tooFast('requestsPerAddress', address, wait)

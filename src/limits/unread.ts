@@ -1,98 +1,100 @@
 /**
- * Bytes of HTTP responses that their clients have not read. Above the budget, of all connections or of one address, the connection whose
- * response has been unread for the longest time is closed, so those who read receive theirs. A complete response must also be read in time.
+ * Bytes that are sent to clients and not read by them: HTTP responses, and frames of WebSockets. Above the budget, of all clients or of one
+ * address, the client that has made no progress for the longest time is cut off, so those who read receive theirs.
  */
-import { type IncomingMessage, ServerResponse } from 'node:http'
-import type { Hop } from './address.ts'
-import { shareOfOne, uncounted } from './held-bytes.ts'
+import { shareOfOne } from './held-bytes.ts'
 import type { Refuse } from './limits.ts'
 
-/** Bytes of a response for which its client has the reading time. */
-const pacedBytes = 1 << 20
-
-/** Bytes in memory. Responses with the same buffer hold it together: a cached response, or a page. */
-interface Unread {
-  readonly network: string
-  bytes: number
-  readonly holders: Set<ServerResponse>
+/** The unread bytes of one response or WebSocket. */
+export interface Unread {
+  /** Sets the bytes of one object. Clients that hold the same object hold its bytes together: a cached response, a page, a frame. */
+  hold(object: object, bytes: number): void
+  /** The client has read the object. */
+  release(object: object): void
+  releaseAll(): void
 }
 
-/**
- * Returns the class for the option `ServerResponse` of an HTTP server. `total`: bytes. `readingTime`: milliseconds in which each MiB of a
- * complete response must be read.
- */
-export function createUnread(
-  total: number,
-  readingTime: number,
-  refuse: Refuse,
-  networkOf: (request: Hop) => string,
-): typeof ServerResponse {
-  /** The first has been unread for the longest time. */
-  const responses = new Map<ServerResponse, Unread>()
-  const ofBuffer = new WeakMap<Buffer, Unread>()
+/** `cut` ends the connection. */
+export type TrackUnread = (network: string, cut: () => void) => Unread
+
+interface Client {
+  readonly network: string
+  readonly cut: () => void
+  readonly objects: Set<object>
+}
+
+/** An object is in memory once. It counts for the address of the first client. */
+interface Held {
+  readonly clients: Set<Client>
+  bytes: number
+}
+
+/** `total`: bytes. */
+export function createTrackUnread(total: number, refuse: Refuse): TrackUnread {
+  /** The first has made no progress for the longest time. */
+  const waiting = new Set<Client>()
+  const all = new Map<object, Held>()
   const ofNetwork = new Map<string, number>()
   let ofAll = 0
 
-  function set(one: Unread, bytes: number): void {
-    const own = (ofNetwork.get(one.network) ?? 0) + bytes - one.bytes
-    ofAll += bytes - one.bytes
-    one.bytes = bytes
-    if (own > 0) ofNetwork.set(one.network, own)
-    else ofNetwork.delete(one.network)
+  function count({ clients, bytes }: Held, sign: 1 | -1): void {
+    const [first] = clients
+    if (!first) return
+    ofAll += sign * bytes
+    const own = (ofNetwork.get(first.network) ?? 0) + sign * bytes
+    if (own > 0) ofNetwork.set(first.network, own)
+    else ofNetwork.delete(first.network)
   }
 
-  function hold(response: ServerResponse, body: unknown): Unread {
-    const shared = body instanceof Buffer ? ofBuffer.get(body) : undefined
-    const isHeld = shared !== undefined && shared.holders.size > 0
-    const one = isHeld ? shared : { network: networkOf(response.req), bytes: 0, holders: new Set<ServerResponse>() }
-    if (body instanceof Buffer) ofBuffer.set(body, one)
-    one.holders.add(response)
-    responses.set(response, one)
-    response.once('close', () => release(response))
-    return one
+  function hold(client: Client, object: object, bytes: number): void {
+    const held: Held = all.get(object) ?? { clients: new Set(), bytes }
+    count(held, -1)
+    held.clients.add(client)
+    held.bytes = bytes
+    count(held, 1)
+    all.set(object, held)
+    client.objects.add(object)
+    waiting.add(client)
+    cutOthers(client)
   }
 
-  function release(response: ServerResponse): void {
-    const one = responses.get(response)
-    responses.delete(response)
-    if (one?.holders.delete(response) && one.holders.size === 0) set(one, 0)
+  function letGo(client: Client, object: object): void {
+    const held = all.get(object)
+    if (!held?.clients.has(client)) return
+    count(held, -1)
+    held.clients.delete(client)
+    count(held, 1)
+    if (held.clients.size === 0) all.delete(object)
+    client.objects.delete(object)
   }
 
-  function cut(response: ServerResponse): void {
-    refuse('unread', 'the connection was closed')
-    release(response)
-    response.req.socket.destroy()
+  function letGoAll(client: Client): void {
+    for (const object of client.objects) letGo(client, object)
+    waiting.delete(client)
   }
 
-  function count(response: ServerResponse, body: unknown): void {
-    if (response.req.socket.destroyed) return
-    const counted = responses.get(response) ?? hold(response, body)
-    set(counted, response.writableLength)
-    const { network } = counted
-    for (const [oldest, one] of responses) {
-      const isNetworkFull = (ofNetwork.get(network) ?? 0) > total * shareOfOne
-      // A single response is sent, however large it is: most clients read.
-      if ((!isNetworkFull && ofAll <= total) || oldest === response) return
-      if (!isNetworkFull || one.network === network) cut(oldest)
+  /** What a single client holds is sent, however large it is: most clients read. */
+  function cutOthers(client: Client): void {
+    for (const oldest of waiting) {
+      const isNetworkFull = (ofNetwork.get(client.network) ?? 0) > total * shareOfOne
+      if ((!isNetworkFull && ofAll <= total) || oldest === client) return
+      if (isNetworkFull && oldest.network !== client.network) continue
+      refuse('unread', 'the connection was closed')
+      letGoAll(oldest)
+      oldest.cut()
     }
   }
 
-  class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
-    override write(...given: readonly unknown[]): boolean {
-      const isTaken = super.write(...(given as [unknown]))
-      if (!isTaken) count(this, null)
-      return isTaken
-    }
-
-    override end(...given: readonly unknown[]): this {
-      super.end(...(given as [unknown]))
-      const size = this.writableLength
-      if (size <= uncounted) return this
-      count(this, given[0])
-      const late = setTimeout(() => cut(this), readingTime * Math.ceil(size / pacedBytes)).unref()
-      this.once('close', () => clearTimeout(late))
-      return this
+  return (network, cut) => {
+    const client: Client = { network, cut, objects: new Set() }
+    return {
+      hold: (object, bytes) => hold(client, object, bytes),
+      release(object) {
+        letGo(client, object)
+        waiting.delete(client)
+        if (client.objects.size > 0) waiting.add(client)
+      },
+      releaseAll: () => letGoAll(client),
     }
   }
-  return CountedResponse
 }

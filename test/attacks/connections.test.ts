@@ -47,6 +47,17 @@ async function socketsOf({ app }: RunningApp): Promise<number> {
   return Number(/nodejs_active_resources\{type="TCPSocketWrap"\} (\d+)/.exec(text)?.[1] ?? 0)
 }
 
+/** Its response has 2 MB. */
+const largeQuery = '{ devices { nodes { capabilities { document } } } }'
+
+async function keepCapabilities(server: RunningApp): Promise<void> {
+  for (let n = 0; n < 8; n += 1) {
+    const properties = { id: `edge-${n}`, vendor: 'v', modelNumber: 'm', serialNumber: 's' }
+    const body = { properties, note: 'x'.repeat(250_000) }
+    expect((await server.post(`/device/edge-${n}/capabilities`, body)).status).toBe(201)
+  }
+}
+
 describe('a WebSocket', () => {
   it('without connection_init is closed, a hundred times', async () => {
     const { server, kept, answersOthers } = await start()
@@ -104,21 +115,15 @@ describe('a WebSocket', () => {
 
   it('that talks without reading is cut off', async () => {
     const { server, kept, answersOthers, limited } = await start()
-    // Responses of 2 MB to questions of a line.
-    for (let n = 0; n < 8; n += 1) {
-      const properties = { id: `edge-${n}`, vendor: 'v', modelNumber: 'm', serialNumber: 's' }
-      const body = { properties, note: 'x'.repeat(250_000) }
-      expect((await server.post(`/device/edge-${n}/capabilities`, body)).status).toBe(201)
-    }
+    await keepCapabilities(server)
     const socket = kept(await openSocket(server.url))
     const { _socket: wire } = socket as unknown as { readonly _socket: Socket }
     wire.pause()
     const end = new Promise((resolve) => wire.once('close', resolve))
-    const query = '{ devices { nodes { capabilities { document } } } }'
     let id = 0
     const storm = setInterval(() => {
       if (socket.readyState === socket.OPEN)
-        socket.send(JSON.stringify({ type: 'subscribe', id: `${id++}`, payload: { query } }))
+        socket.send(JSON.stringify({ type: 'subscribe', id: `${id++}`, payload: { query: largeQuery } }))
     }, 20)
     await expect.poll(() => limited('unread'), { timeout: 60_000 }).toBeGreaterThan(0)
     clearInterval(storm)
@@ -126,6 +131,34 @@ describe('a WebSocket', () => {
     await end
     expect(await limited('unread')).toBe(1)
     await answersOthers()
+  })
+
+  it('that reads nothing is cut off above the budget of its address, and those of other addresses are not', async () => {
+    const { server, kept, answersOthers, limited } = await start({ MAX_BUFFERED: '128' })
+    await keepCapabilities(server)
+    const open = async (address: string) => {
+      const socket = kept(await openSocket(server.url, { 'x-forwarded-for': address }))
+      const { _socket: wire } = socket as unknown as { readonly _socket: Socket }
+      wire.pause()
+      for (let id = 0; id < 8; id += 1)
+        socket.send(JSON.stringify({ type: 'subscribe', id: `${id}`, payload: { query: largeQuery } }))
+      return { end: new Promise((resolve) => wire.once('close', resolve)), socket, wire }
+    }
+    const other = await open('192.0.2.2')
+    const idle = [await open('192.0.2.1'), await open('192.0.2.1'), await open('192.0.2.1')]
+    await expect.poll(() => limited('unread'), { timeout: 60_000 }).toBeGreaterThan(0)
+    for (const { wire } of idle) wire.resume()
+    await idle[0]?.end
+    await answersOthers()
+    const all = new Promise<void>((resolve) => {
+      let left = 8
+      other.socket.on('message', (text) => {
+        left -= Number(String(text).startsWith('{"id":"') && String(text).includes('"type":"next"'))
+        if (left === 0) resolve()
+      })
+    })
+    other.wire.resume()
+    await all
   })
 
   it('of which there are too many of one caller is closed, whatever its transport, and others’ are not', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { createServer, get, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createAdmission } from '../../src/limits/admission.ts'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
@@ -8,7 +8,10 @@ import { startApp } from '../support/app.ts'
 
 const mib = 1 << 20
 
-/** Answers `/own` with 16 MiB of each response's own, and `/shared` with the same 16 MiB, far more than what a connection takes at once. */
+/**
+ * Answers `/own` with 16 MiB of each response's own, and `/shared` with the same 16 MiB, far more than what a connection takes at once; `/small` with
+ * 10 kB; `/stream` with 16 MiB of a response that does not end.
+ */
 async function serve(options: { readonly buffered: number; readonly readingTimeout?: number }) {
   const seen: string[] = []
   const admission = createAdmission({
@@ -18,9 +21,12 @@ async function serve(options: { readonly buffered: number; readonly readingTimeo
     observe: (limit) => seen.push(limit),
   })
   const shared = Buffer.alloc(16 * mib)
-  const server = createServer({ ServerResponse: admission.Response }, ({ url }, response) =>
-    response.end(url === '/shared' ? shared : Buffer.alloc(16 * mib)),
-  )
+  const streams: ServerResponse[] = []
+  const server = createServer({ ServerResponse: admission.Response }, ({ url }, response) => {
+    if (url === '/small') response.end('x'.repeat(10_000))
+    else if (url !== '/stream') response.end(url === '/shared' ? shared : Buffer.alloc(16 * mib))
+    else streams.push(response) && response.write(Buffer.alloc(16 * mib))
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => {
@@ -37,7 +43,16 @@ async function serve(options: { readonly buffered: number; readonly readingTimeo
     onTestFinished(() => void response.destroy())
     return response
   }
-  return { ask, seen }
+  /** A connection that sends these requests at once, and reads nothing. */
+  const askAll = async (paths: readonly string[], address: string) => {
+    const socket = connect(port, '127.0.0.1').pause()
+    socket.on('error', () => undefined)
+    onTestFinished(() => void socket.destroy())
+    await once(socket, 'connect')
+    socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${address}\r\n\r\n`).join(''))
+    return socket
+  }
+  return { ask, askAll, seen, streams }
 }
 
 /** Bytes until the end, or null of a response that broke off. */
@@ -79,6 +94,42 @@ describe('responses that are not read', () => {
     expect(seen).toEqual([])
   })
 
+  it('close no connection of another address that receives the same bytes', async () => {
+    const { ask, seen } = await serve({ buffered: 80 * mib })
+    await ask('/shared', '192.0.2.1')
+    const other = await ask('/shared', '192.0.2.2')
+    await ask('/own', '192.0.2.1')
+    await ask('/own', '192.0.2.1')
+    expect(seen).toEqual(['unread', 'unread'])
+    expect(await readAll(other)).toBe(16 * mib)
+  })
+
+  it('are not those of a stream that is read, however long it has been open', async () => {
+    const { ask, seen, streams } = await serve({ buffered: 80 * mib })
+    const stream = await ask('/stream', '192.0.2.1')
+    let size = 0
+    for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
+      size += (chunk as Buffer).length
+      if (size === 16 * mib) break
+    }
+    await expect.poll(() => streams[0]?.writableNeedDrain).toBe(false)
+    const idle = await ask('/own', '192.0.2.1')
+    expect(seen).toEqual([])
+    await ask('/own', '192.0.2.1')
+    expect(seen).toEqual(['unread'])
+    expect(await readAll(idle)).toBeNull()
+    streams[0]?.end('the end')
+    expect(await readAll(stream)).toBe('the end'.length)
+  })
+
+  it('are also the small ones that wait for a large one on their connection', async () => {
+    const { askAll, seen } = await serve({ buffered: 67 * mib })
+    const socket = await askAll(['/own', ...Array.from({ length: 200 }, () => '/small')], '192.0.2.1')
+    await expect.poll(() => seen).toEqual(['unread'])
+    socket.resume()
+    await once(socket, 'close')
+  })
+
   it('are sent when they are larger than the budget, and the only ones', async () => {
     const { ask, seen } = await serve({ buffered: mib })
     expect(await readAll(await ask('/own', '192.0.2.1'))).toBe(16 * mib)
@@ -91,6 +142,15 @@ describe('responses that are not read', () => {
     const reading = setInterval(() => response.read(1_000), 10)
     onTestFinished(() => clearInterval(reading))
     await expect.poll(() => seen).toEqual(['unread'])
+  })
+
+  it('have their time from when the response before them on the connection ends', async () => {
+    const { ask, askAll, seen, streams } = await serve({ buffered: 1_000 * mib, readingTimeout: 20 })
+    await askAll(['/stream', '/own'], '192.0.2.1')
+    await expect.poll(() => streams.length).toBe(1)
+    await ask('/own', '192.0.2.1')
+    await expect.poll(() => seen).toEqual(['unread'])
+    expect(streams[0]?.req.socket.destroyed).toBe(false)
   })
 
   it('are held to this on the server itself', async () => {

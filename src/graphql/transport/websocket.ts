@@ -5,6 +5,7 @@ import { CloseCode, handleProtocols, MessageType, makeServer, parseMessage } fro
 import { type WebSocket, WebSocketServer } from 'ws'
 import { DomainError } from '../../domain/errors.ts'
 import { retryAfter } from '../../limits/admission.ts'
+import { uncounted } from '../../limits/held-bytes.ts'
 import { maxMessageSize, maxOperationsPerSocket, maxUnread } from '../guards/limits.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { refuseUpgrade } from './upgrade.ts'
@@ -64,12 +65,22 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
   }
 
   function open(socket: WebSocket, request: IncomingMessage, stream: Duplex): void {
+    const unread = admission.trackUnread(request, () => socket.terminate())
+    socket.once('close', unread.releaseAll)
+
     // Sending to a closed socket is not an error. The promise never resolves, so no more is sent.
     function send(frame: Buffer): Promise<void> | undefined {
       if (socket.readyState !== socket.OPEN) return new Promise(() => undefined)
       cork(stream)
-      if (stream.writableLength < writeAhead) return void stream.write(frame)
-      return new Promise((resolve) => stream.write(frame, () => resolve()))
+      const isCounted = stream.writableLength + frame.length > uncounted
+      if (!isCounted && stream.writableLength < writeAhead) return void stream.write(frame)
+      if (isCounted) unread.hold(frame, frame.length)
+      return new Promise((resolve) =>
+        stream.write(frame, () => {
+          if (isCounted) unread.release(frame)
+          resolve()
+        }),
+      )
     }
 
     // Each operation listens to `close`, besides the socket's own listeners.
