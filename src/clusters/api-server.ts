@@ -31,6 +31,8 @@ export interface ApiServerLimits {
   readonly streamSeconds?: number
   /** Milliseconds that the server has to begin an answer, to continue one, or to end a watch. */
   readonly timeout?: number
+  /** Characters of one response with a list. */
+  readonly longestList?: number
 }
 
 /** An error for operators. Its message contains no credentials. */
@@ -58,7 +60,7 @@ const longestLine = 64 * 1024 * 1024
 const longestRefusal = 64 * 1024
 
 export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServerLimits = {}): ApiServer {
-  const { pageSize = 50, streamSeconds = 120, timeout = 20_000 } = limits
+  const { pageSize = 50, streamSeconds = 120, timeout = 20_000, longestList = 4 * longestLine } = limits
   let loaded: Promise<KubeConfig> | null = null
 
   /** Text as it arrives, after the server has answered 200. */
@@ -94,7 +96,12 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
       do {
         const query = { ...(isPaged ? { limit: String(pageSize) } : {}), ...(token ? { continue: token } : {}) }
         const parts: string[] = []
-        for await (const text of read(path, query, signal, timeout)) parts.push(text)
+        let length = 0
+        for await (const text of read(path, query, signal, timeout)) {
+          length += text.length
+          if (length > longestList) throw new ApiServerError('a list of it does not end')
+          parts.push(text)
+        }
         const { metadata, items } = readJson(parts.join('')) as { metadata?: Json; items?: unknown }
         const { resourceVersion, continue: more } = metadata ?? {}
         if (!Array.isArray(items) || typeof resourceVersion !== 'string' || resourceVersion === '')

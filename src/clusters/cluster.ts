@@ -47,6 +47,8 @@ export interface ClusterTuning {
   readonly waiting?: PendingStatesLimits
   /** Milliseconds between retries of pending objects. */
   readonly retryInterval?: number
+  /** Custom resources of the cluster whose names are kept. */
+  readonly mostObjects?: number
 }
 
 interface ClusterWatchOptions extends ClusterTuning {
@@ -65,7 +67,7 @@ const defaultBackOff: BackOff = { first: 1_000, longest: 60_000 }
 const maxRefusals = 3
 
 export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
-  const { api, target, database, writer, log, clock, observe, retryInterval = 1_000 } = options
+  const { api, target, database, writer, log, clock, observe, retryInterval = 1_000, mostObjects = 200_000 } = options
   const backOff = options.backOff ?? defaultBackOff
   const cluster = `${target.provider}+${target.name}`
   const leaving = new AbortController()
@@ -153,6 +155,9 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
       return []
     }
     const { context, component, uid } = one.state
+    // Without a limit, pages or events without end fill the memory.
+    if (!isGone && into.size >= mostObjects)
+      throw new ApiServerError(`it has more than ${mostObjects} ResourceBundleStates`)
     if (!isGone) into.set(name, { context, component, uid })
     return [one]
   }
