@@ -11,10 +11,14 @@ import { findPostgres } from '../support/postgres-server.ts'
 import { postgresStores } from '../support/stores.ts'
 
 const page = readPage('docs/operating.md')
+/** The pages of an operator, in the order of their table in docs/operating.md. */
+const pages = ['operating', 'upgrades', 'backup', 'standbys', 'tls', 'retention'].map((name) =>
+  readPage(`docs/${name}.md`),
+)
 
 // Where there is neither PostgreSQL nor its programs there is nothing to back up with; .ci/run requires both.
-describe.skipIf(!hasCurl).each(postgresStores)('docs/operating.md on $name', (store) => {
-  it('does what it says: what is backed up and restored is a fleet again, in an epoch of its own', async () => {
+describe.skipIf(!hasCurl).each(postgresStores)('the pages of an operator on $name', (store) => {
+  it('do what they say: what is backed up and restored is a fleet again, in an epoch of its own', async () => {
     const [folder, live, restored] = [temporaryFolder(), await store.create(), await store.createBare()]
     const server = await startApp({ on: live })
     try {
@@ -32,7 +36,7 @@ describe.skipIf(!hasCurl).each(postgresStores)('docs/operating.md on $name', (st
         ADMIN_KEY: 'an-admin-key-for-tests-only',
         PATH: `${findPostgres() ?? ''}:${process.env.PATH}`,
       }
-      await execute(blocksOf(page), { url: server.url, env })
+      await execute(pages.flatMap(blocksOf), { url: server.url, env })
       expect(readFileSync(join(folder, 'rollcall.key'), 'utf8')).toMatch(/^\S{20,}$/)
       const again = await startApp({ on: restored })
       const { deploymentCounts, revision } = await again.query('{ revision deploymentCounts { installed } }')
@@ -82,7 +86,7 @@ describe('docs/operating.md', () => {
     const namesOf = (text: string, line: RegExp) => [...text.matchAll(line)].map(([, name]) => name).toSorted()
     const [, monitoring = ''] = /^## Monitoring$(.*?)^## /ms.exec(page) ?? []
     expect(namesOf(monitoring, /^\| `(rollcall_\w+)` \|/gm)).toEqual(namesOf(printed, /^# TYPE (rollcall_\w+)/gm))
-    for (const [name = ''] of page.matchAll(/rollcall_[a-z_]+/g))
+    for (const [name = ''] of pages.join('\n').matchAll(/rollcall_[a-z_]+/g))
       expect([name, printed.includes(name.replace(/_bucket$/, ''))]).toEqual([name, true])
   })
 })

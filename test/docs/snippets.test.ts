@@ -7,9 +7,8 @@ import { parse as parseYaml } from 'yaml'
 import { variables } from '../../src/config/config.ts'
 import { blocksOf, readPage, root } from '../support/documentation.ts'
 
-const names = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
-  name.endsWith('.md'),
-)
+const inDocs = readdirSync(join(root, 'docs'), { encoding: 'utf8', recursive: true })
+const names = ['README.md', ...inDocs.map((name) => `docs/${name}`)].filter((name) => name.endsWith('.md'))
 const pages = names.map((name) => ({ name, page: readPage(name), blocks: blocksOf(readPage(name)) }))
 const withoutBlocks = (page: string): string => page.replaceAll(/^```.*?^```$/gms, '')
 
