@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { describeOutage } from '../../src/store/connection/failure.ts'
 import { startApp } from '../support/app.ts'
@@ -77,6 +77,22 @@ describe('docs/operating.md', () => {
     expect(written.length).toBeGreaterThan(2)
     for (const reason of [...reasons, ...written])
       expect([reason, table.includes(`\`${reason}`)]).toEqual([reason, true])
+  })
+
+  it('has each background duty in a table', async () => {
+    const env = { HISTORY_DAYS: '30', FORGET_REMOVED_DAYS: '30' }
+    const namesIn = (cell: string): readonly string[] => [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)
+    const [, health = ''] = /^## Health$(.*?)^## /ms.exec(page) ?? []
+    const documented = [...health.matchAll(/^\| (`[^|]+)\|[^|]+\|([^|]*)\|$/gm)]
+      .filter(([, , variables = '']) => namesIn(variables).every((name) => name in env))
+      .flatMap(([, duties = '']) => namesIn(duties))
+    const server = await startApp({ env })
+    onTestFinished(() => server.stop())
+    const shown = async () => {
+      const { duties } = await (await fetch(`${server.url}/readyz?verbose`)).json()
+      return duties.map(({ name }: { readonly name: string }) => name).toSorted()
+    }
+    await expect.poll(shown, { timeout: 20_000 }).toEqual(documented.toSorted())
   })
 
   it('has each metric in a table, and names no other', async () => {

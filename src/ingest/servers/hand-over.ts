@@ -6,7 +6,7 @@
  *   answers ◀─── NOTIFY of that COMMIT ───── one transaction: the batch, and "n of this server: its outcomes" in `batches`
  *
  * Without hand-over, the servers would alternate at the head's lock, each with small batches, an outdated row cache and several round trips
- * under the lock (docs/architecture.md compares the designs).
+ * under the lock (docs/design/servers.md compares the designs).
  *
  * There is no election. The log's head names the server that wrote last. A server follows that server if its name is smaller than its own.
  * Correctness does not depend on the choice: any server may write at any time. A batch is written once because its transaction records it

@@ -1,4 +1,4 @@
-/** Alert rules, the alerts that they raised, and what has to be evaluated again. docs/architecture.md describes the evaluation. */
+/** Alert rules, the alerts that they raised, and what has to be evaluated again. docs/design/duties.md describes the evaluation. */
 import { sql } from 'drizzle-orm'
 import {
   bigint,

@@ -1,5 +1,5 @@
 /**
- * How long deployments stay in each state, from the log. Each entry is read once, so the cost follows from the changes. docs/architecture.md
+ * How long deployments stay in each state, from the log. Each entry is read once, so the cost follows from the changes. docs/design/duties.md
  * has the design. Counting in the writer's transaction was rejected: it would slow every report. A reader of the log is a minute late instead.
  */
 import type { Revision } from '../../domain/values.ts'
