@@ -45,6 +45,15 @@ describe.runIf(findChromium())('the dashboard of a fleet that declares no rollou
     expect(complaints).toEqual([])
   })
 
+  it('shows deployments of no application as such, and counts no rollouts', async () => {
+    const { page, close } = await openPage(browser, `${server.url}/`)
+    onTestFinished(close)
+    const rollouts = page.getByRole('region', { name: /^Rollouts/ })
+    await rollouts.getByText('No application declared').waitFor()
+    expect(await rollouts.locator('.kind').allTextContents()).toEqual([''])
+    await rollouts.getByRole('link', { name: 'All rollouts', exact: true }).waitFor()
+  })
+
   /** Loads a page, and checks what that takes. */
   async function load(hash: string, content: string) {
     const { page, complaints, close } = await openPage(browser, 'about:blank')

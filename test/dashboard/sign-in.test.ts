@@ -110,7 +110,7 @@ it.runIf(findChromium())('shows who may not read documents everything but them, 
     await page.getByLabel('API key or token').fill(credential)
     await page.getByRole('button', { name: 'Sign in' }).click()
     const panel = page.getByRole('region', { name: 'Desired state' })
-    await panel.getByText(/^declared by \S+.*as agreed/).waitFor()
+    await panel.getByText(/^Declared by \S+.*as agreed/).waitFor()
     await panel.getByText(shown).waitFor()
     expect(await panel.getByText('7.7.7').count()).toBe(shown === '7.7.7' ? 1 : 0)
     // Only operators are offered what only they may do.

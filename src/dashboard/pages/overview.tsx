@@ -142,7 +142,7 @@ export function OverviewPage() {
         <h2 id="rollouts">
           Rollouts{' '}
           <a href={href(['rollouts'])}>
-            All {data.rollouts ? plural(data.rollouts.totalCount, 'rollout') : 'rollouts'}
+            All {data.rollouts?.totalCount ? plural(data.rollouts.totalCount, 'rollout') : 'rollouts'}
           </a>
         </h2>
         {data.rollouts && data.rollouts.nodes.length > 0 && (

@@ -19,25 +19,28 @@ export function GroupLines({ of: { nodes, totalCount } }: { readonly of: Fragmen
   return (
     <>
       <ul class="rollouts">
-        {nodes.map(({ key, rollout, counts }) => (
-          <li key={key} class="rollout-line">
-            <a
-              href={
-                rollout
-                  ? href(['rollout', rollout.presentId])
-                  : href(['deployments'], { group: writeGroup({ by: 'APPLICATION', key }) })
-              }
-            >
-              <Name>{rollout?.name ?? key ?? 'No application declared'}</Name>
-            </a>
-            <small class="muted kind">{rollout ? 'Rollout' : 'Application'}</small>
-            <CountsBar counts={counts} label={rollout?.name ?? key ?? 'No application declared'} />
-            <ShortHeadline of={{ counts }} />
-            <span class="marks">
-              {counts.failed > 0 && <StateMark of="FAILED">{`${formatNumber(counts.failed)} failed`}</StateMark>}
-            </span>
-          </li>
-        ))}
+        {nodes.map(({ key, rollout, counts }) => {
+          const name = rollout?.name ?? key ?? 'No application declared'
+          return (
+            <li key={key} class="rollout-line">
+              <a
+                href={
+                  rollout
+                    ? href(['rollout', rollout.presentId])
+                    : href(['deployments'], { group: writeGroup({ by: 'APPLICATION', key }) })
+                }
+              >
+                <Name>{name}</Name>
+              </a>
+              <small class="muted kind">{rollout ? 'Rollout' : key === null ? null : 'Application'}</small>
+              <CountsBar counts={counts} label={name} />
+              <ShortHeadline of={{ counts }} />
+              <span class="marks">
+                {counts.failed > 0 && <StateMark of="FAILED">{`${formatNumber(counts.failed)} failed`}</StateMark>}
+              </span>
+            </li>
+          )
+        })}
       </ul>
       {totalCount > nodes.length && <p class="muted">and {formatNumber(totalCount - nodes.length)} more</p>}
     </>

@@ -99,17 +99,18 @@ export function DesiredState({ deployment }: { readonly deployment: Desired }) {
 
 function DocumentFacts({ document }: { readonly document: Document }) {
   return (
-    <p class="muted">
-      declared {byWhom(document.declaredBy)}
-      {document.reason && <q>{document.reason}</q>}
-      <code class="digest" title={document.digest}>
-        {shorten(document.digest)}
-      </code>{' '}
-      {plural(document.sizeBytes, 'byte')} {/* Last, because its length changes while time passes. */}
-      <time dateTime={document.declaredAt} title={formatFull(document.declaredAt)}>
-        {formatAge(document.declaredAt, moment.value)}
-      </time>
-    </p>
+    <>
+      <p class="muted">
+        Declared {byWhom(document.declaredBy)}
+        {document.reason && <q>{document.reason}</q>} {/* Last, because its length changes while time passes. */}
+        <time dateTime={document.declaredAt} title={formatFull(document.declaredAt)}>
+          {formatAge(document.declaredAt, moment.value)}
+        </time>
+      </p>
+      <p class="muted">
+        <code title={document.digest}>{shorten(document.digest)}</code> · {plural(document.sizeBytes, 'byte')}
+      </p>
+    </>
   )
 }
 
