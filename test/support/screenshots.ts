@@ -21,6 +21,7 @@ const folder = join(import.meta.dirname, '../../docs/images')
 const seed = 11
 /** So many milliseconds of the plan, over so many of the pictures' time. */
 const [played, shown] = [185_000, 56 * 60_000]
+const minute = 60_000
 /** Bytes: the README is read on phones, too. */
 const largest = 200_000
 
@@ -28,31 +29,43 @@ let offset = -shown
 const clock = (): number => Date.now() + offset
 
 const config = parseConfig({ DATA_DIR: 'memory', LOG_LEVEL: 'warn', PORT: '0' })
-const app = await createApp({
-  config,
-  database: await openDatabase(config.store, clock),
-  log: createLog({ level: 'warn' }),
-  clock,
-})
 const browser = await startBrowser()
 try {
-  const { url } = await app.listen()
-  const rollout = await playFleet(url)
-  offset = 0
-  const group = await playGroup(url)
-  mkdirSync(folder, { recursive: true })
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await picture(url, `overview-${colorScheme}`, '#/?window=1h', '.trend polygon', colorScheme)
-    await picture(url, `rollout-${colorScheme}`, `#/rollout/${rollout}`, '.causes li', colorScheme)
-    await picture(url, `clusters-${colorScheme}`, `#/rollout/${group}`, '.matrix', colorScheme)
-  }
-  // After the others: it is no part of their fleet.
-  const meant = await playDesired(url)
-  for (const colorScheme of ['light', 'dark'] as const)
-    await picture(url, `desired-${colorScheme}`, meant, '.diff tr', colorScheme)
+  await serve(async (url) => {
+    const rollout = await playFleet(url)
+    offset = 0
+    const group = await playGroup(url)
+    mkdirSync(folder, { recursive: true })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await picture(url, `overview-${colorScheme}`, '#/?window=1h', '.causes li', colorScheme)
+      await picture(url, `rollout-${colorScheme}`, `#/rollout/${rollout}`, '.causes li', colorScheme, 1_040)
+      await picture(url, `clusters-${colorScheme}`, `#/rollout/${group}`, '.matrix', colorScheme)
+    }
+  })
+  // On a server of its own: it is no part of that fleet, and the time of a log does not go back.
+  offset = -20 * minute
+  await serve(async (url) => {
+    const deployment = await playDesired(url)
+    for (const colorScheme of ['light', 'dark'] as const)
+      await picture(url, `desired-${colorScheme}`, deployment, '.diff tr', colorScheme)
+  })
 } finally {
   await browser.close()
-  await app.close()
+}
+
+async function serve(draw: (url: string) => Promise<void>): Promise<void> {
+  const app = await createApp({
+    config,
+    database: await openDatabase(config.store, clock),
+    log: createLog({ level: 'warn' }),
+    clock,
+  })
+  try {
+    const { url } = await app.listen()
+    await draw(url)
+  } finally {
+    await app.close()
+  }
 }
 
 /** Its largest rollout's id. */
@@ -146,7 +159,7 @@ async function playGroup(url: string): Promise<string> {
   return rollout.id
 }
 
-/** A device that is on a version older than the one meant: the address of its deployment. */
+/** A device that is on a version older than its target: the address of its deployment. */
 async function playDesired(url: string): Promise<string> {
   const api = createApi(url)
   const [deviceId, deploymentId] = ['press-07', 'line-vision']
@@ -160,6 +173,7 @@ async function playDesired(url: string): Promise<string> {
     })
   await declare('3.1.4', 'commissioning of line 7')
   for (const state of ['installing', 'installed']) {
+    offset += minute
     const components = ['camera-feed', 'model-server'].map((name) => ({ name, state }))
     const body = { deploymentId, adoptedManifestVersion: 2, status: { state }, components }
     await fetch(`${url}/api/v1/clients/${deviceId}/deployments/${deploymentId}/status`, {
@@ -168,7 +182,9 @@ async function playDesired(url: string): Promise<string> {
       body: JSON.stringify(body),
     })
   }
+  offset = -4 * minute
   await declare('3.2.0', 'the new model finds scratches, too', '    confidence:\n      value: 0.82\n')
+  offset = 0
   return `#/deployment/${deviceId}/${deploymentId}`
 }
 
@@ -206,10 +222,11 @@ async function picture(
   hash: string,
   drawn: string,
   colorScheme: 'light' | 'dark',
+  height = 800,
 ): Promise<void> {
   const { page, close } = await openPage(browser, `${url}/${hash}`, {
     colorScheme,
-    viewport: { width: 1280, height: 800 },
+    viewport: { width: 1280, height },
     reducedMotion: 'reduce',
   })
   const element = page.locator(drawn).first()
