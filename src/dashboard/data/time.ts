@@ -39,9 +39,12 @@ export function formatTime(time: string | number): string {
   return Math.abs(date.getTime() - Date.now()) < day / 2 ? clockTime.format(date) : withDate(date)
 }
 
-/** With the date from `dated` milliseconds on. */
-export const formatMinute = (time: number, dated = day): string =>
-  Math.abs(time - Date.now()) < dated ? minuteTime.format(time) : withDate(new Date(time))
+/** With the date if the time is `dated` milliseconds away or more, and not today. */
+export function formatMinute(time: number, dated = day): string {
+  const [date, today] = [new Date(time), new Date()]
+  const isNear = Math.abs(time - today.getTime()) < dated || date.toDateString() === today.toDateString()
+  return isNear ? minuteTime.format(time) : withDate(date)
+}
 
 const withDate = (date: Date): string =>
   (date.getFullYear() === new Date().getFullYear() ? dayTime : yearTime).format(date)

@@ -131,7 +131,7 @@ function Moment({ term, at }: { readonly term: string; readonly at: string }) {
   )
 }
 
-/** Milliseconds. A time further away has its date: `08:04` may be that of tomorrow. */
+/** Milliseconds. A time further away has its date, unless it is today: `08:04` may be that of tomorrow. */
 const halfDay = 43_200_000
 
 function formatRange({ low, high }: Eta): string {

@@ -1,0 +1,17 @@
+/** How the page writes times: without a date where it is clear. */
+import { afterAll, expect, it, vi } from 'vitest'
+
+// Before the import, which begins an interval that needs a browser.
+vi.useFakeTimers({ now: new Date(2026, 10, 26, 4, 34) })
+afterAll(() => vi.useRealTimers())
+const { formatMinute } = await import('../../src/dashboard/data/time.ts')
+
+it('writes a time of today without its date, and a time of tomorrow with it unless it is near', () => {
+  const halfDay = 43_200_000
+  const write = (date: Date): string => formatMinute(date.getTime(), halfDay)
+  expect(write(new Date(2026, 10, 26, 5, 42))).toBe('05:42')
+  expect(write(new Date(2026, 10, 26, 23, 14))).toBe('23:14')
+  expect(write(new Date(2026, 10, 27, 3, 14))).toMatch(/27.*03:14$/)
+  vi.setSystemTime(new Date(2026, 10, 26, 23, 50))
+  expect(write(new Date(2026, 10, 27, 0, 10))).toBe('00:10')
+})
