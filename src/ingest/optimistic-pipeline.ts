@@ -1,10 +1,15 @@
 /**
- * The second file of the writer: batches that are sent without waiting.
+ * The second file of the writer: overlapping batches. The database writes one batch while the server reads and decides the next.
  *
- * While no other server writes, the rows after a batch are known before it is committed. So a batch of reports is decided on the row cache and
- * sent as one statement, which writes nothing unless its predecessor wrote last (store/write/optimistic-save.ts). Rows that are not cached
- * are read beside the batches in flight, whose rows then replace those that were read. The database writes one batch while the next is read and decided. If a
- * batch is not written, no later batch in flight is written either: all of them are written again in order, under the head's lock.
+ * While no other server writes, the rows after a batch are known before it is committed. So the next batch is decided on these rows and sent as one
+ * statement, which writes nothing unless the batch before it was the newest write (store/write/optimistic-save.ts).
+ *
+ *   the batch needs …                 what follows
+ *   only rows in the row cache        `send`: it is decided and sent at once
+ *   other rows of reports, too        `loadAndSend`: they are read beside the batches in flight, whose rows replace those that were read
+ *   anything else                     both return false: the writer drains the pipeline and writes the batch under the head's lock
+ *
+ * If a batch is not written, no later batch in flight is written either: all of them are written again in order, under the head's lock.
  */
 import { atOnce } from '../limits/pace.ts'
 import type { Effects, Loaded } from '../store/write/contract.ts'
@@ -33,13 +38,13 @@ interface Pipeline {
   size(): number
   /** Commands in flight. */
   commands(): number
-  /** The commands that a batch needs at the least to be sent now: a small batch costs server and database more than it gains. */
+  /** The least number of commands with which a batch may be sent now: a small batch costs server and database more than it gains. */
   leastCommands(): number
   /** Waits until the oldest batch is answered or, if another batch may be sent, until `arrival`. */
   wait(arrival: Promise<void>): Promise<void>
-  /** False: the batch needs rows that are not cached, or writes that the optimistic statement does not have. */
+  /** False: nothing was sent. The batch needs rows that are not cached, or writes that the optimistic statement does not have. */
   send(batch: Batch): boolean
-  /** The same after reading the rows that are not cached, while the batches in flight are written. */
+  /** The same, after it has read the rows that are not cached. Meanwhile the batches in flight are written and answered. */
   loadAndSend(batch: Batch): Promise<boolean>
   /** Waits until no batch is in flight. */
   drain(): Promise<void>
@@ -48,8 +53,10 @@ interface Pipeline {
 /** A batch that is sent and not answered yet. */
 interface InFlightBatch {
   readonly batch: Batch
+  /** The log's head that the batch was decided on. */
   readonly before: LockedHead
   readonly number: number
+  /** A time of performance.now(). */
   readonly began: number
   readonly outcomes: readonly Outcome[]
   readonly effects: Effects
@@ -59,8 +66,7 @@ interface InFlightBatch {
 
 type SendOutcome = 'written' | 'not written' | 'unknown'
 
-/** The cached rows are in the cache already. */
-const nothing: Loaded = { deployments: [], targets: [], rollouts: [] }
+const noRows: Loaded = { deployments: [], targets: [], rollouts: [] }
 
 /** More in flight would make the batches smaller and the database no faster. */
 const mostInFlight = 2
@@ -81,29 +87,32 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
   function send(batch: Batch): boolean {
     if (state.head === null || state.connection === null) return false
     const { loaded, missing } = state.rowCache.recall(needsOf(batch))
-    return missing.length === 0 && sendDecided(batch, state.head, state.connection, loaded, nothing)
+    return missing.length === 0 && decideAndSend(batch, state.head, state.connection, loaded, noRows)
   }
 
-  /** A write of another server after this read moves the head, and then the statement writes nothing. */
+  /**
+   * What is read has the effects of some batches in flight and lacks those of others, so every row that one of them changes is replaced. A write of
+   * another server after this read moves the head, and then the statement writes nothing.
+   */
   async function loadAndSend(batch: Batch): Promise<boolean> {
     const { head, connection } = state
     if (head === null || connection === null) return false
-    const { loaded, missing } = state.rowCache.recall(needsOf(batch))
+    const { loaded: cached, missing } = state.rowCache.recall(needsOf(batch))
     if (!missing.every(isReported)) return false
-    const beside = [...inFlight]
-    const heads = [...beside.map(({ before }) => before), head]
+    const earlier = [...inFlight]
+    const heads = [...earlier.map(({ before }) => before), head]
     const reading = database.readBeside((reader) => loadBeside(reader, missing, heads)).catch(() => null)
-    await answerUntil(reading)
+    await answerWhile(reading)
     const read = await reading
-    // A new head: a batch in flight was not written.
+    // Another head: a batch in flight was not written.
     if (read === null || state.head !== head) return false
-    const newer = rowsAfter(beside)
-    const others = withoutRows(read, newer)
-    return sendDecided(batch, head, connection, joinLoaded(joinLoaded(loaded, others), newer), others)
+    const changed = rowsAfter(earlier)
+    const unchanged = withoutRows(read, changed)
+    return decideAndSend(batch, head, connection, joinLoaded(joinLoaded(cached, unchanged), changed), unchanged)
   }
 
-  /** Answers the batches in flight that are written meanwhile. */
-  async function answerUntil(reading: Promise<unknown>): Promise<void> {
+  /** Answers the batches in flight that are written before `reading` ends. */
+  async function answerWhile(reading: Promise<unknown>): Promise<void> {
     for (let [first] = inFlight; first; [first] = inFlight) {
       const isAnswered = await Promise.race([first.sent.then(() => true), reading.then(() => false)])
       if (!isAnswered) return
@@ -111,7 +120,14 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     }
   }
 
-  function sendDecided(batch: Batch, before: LockedHead, connection: number, loaded: Loaded, read: Loaded): boolean {
+  /** `loaded`: all rows that the batch needs. `uncached`: those of them that the row cache lacks. */
+  function decideAndSend(
+    batch: Batch,
+    before: LockedHead,
+    connection: number,
+    loaded: Loaded,
+    uncached: Loaded,
+  ): boolean {
     const began = performance.now()
     const name = { writer: state.writer, batch: state.batchNumber + 1 }
     const decided = decideAll(batch, before, loaded)
@@ -120,13 +136,13 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     state.batchNumber += 1
     const { effects, outcomes } = decided
     state.head = headAfter(before, effects, name)
-    state.rowCache.remember(read, effects, state.head.writes)
+    state.rowCache.remember(uncached, effects, state.head.writes)
     const { save, notify } = statements
     const sent = database.append(connection, save.text, save.parameters).then(
       (rows): SendOutcome => (rows.length > 0 ? 'written' : 'not written'),
       (error: unknown): SendOutcome => (options.isTransient(error) ? 'unknown' : 'not written'),
     )
-    // If it is lost, followers look the batch up, and subscribers elsewhere wait for the next poll.
+    // If the notification is lost, followers look the batch up, and subscribers of other servers wait for the next poll.
     if (notify) database.append(connection, notify.text, notify.parameters).catch(() => undefined)
     const announce = (): void => {
       state.newestSeen = effects.revision
@@ -154,7 +170,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     ordered.conclude(first.batch, first, first.began)
   }
 
-  /** The oldest batch was not written, or its connection is lost. */
+  /** Writes all batches in flight under the head's lock: the oldest was not written, or its connection is lost. */
   async function writeAgain(): Promise<void> {
     forget(state)
     const all = inFlight.splice(0)
@@ -198,7 +214,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
   }
 }
 
-/** The rows as they are after these batches. */
+/** The rows that these batches change, as they are after the last of them. */
 function rowsAfter(batches: readonly InFlightBatch[]): Loaded {
   const rows = <Row>(of: (effects: Effects) => ReadonlyMap<number, { readonly row: Row }>): Row[] =>
     batches.flatMap(({ effects }) => [...of(effects).values()].map(({ row }) => row))
@@ -209,15 +225,15 @@ function rowsAfter(batches: readonly InFlightBatch[]): Loaded {
   }
 }
 
-/** Rows of reports only. */
-function withoutRows(read: Loaded, newer: Loaded): Loaded {
+/** Without the rows that were changed since. Reports need no other kinds of rows (`isReported`). */
+function withoutRows(read: Loaded, changed: Loaded): Loaded {
   const without = <Row extends { readonly key: number }>(rows: readonly Row[], others: readonly Row[]): Row[] => {
     const keys = new Set(others.map(({ key }) => key))
     return rows.filter(({ key }) => !keys.has(key))
   }
   return {
-    deployments: without(read.deployments, newer.deployments),
-    targets: without(read.targets, newer.targets),
-    rollouts: without(read.rollouts, newer.rollouts),
+    deployments: without(read.deployments, changed.deployments),
+    targets: without(read.targets, changed.targets),
+    rollouts: without(read.rollouts, changed.rollouts),
   }
 }

@@ -1,10 +1,10 @@
 /**
  * The first file of the writer: the queue. One batch is one transaction. The commands that arrive while it is written are the next batch.
  *
- *   submit → queue → batch ─┬─ everything it needs is cached, no other server writes → optimistic-pipeline.ts: one statement
- *                           ├─ another server writes for this one                    → servers/follower.ts: handed over to that server
- *                           └─ otherwise                                             → ordered-write.ts: under the head's lock
- *                                                                                 → answers, then the feed
+ *   submit → queue → batch ─┬─ reports, and no other server writes → optimistic-pipeline.ts: one statement, beside the batch before it
+ *                           ├─ another server writes for this one  → servers/follower.ts: handed over to that server
+ *                           └─ otherwise                           → ordered-write.ts: under the head's lock
+ *                                                                → answers, then the feed
  *
  * Revisions are assigned by the server that moves log_head, so revision order = commit order across servers.
  */
@@ -43,8 +43,8 @@ export function createWriter(options: WriterOptions): Writer {
   const handed = new Map<string, HandedBatch>()
   let work: Promise<void> | null = null
   let wasDivided = false
+  /** Ends the wait of `run`. It is called once `wanted` commands wait, and at other events that `run` waits for. */
   let arrived = (): void => {}
-  /** `arrived` is called once so many commands wait. */
   let wanted = 0
 
   const handOver = createHandOver(options, state, (batch) => {
@@ -72,6 +72,7 @@ export function createWriter(options: WriterOptions): Writer {
       // Requests that are parsed in this turn of the event loop join the batch.
       await new Promise(setImmediate)
       const leader = state.isDraining || follower.mustSettle() ? null : handOver.leader()
+      // Another server writes for this one. It gets this server's commands, and others get theirs back.
       if (leader !== null) {
         await pipeline.drain()
         handOver.giveBack([...handed.values()])
@@ -79,13 +80,15 @@ export function createWriter(options: WriterOptions): Writer {
         await follower.follow(leader, queue, nextArrival())
         continue
       }
+      // This server writes again: what it has handed over is settled first.
       if (follower.size() > 0) {
         await follower.drain()
         continue
       }
-      const rest = gathering.timeLeft(waitingSize(), pipeline.commands())
-      if (rest > 0) {
-        const timer = setTimeout(() => arrived(), rest)
+      // Reports of followers arrive later than those of this server's own callers.
+      const gatherTime = gathering.timeLeft(waitingSize(), pipeline.commands())
+      if (gatherTime > 0) {
+        const timer = setTimeout(() => arrived(), gatherTime)
         const event = nextArrival()
         await (pipeline.size() > 0 ? pipeline.wait(event) : event)
         clearTimeout(timer)
@@ -93,16 +96,14 @@ export function createWriter(options: WriterOptions): Writer {
       }
       const batch = nextBatch()
       gathering.taken()
-      const mayBeSent = !isDivided(batch)
-      if (mayBeSent && pipeline.send(batch)) continue
-      if (mayBeSent && (await pipeline.loadAndSend(batch))) continue
+      if (!isDivided(batch) && (pipeline.send(batch) || (await pipeline.loadAndSend(batch)))) continue
       await pipeline.drain()
       await ordered.write(batch)
     }
     work = null
   }
 
-  /** A command after which `least` are waiting, or another event that `run` waits for. */
+  /** Resolves when `least` commands wait, or at another event that `run` waits for. */
   function nextArrival(least = 0): Promise<void> {
     wanted = least
     return new Promise((resolve) => {
