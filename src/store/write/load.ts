@@ -1,5 +1,7 @@
-/** The first half of the writer's SQL: locks the log's head, then loads the needs of a batch, in one query a table. */
-
+/**
+ * The first half of the writer's SQL: locks the log's head, then loads the needs of a batch, in one query a table. `loadBeside` does so without the
+ * lock, for a batch that follows batches in flight.
+ */
 import { manifestOwner } from '../../domain/desired.ts'
 import type { RolloutLabels, RolloutName } from '../../domain/rollout.ts'
 import type { TargetName } from '../../domain/target.ts'
@@ -37,23 +39,23 @@ export async function lockHead(session: Session): Promise<LockedHead> {
   return head
 }
 
-const headText = 'select writes, stamp from log_head where id = 1'
+type Position = Pick<LockedHead, 'writes' | 'stamp'>
+const positionText = 'select writes, stamp from log_head where id = 1'
 
 /**
- * Loads the needs while the batches after the first of these heads are written. The rows have the effects of some of them, or of none. Null: the
- * database is at none of these heads, because another server has written, or because the connection leads to another database.
+ * Loads the needs while batches are written. `heads`: the head before the first of these batches, and the head after each. The rows have the effects
+ * of some of the batches, or of none. Null: the database is at none of these heads, because another server has written, or because the connection
+ * leads to another database.
  */
 export async function loadBeside(
   reader: Reader,
   needs: readonly Needs[],
   heads: readonly LockedHead[],
 ): Promise<Loaded | null> {
-  // Sent first, so the rows are not older than the head.
-  const [[at], loaded] = await Promise.all([
-    reader.run<Pick<LockedHead, 'writes' | 'stamp'>>(headText),
-    loadNeeds(reader, needs),
-  ])
-  return heads.some(({ writes, stamp }) => writes === at?.writes && stamp === at.stamp) ? loaded : null
+  // Sent first, so the rows are not older than this position.
+  const [[position], loaded] = await Promise.all([reader.run<Position>(positionText), loadNeeds(reader, needs)])
+  const isKnown = heads.some(({ writes, stamp }) => writes === position?.writes && stamp === position.stamp)
+  return isKnown ? loaded : null
 }
 
 const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, reporter text)
@@ -94,8 +96,10 @@ const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as
 const presentLabels = `select l.rollout_key as "rolloutKey", l.since, l.labels from json_array_elements_text($1::text::json) x
   cross join lateral (select l.* from rollout_labels l where l.rollout_key = x::bigint and l.until is null offset 0) l`
 
+/** Branches first, then what the needs name, then what the rows found so far refer to. */
 export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promise<Loaded> {
   const named = needs.flatMap((need) => need.deployments ?? [])
+  // Another reporter may have the deployment, or another device's manifest may list it.
   const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
   const listed = [...elsewhere, ...needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])]
   const keys = unique(needs.flatMap((need) => need.deploymentKeys ?? []))
@@ -137,8 +141,9 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
     (key) => !loadedTargets.has(key),
   )
   const alerting = needs.flatMap((need) => need.alerts ?? [])
-  const there = new Set([...byKey.values()].map(nameOf))
-  const implicit = named.flatMap((need) => (need.otherwise && !there.has(nameOf(need)) ? [need.otherwise] : []))
+  const foundNames = new Set([...byKey.values()].map(nameOf))
+  /** The rollouts of deployments that do not exist yet. */
+  const implicit = named.flatMap((need) => (need.otherwise && !foundNames.has(nameOf(need)) ? [need.otherwise] : []))
   const [otherRows, ...rolloutRows] = await Promise.all([
     ask<TargetRecord>(targetsByKey, otherTargets),
     ask<RolloutRecord>(
