@@ -95,7 +95,7 @@ export interface Database {
    * Calls `work` with a connection of its own, for statements that take long. Each is executed outside of a transaction, and fails (55P03) if it waits longer
    * for a lock than `lockLimit`, in milliseconds. Null: the embedded database has one connection.
    */
-  readonly apart: ((lockLimit: number, work: (run: RunText) => Promise<void>) => Promise<void>) | null
+  readonly onOwnConnection: ((lockLimit: number, work: (run: RunText) => Promise<void>) => Promise<void>) | null
   /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection. Null: read the log. */
   listen(ring: (revision: Revision | null) => void): Promise<void>
   /** Calls `changed` when another server revokes a credential of the API, and after each (re)connection, when it may have missed that. */

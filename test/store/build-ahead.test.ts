@@ -31,9 +31,9 @@ async function openOld(store: Store) {
 }
 
 /** A backup, for which PostgreSQL does not finish an index. Call the result to end it. */
-async function holdUp({ apart }: Database): Promise<() => Promise<void>> {
+async function holdUp({ onOwnConnection }: Database): Promise<() => Promise<void>> {
   const [held, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const holding = apart?.(1_000, async (run) => {
+  const holding = onOwnConnection?.(1_000, async (run) => {
     await run('begin isolation level repeatable read')
     await run('select 1')
     held.resolve()

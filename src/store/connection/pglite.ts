@@ -113,7 +113,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
           for (const statement of statements) await run(statement)
         }),
       ),
-    apart: null,
+    onOwnConnection: null,
     // No other process has this database: there is no other writer.
     async listen(ring) {
       ring(null)

@@ -1,4 +1,13 @@
-/** PostgreSQL ≥ 15 by postgres.js: a pool for reading, one connection for the writer, one that reads for it, one for the doorbell. */
+/**
+ * PostgreSQL ≥ 15 by postgres.js. A server has these connections:
+ *
+ *   reader         a pool, for snapshots and single statements
+ *   writer         one, for transactions and for statements that do not wait for those before them
+ *   writerReader   one with the writer's settings: reads what the next batch needs while the writer's statements are executed
+ *   side           one, which asks whether a silent connection still works, and cancels statements
+ *   doorbell       one, which listens
+ *   own            one for each change of tables, because it takes long
+ */
 
 import type { Database } from '../database.ts'
 import { openConnection, silenceLimit } from './connection.ts'
@@ -55,8 +64,8 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
       { size: 1, timeout: writeLimit },
     )
   const writer = openForWriter(false)
-  const beside = openForWriter(true)
-  const openApart = (lockLimit: number) =>
+  const writerReader = openForWriter(true)
+  const openOwn = (lockLimit: number) =>
     openConnection({
       url,
       settings: { statement_timeout: alterLimit, lock_timeout: lockLimit },
@@ -93,16 +102,16 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
       }
     },
     async readBeside(work) {
-      const connection = await beside.take()
+      const connection = await writerReader.take()
       try {
         return await work(connection)
       } finally {
-        beside.give(connection)
+        writerReader.give(connection)
       }
     },
     async alter(statements, lockLimit, signal) {
       signal?.throwIfAborted()
-      const connection = openApart(lockLimit)
+      const connection = openOwn(lockLimit)
       const cancel = (): void => connection.cancel()
       signal?.addEventListener('abort', cancel)
       try {
@@ -113,8 +122,8 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
         await connection.close()
       }
     },
-    async apart(lockLimit, work) {
-      const connection = openApart(lockLimit)
+    async onOwnConnection(lockLimit, work) {
+      const connection = openOwn(lockLimit)
       try {
         await work(connection.runAll)
       } finally {
@@ -140,7 +149,7 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
       await reader.run('select 1')
     },
     async close() {
-      await Promise.all([reader, writer, beside, side, doorbell].map((part) => part.close()))
+      await Promise.all([reader, writer, writerReader, side, doorbell].map((part) => part.close()))
     },
   }
 }

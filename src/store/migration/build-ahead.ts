@@ -1,9 +1,11 @@
 /**
- * Builds the indexes of a migration before it is applied, while reports go on. In the migration's transaction, to build one would block all writes to its
- * table: seconds for millions of rows. A migration finds such an index and takes it as it is (CREATE INDEX IF NOT EXISTS).
+ * Builds the indexes of a migration on large tables before the migration is applied, while the old servers write reports. In the migration's transaction,
+ * to build one would block all writes to its table: seconds for millions of rows. The migration then finds the index (CREATE INDEX IF NOT EXISTS).
  *
- * An index that an ended server left half built is dropped. Several servers may start at once: one builds, and the others wait. They wait in short
- * statements, because PostgreSQL finishes an index only when all statements that began before have ended.
+ *   lock of builders → functions that the indexes use → each index, CONCURRENTLY → the migration
+ *
+ * An index that a server left half built when it ended is dropped and built anew. Several servers may start at once: one builds, and the others wait. They
+ * wait in short statements, because PostgreSQL finishes an index only when all statements that began before have ended.
  */
 import type { Database, RunText } from '../database.ts'
 
@@ -13,24 +15,27 @@ const leastSize = 8 << 20
 /** Milliseconds to wait for older transactions: of backups, or of reports on their way. */
 const longestWait = 600_000
 
+/** Of the advisory lock that one of several servers holds while it builds. */
 const lockKey = 7_020_304_120
+/** Milliseconds between two attempts to take it. */
 const retryAfter = 200
 
-/** Functions that the indexes need are created before them, if they may be replaced. `apply` applies the migration. */
+/** Calls `apply`, which applies the migration, once the indexes are built. Does not call it if another server has applied the migration meanwhile. */
 export async function buildAhead(
-  { apart }: Pick<Database, 'apart'>,
+  { onOwnConnection }: Pick<Database, 'onOwnConnection'>,
   { tag, statements }: { readonly tag: string; readonly statements: readonly string[] },
   apply: () => Promise<void>,
   lockLimit = longestWait,
 ): Promise<void> {
   const indexes = statements.flatMap((text) => indexIn(text) ?? [])
-  if (!apart || indexes.length === 0) return apply()
-  await apart(lockLimit, async (run) => {
-    const large = await largeOf(run, indexes)
+  if (!onOwnConnection || indexes.length === 0) return apply()
+  await onOwnConnection(lockLimit, async (run) => {
+    const large = await onLargeTables(run, indexes)
     if (large.length === 0) return apply()
     while (!(await tryLock(run))) await new Promise((resolve) => setTimeout(resolve, retryAfter))
     const applied = await run(`select 1 from migrations where tag = '${tag}'`)
     if (applied.length > 0) return
+    // A migration that creates them again changes nothing.
     for (const text of statements) if (/^create or replace function /i.test(withoutComments(text))) await run(text)
     for (const index of large) await build(run, index)
     await apply()
@@ -72,8 +77,8 @@ async function build(run: RunText, { name, table, kind, rest }: Index): Promise<
   }
 }
 
-/** Those of large tables. A table that the migration creates does not exist yet, and one with partitions has no rows of its own. */
-async function largeOf(run: RunText, indexes: readonly Index[]): Promise<Index[]> {
+/** The indexes of large tables. A table that the migration creates does not exist yet, and one with partitions has no rows of its own. */
+async function onLargeTables(run: RunText, indexes: readonly Index[]): Promise<Index[]> {
   const large: Index[] = []
   for (const index of indexes) {
     const [row] = await run<{ size: number | null }>(

@@ -14,6 +14,7 @@ export interface Migration {
 }
 
 const folder = join(import.meta.dirname, '../../../drizzle')
+/** Of the advisory lock that one of several servers holds in each transaction of a migration. */
 const lockKey = 7_020_304_119
 
 export async function readMigrations(): Promise<readonly Migration[]> {
@@ -44,7 +45,7 @@ export async function migrate(database: Database, migrations?: readonly Migratio
   }
 }
 
-/** Servers that run on the tables hold locks. */
+/** In several attempts, because servers that work on the tables hold locks. */
 function apply(database: Database, migration: Migration): Promise<void> {
   const { tag } = migration
   return attemptChange(database.session, patience, (lockLimit) =>
