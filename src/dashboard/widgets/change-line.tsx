@@ -5,7 +5,7 @@ import { byWhom, convergenceWords, type DeploymentState, formatStatus } from '..
 import { formatFull, formatSpan, formatTime } from '../data/time.ts'
 import { href } from '../route.ts'
 import { ConvergenceMark } from './convergence.tsx'
-import { deploymentHref } from './deployment-table.tsx'
+import { deploymentHref } from './links.tsx'
 import { Name } from './name.tsx'
 import { ReadinessMark, SyncMark } from './readiness.tsx'
 import { ConnectivityMark, StateMark, toMark } from './state-mark.tsx'

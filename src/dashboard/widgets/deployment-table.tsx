@@ -7,12 +7,12 @@ import type { Columns } from '../data/export.ts'
 import { type Counts, expectedOf, formatOutside, isBroken, plural } from '../data/labels.ts'
 import { describeLoading, useLoading } from '../data/loading.ts'
 import { formatAge, formatFull } from '../data/time.ts'
-import { at, href, moment } from '../route.ts'
+import { at, moment } from '../route.ts'
 import { Versions } from './convergence.tsx'
 import { ErrorMessage } from './error-message.tsx'
+import { DeploymentLink, TargetLink } from './links.tsx'
 import { ExportButtons } from './lists/export-buttons.tsx'
 import { type Action, SelectBox, type Selection, SelectionBar, useSelection } from './lists/selection.tsx'
-import { Name } from './name.tsx'
 import { ReadinessMark } from './readiness.tsx'
 import { StateMark, toMark } from './state-mark.tsx'
 import { useIsMedium, useIsNarrow } from './theme.ts'
@@ -30,7 +30,7 @@ interface TableProps {
   readonly label: string
   /** What an empty list says: a sentence, or how to fill it. */
   readonly empty: string | VNode
-  /** All run on one device, so a column for it says nothing. */
+  /** All deployments run on one device, so the column of the device is left out. */
   readonly isOneDevice: boolean
 }
 
@@ -119,7 +119,7 @@ const columns: Columns<Row> = {
   revision: (row) => row.revision,
 }
 
-/** The denominator of the other pages, and what is outside it: `430 deployments and 5 removed`. */
+/** The number of deployments that the other pages count, and those that they do not: `430 deployments and 5 removed`. */
 function describeCounts(counts: Counts): string {
   const [expected, outside] = [expectedOf(counts), formatOutside(counts)]
   if (outside === null) return plural(expected, 'deployment')
@@ -136,9 +136,12 @@ function reasonOf(row: Row): string | null {
   return object ? [`${object.kind} ${object.name}`, object.reason, object.message].filter(Boolean).join(': ') : null
 }
 
-/** In letters, with the mark and the arrow. */
+/** The width of the versions in characters, with the mark and the arrow. */
 const versionLength = ({ adoptedManifestVersion, targetManifestVersion }: Row): number =>
   (adoptedManifestVersion ?? '').length + (targetManifestVersion ?? '').length + 6
+
+/** Components with a mark in a row. The others are counted. */
+const mostComponents = 8
 
 interface CellsProps {
   readonly row: Row
@@ -175,14 +178,16 @@ function DeploymentCells({ row, selection, isOneDevice }: CellsProps) {
         <Versions deployment={row} />
       </Cell>
       <Cell class="parts">
-        {row.components.slice(0, 8).map(({ name, state, error: own }) => (
+        {row.components.slice(0, mostComponents).map(({ name, state, error: own }) => (
           <span key={name} class="part" title={`${name}: ${state.toLowerCase()}`}>
             <StateMark of={toMark(state, own !== null)} isBare>
               {`${name}: ${state.toLowerCase()}`}
             </StateMark>
           </span>
         ))}
-        {row.components.length > 8 && <small class="muted">+{row.components.length - 8}</small>}
+        {row.components.length > mostComponents && (
+          <small class="muted">+{row.components.length - mostComponents}</small>
+        )}
       </Cell>
       <Cell class="when number">
         <time dateTime={row.changedAt} title={formatFull(row.changedAt)}>
@@ -190,39 +195,5 @@ function DeploymentCells({ row, selection, isOneDevice }: CellsProps) {
         </time>
       </Cell>
     </>
-  )
-}
-
-/** Shows the declared application first, because a deployment ID is usually an opaque number. */
-function DeploymentLink({ deployment }: { readonly deployment: Named }) {
-  const { application, applicationVersion, deploymentId } = deployment
-  return (
-    <a href={deploymentHref(deployment)} title={deploymentId}>
-      <Name>{application ? [application, applicationVersion].filter(Boolean).join(' ') : deploymentId}</Name>
-      {application && (
-        <small>
-          <Name>{deploymentId}</Name>
-        </small>
-      )}
-    </a>
-  )
-}
-
-type Named = Pick<Row, 'deploymentId' | 'reporter' | 'application' | 'applicationVersion'>
-
-export const deploymentHref = ({ deploymentId, reporter }: Pick<Row, 'deploymentId' | 'reporter'>): string =>
-  href(['deployment', reporter, deploymentId])
-
-export function TargetLink({
-  target,
-}: {
-  readonly target: Pick<Row['target'], 'name' | 'id'> & { readonly deviceId?: string }
-}) {
-  return target.deviceId === undefined ? (
-    <Name>{target.name}</Name>
-  ) : (
-    <a href={href(['device', target.deviceId])}>
-      <Name>{target.name}</Name>
-    </a>
   )
 }

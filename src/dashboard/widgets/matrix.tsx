@@ -3,7 +3,7 @@ import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { formatNumber, plural, type SyncStatus } from '../data/labels.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
-import { TargetLink } from './deployment-table.tsx'
+import { TargetLink } from './links.tsx'
 import { ReadinessBar, ReadinessMark, SyncMark } from './readiness.tsx'
 import { StateMark, toMark } from './state-mark.tsx'
 

@@ -24,7 +24,9 @@ const deleteRuleDocument = graphql(`
 `)
 
 export function AlertRules() {
+  /** Increased to load the rules again: rules are not in the log. */
   const [version, setVersion] = useState(0)
+  const reload = (): void => setVersion((current) => current + 1)
   const [edited, setEdited] = useState<ListedRule | null>(null)
   const { data, error } = useLiveAnswer(
     rulesDocument,
@@ -36,7 +38,7 @@ export function AlertRules() {
     const { saveAlertRule: result } = await ask(saveRuleDocument, { input })
     if ('message' in result) return result.message
     setEdited(null)
-    setVersion((current) => current + 1)
+    reload()
     return null
   }
   return (
@@ -49,13 +51,7 @@ export function AlertRules() {
         )}
         <ul class="setup-list">
           {data?.alertRules.map((rule) => (
-            <RuleLine
-              key={rule.name}
-              of={rule}
-              edit={() => setEdited(rule)}
-              save={save}
-              deleted={() => setVersion((current) => current + 1)}
-            />
+            <RuleLine key={rule.name} of={rule} edit={() => setEdited(rule)} save={save} deleted={reload} />
           ))}
         </ul>
       </section>
@@ -75,9 +71,9 @@ interface LineProps {
 }
 
 function RuleLine({ of: rule, edit, save, deleted }: LineProps) {
-  const [isAsked, setIsAsked] = useState(false)
+  const [isConfirming, setIsConfirming] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
-  const { name, severity, enabled, firingCount, origin } = rule
+  const { name, severity, enabled, origin } = rule
   const [mark, word] = severityMarks[severity]
   const remove: Action = {
     word: 'Delete',
@@ -110,39 +106,37 @@ function RuleLine({ of: rule, edit, save, deleted }: LineProps) {
             >
               {enabled ? 'Disable' : 'Enable'}
             </button>
-            <button type="button" class="quiet" aria-label={`Delete ${name}`} onClick={() => setIsAsked(true)}>
+            <button type="button" class="quiet" aria-label={`Delete ${name}`} onClick={() => setIsConfirming(true)}>
               Delete…
             </button>
           </>
         )}
       </span>
       <small class="muted">
-        {describe(rule)}
-        {' · '}
-        {!enabled ? (
-          'disabled'
-        ) : firingCount > 0 ? (
-          <b>{firingCount === 1 ? 'firing' : `${plural(firingCount, 'alert')} firing`}</b>
-        ) : (
-          'not firing'
-        )}
+        {describe(rule)} · <Firing of={rule} />
       </small>
       {problem !== null && (
         <p class="trouble-text" role="alert">
           {problem}
         </p>
       )}
-      {isAsked && (
+      {isConfirming && (
         <Confirmation
           action={remove}
           ids={[]}
           what={`the rule ${name}`}
           done={deleted}
-          close={() => setIsAsked(false)}
+          close={() => setIsConfirming(false)}
         />
       )}
     </li>
   )
+}
+
+function Firing({ of: { enabled, firingCount } }: { readonly of: ListedRule }) {
+  if (!enabled) return 'disabled'
+  if (firingCount === 0) return 'not firing'
+  return <b>{firingCount === 1 ? 'firing' : `${plural(firingCount, 'alert')} firing`}</b>
 }
 
 /** The fields that `saveAlertRule` takes. */
@@ -155,14 +149,10 @@ function inputOf({ firingCount: _, origin: __, ...rule }: ListedRule): RuleInput
 }
 
 /** `Alert when 5 or more failed, for 1 min, for each rollout` */
-function describe({ metric, unit, threshold, deadline, forSeconds, perRollout, selector }: ListedRule): string {
-  const isTime = metric === 'NO_PROGRESS' || metric === 'TIME_LEFT' || metric === 'DELAY'
-  const isRate = metric === 'SUCCESS_RATE'
-  const value = isTime
-    ? formatSpan(threshold * 1_000)
-    : `${formatNumber(threshold)}${isRate || unit === 'PERCENT' ? ' %' : ''}`
+function describe(rule: ListedRule): string {
+  const { forSeconds, perRollout, selector } = rule
   return [
-    `Alert when ${conditionOf(metric, value, deadline)}`,
+    `Alert when ${conditionOf(rule)}`,
     forSeconds > 0 && `for ${formatSpan(forSeconds * 1_000)}`,
     perRollout ? 'for each rollout' : 'whole fleet',
     Object.keys(selector as object).length > 0 && 'of selected deployments',
@@ -171,17 +161,18 @@ function describe({ metric, unit, threshold, deadline, forSeconds, perRollout, s
     .join(', ')
 }
 
-function conditionOf(metric: ListedRule['metric'], value: string, deadline: string | null): string {
+function conditionOf({ metric, unit, threshold, deadline }: ListedRule): string {
+  const span = formatSpan(threshold * 1_000)
   switch (metric) {
     case 'SUCCESS_RATE':
-      return `the success rate is below ${value}`
+      return `the success rate is below ${formatNumber(threshold)} %`
     case 'NO_PROGRESS':
-      return `there is no progress for ${value} or longer`
+      return `there is no progress for ${span} or longer`
     case 'TIME_LEFT':
-      return `${value} or more are left until the forecast end`
+      return `${span} or more are left until the forecast end`
     case 'DELAY':
-      return `the forecast end is ${value} or more after ${deadline === null ? 'the deadline' : formatTime(deadline)}`
+      return `the forecast end is ${span} or more after ${deadline === null ? 'the deadline' : formatTime(deadline)}`
     default:
-      return `${value} or more ${metricWords[metric].toLowerCase()}`
+      return `${formatNumber(threshold)}${unit === 'PERCENT' ? ' %' : ''} or more ${metricWords[metric].toLowerCase()}`
   }
 }

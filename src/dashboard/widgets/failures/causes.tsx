@@ -5,7 +5,7 @@ import type { DeploymentFilter } from '../../data/deployment-rows.ts'
 import { byWhom, plural } from '../../data/labels.ts'
 import { formatAge, formatFull, formatSpan } from '../../data/time.ts'
 import { moment, type Parameters } from '../../route.ts'
-import { deploymentHref } from '../deployment-table.tsx'
+import { deploymentHref } from '../links.tsx'
 import { StateMark } from '../state-mark.tsx'
 import { useSites } from './sites.tsx'
 

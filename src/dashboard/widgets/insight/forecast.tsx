@@ -32,40 +32,17 @@ interface ForecastProps {
 
 /** Its height does not depend on what it shows. */
 export function Forecast({ of, counts, changedAt }: ForecastProps) {
-  const { eta, most, pace, error } = of
+  const { eta, pace } = of
   const isEmpty = counts.total === 0
   const isDone = !isEmpty && eta?.reason === 'DONE'
-  const why = isEmpty ? 'The rollout has no deployments.' : eta ? reasonOf(eta) : (error?.message ?? '')
   return (
     <section class="panel" aria-labelledby="forecast">
       <h2 id="forecast">
         {isDone ? 'Outcome' : 'Forecast'} {eta?.basis && <small class="muted">{basisWords[eta.basis]}</small>}
       </h2>
       <dl class="forecast">
-        {eta?.at ? (
-          <>
-            <Moment term="All done" at={eta.at} />
-            <Value term="Likely between" note="80 % probability">
-              {formatRange(eta)}
-            </Value>
-          </>
-        ) : isDone ? (
-          <Finished of={of} changedAt={changedAt} />
-        ) : (
-          <Value term="All done" note={why} isWide>
-            {isEmpty || eta || error ? 'No forecast' : '…'}
-          </Value>
-        )}
-        {most?.at ? (
-          <Moment term="95 % done" at={most.at} />
-        ) : (
-          eta?.at &&
-          most && (
-            <Value term="95 % done" note={most.reason === 'DONE' ? 'Already.' : reasonOf(most)}>
-              {most.reason === 'DONE' ? 'Done' : 'No forecast'}
-            </Value>
-          )
-        )}
+        {isDone ? <Finished of={of} changedAt={changedAt} /> : <AllDone of={of} isEmpty={isEmpty} />}
+        <MostDone of={of} />
         {pace && !isDone && !isEmpty && (
           <Value term="Pace" note={`${paceWords(counts)} in the last ${formatPeriod(pace.span)}`}>
             {formatNumber(pace.done)}
@@ -76,15 +53,44 @@ export function Forecast({ of, counts, changedAt }: ForecastProps) {
   )
 }
 
+/** When all deployments are done, or why there is no forecast. Without an answer and an error, the forecast is still being loaded. */
+function AllDone({ of: { eta, error }, isEmpty }: { readonly of: Insight; readonly isEmpty: boolean }) {
+  if (eta?.at)
+    return (
+      <>
+        <Moment term="All done" at={eta.at} />
+        <Value term="Likely between" note="80 % probability">
+          {formatRange(eta)}
+        </Value>
+      </>
+    )
+  const why = isEmpty ? 'The rollout has no deployments.' : eta ? reasonOf(eta) : (error?.message ?? '')
+  return (
+    <Value term="All done" note={why} isWide>
+      {isEmpty || eta || error ? 'No forecast' : '…'}
+    </Value>
+  )
+}
+
+/** When 95 % of the deployments are done. Why there is no such time is of interest only beside a forecast for all. */
+function MostDone({ of: { eta, most } }: { readonly of: Insight }) {
+  if (most?.at) return <Moment term="95 % done" at={most.at} />
+  if (!eta?.at || !most) return null
+  const isDone = most.reason === 'DONE'
+  return (
+    <Value term="95 % done" note={isDone ? 'Already.' : reasonOf(most)}>
+      {isDone ? 'Done' : 'No forecast'}
+    </Value>
+  )
+}
+
 const reasonOf = ({ reason }: Eta): string => (reason ? reasonWords[reason] : '')
 
 /** What `RolloutPace.done` counts. */
 const paceWords = ({ removing, removed }: Counts): string =>
   removing + removed > 0 ? 'installed, failed or removed' : 'installed or failed'
 
-interface FinishedProps extends Pick<ForecastProps, 'changedAt'> {
-  readonly of: Insight
-}
+type FinishedProps = Pick<ForecastProps, 'of' | 'changedAt'>
 
 /** Since when no deployment is in progress. They have not necessarily ended well: some may have failed, and may be retried. */
 function Finished({ of: { startedAt, finishedAt }, changedAt }: FinishedProps) {
