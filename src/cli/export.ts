@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { commandOf, exitCodes, UsageError, usageErrorOf } from './arguments.ts'
 import { exportFile, type Part } from './export-file.ts'
+import { oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
 
 const kinds = ['changes', 'reports', 'deployments', 'devices', 'audit']
@@ -195,7 +196,7 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
     throw new ExportError(409, `the file differs from what the server has now, so it was removed: export it again`)
   }
   await written(output, () => file.finish(manifest))
-  console.log(`${output}: ${manifest.rows} rows, ${bytes} bytes, sha256 ${sha256}`)
+  console.log(`${output}: ${oneLine(String(manifest.rows))} rows, ${bytes} bytes, sha256 ${sha256}`)
   return exitCodes.reached
 }
 
@@ -209,7 +210,7 @@ function explain(error: unknown): number {
     return exitCodes.failed
   }
   if (!(error instanceof ExportError)) throw error
-  console.error(error.message)
+  console.error(oneLine(error.message))
   if (error.status === 401 || error.status === 403) return exitCodes.refused
   return error.status === 0 || error.status >= 500 || error.status === 429 ? exitCodes.unavailable : exitCodes.failed
 }

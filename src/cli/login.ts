@@ -42,9 +42,8 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
     const { token, name, roles, seconds: lasting } = asked.body
     const endsAt = Date.now() + lasting * 1_000
     await storeSession(url, { token, name, endsAt }, env)
-    tell(
-      `Signed in as ${name} with the role ${roles.join(', ')}, until ${new Date(endsAt).toISOString()} at the latest.`,
-    )
+    const until = new Date(endsAt).toISOString()
+    tell(oneLine(`Signed in as ${name} with the role ${roles.join(', ')}, until ${until} at the latest.`))
     return
   }
 }
