@@ -75,11 +75,14 @@ describe.each(stores)('the changes on $name', (store) => {
       backward: fc.boolean(),
       until: fc.oneof(fc.constant(null), fc.nat(log.length)),
       scope: scopes(),
+      // Rollouts of few entries, and of many.
+      ofRollouts: fc.constantFrom(patient.ofRollouts, 0),
     })
     await fc.assert(
-      fc.asyncProperty(walks, async ({ filter, size, backward, until: cut, scope }) => {
+      fc.asyncProperty(walks, async ({ filter, size, backward, until: cut, scope, ofRollouts }) => {
+        const limits = { ...patient, ofRollouts }
         const until = cut === null ? null : start + cut
-        const counts = await countChanges(database.session, scope, filter, until, patient)
+        const counts = await countChanges(database.session, scope, filter, until, limits)
         for (const parent of [...counts.keys()].slice(0, 3)) {
           const expected = answer(scope, parent, filter, until)
           expect(counts.get(parent)).toBe(expected.length)
@@ -92,7 +95,7 @@ describe.each(stores)('the changes on $name', (store) => {
               filter,
               { size, ...bounds, backward },
               until,
-              patient,
+              limits,
             )
             const page = pages.get(parent)
             const nodes = page?.edges.map(({ node }) => node) ?? []
@@ -130,7 +133,13 @@ describe.each(stores)('the changes on $name', (store) => {
     const filter: ChangeFilter = { kinds: ['DEPLOYMENT_MOVED'] }
     const moves = log.filter((change) => matchesChange(filter, change))
     const fleet: ChangeScope = { of: 'fleet' }
-    const small: ScanLimits = { span: 7, windows: 10_000, budget: Number.POSITIVE_INFINITY, counted: 10_000 }
+    const small: ScanLimits = {
+      span: 7,
+      windows: 10_000,
+      budget: Number.POSITIVE_INFINITY,
+      counted: 10_000,
+      ofRollouts: 0,
+    }
     for (const backward of [false, true]) {
       const page = { size: 3, after: null, before: null, backward }
       const pages = await pageChanges(database.session, fleet, filter, page, null, small)
@@ -139,7 +148,7 @@ describe.each(stores)('the changes on $name', (store) => {
     }
     expect(await countChanges(database.session, fleet, filter, null, small)).toEqual(new Map([[0, moves.length]]))
 
-    const tight = { span: 7, windows: 2, budget: 0, counted: 3 }
+    const tight = { span: 7, windows: 2, budget: 0, counted: 3, ofRollouts: 0 }
     const counted = countChanges(database.session, fleet, filter, null, tight)
     await expect(counted).rejects.toMatchObject({ code: 'BAD_USER_INPUT' })
     for (const backward of [false, true])
@@ -184,6 +193,30 @@ describe.each(stores)('the changes on $name', (store) => {
       }
     }
   }
+
+  it('of rollouts with many entries are found by the summaries, in pages and counts that all agree', async () => {
+    const many = { ...patient, ofRollouts: 0 }
+    const questions = fc.record({
+      conditions: filters,
+      keys: fc.subarray([...rolloutKeys], { minLength: 1, maxLength: 3 }),
+      size: fc.integer({ min: 1, max: 5 }),
+      backward: fc.boolean(),
+    })
+    await fc.assert(
+      fc.asyncProperty(questions, async ({ conditions, keys, size, backward }) => {
+        const filter: ChangeFilter = { ...conditions, rolloutKeys: keys }
+        const expected = log.filter((change) => matchesChange(filter, change))
+        const page = { ...everything, size, backward }
+        const fleet: ChangeScope = { of: 'fleet' }
+        const pages = await pageChanges(database.session, fleet, filter, page, null, many)
+        expect(pages.get(0)?.edges.map(({ node }) => node)).toEqual(
+          backward ? expected.slice(-size) : expected.slice(0, size),
+        )
+        expect(await countChanges(database.session, fleet, filter, null, many)).toEqual(new Map([[0, expected.length]]))
+      }),
+      { numRuns: 120 },
+    )
+  })
 
   it('refuse cursors that are no revisions', async () => {
     for (const text of ['', 'x', '-1', '1.5', '0x10', ' 1']) {

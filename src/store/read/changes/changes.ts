@@ -23,7 +23,7 @@ import {
   selectEntries,
 } from './rows.ts'
 import { isOverLimits, type ScanLimits, scanLimits, scanWindows, tooMany } from './scan.ts'
-import { type ChangeScope, fromParents, isScan, parentsOf, selectOfParent } from './scope.ts'
+import { type ChangeScope, fromParents, isByParts, isScan, parentsOf, selectOfParent } from './scope.ts'
 import { entriesToRead } from './summaries.ts'
 import { rangeOfTimes } from './time-range.ts'
 
@@ -51,7 +51,8 @@ export async function pageChanges(
   const after = page.after === null ? null : parseRevision(page.after, 'after')
   const before = page.before === null ? null : parseRevision(page.before, 'before')
   const isScanned = isScan(session, scope, filter)
-  const times = isScanned ? await rangeOfTimes(session, filter) : everAndAlways
+  const byParts = await isByParts(session, scope, filter, limits)
+  const times = isScanned || byParts ? await rangeOfTimes(session, filter) : everAndAlways
   const stretches: Stretches = {
     wanted: {
       from: later(after === null ? null : after + 1, times.from),
@@ -64,7 +65,7 @@ export async function pageChanges(
   }
   const rows = isScanned
     ? await scanPage(session, filter, stretches, limits)
-    : await session.rows<Found>(pageOfEach(session, scope, filter, stretches))
+    : await session.rows<Found>(pageOfEach(session, scope, filter, stretches, byParts))
   const byParent = Map.groupBy(rows, (row) => row.page_parent)
   const visible = await visibleOf(session, rows)
   return new Map(
@@ -98,8 +99,9 @@ function pageOfEach(
   scope: ChangeScope,
   filter: ChangeFilter,
   { wanted, behind, ahead }: Stretches,
+  byParts: boolean,
 ): SQL {
-  const select = (stretch: ChangeStretch): SQL => selectOfParent(reader, scope, filter, stretch)
+  const select = (stretch: ChangeStretch): SQL => selectOfParent(reader, scope, filter, stretch, byParts)
   return nameChanges(
     sql`parent.key as page_parent, ${isThere(behind && select(behind))} as page_behind, ${isThere(ahead && select(ahead))} as page_ahead,
       change.revision, change.change`,
@@ -153,9 +155,11 @@ export async function countChanges(
     return new Map([[0, await countAll(session, until)]])
   const wanted: ChangeStretch = { from: null, to: until, reversed: false, limit: null }
   if (!isScan(session, scope, filter)) {
+    const byParts = await isByParts(session, scope, filter, limits)
+    const changes = selectOfParent(session, scope, filter, wanted, byParts)
     const rows = await session.rows<{ parent: number; n: number }>(
       sql`select parent.key as parent, counted.n from ${fromParents(scope)}
-        cross join lateral (select count(*)::int as n from (${selectOfParent(session, scope, filter, wanted)}) as change) as counted`,
+        cross join lateral (select count(*)::int as n from (${changes}) as change) as counted`,
     )
     const counts = new Map(rows.map(({ parent, n }) => [parent, n]))
     return new Map(parentsOf(scope).map(({ key }) => [key, counts.get(key) ?? 0]))

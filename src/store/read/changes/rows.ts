@@ -175,21 +175,33 @@ function hasTargetLabel(condition: LabelCondition): SQL {
     ${hasLabelWhere(sql`'[]'::jsonb`, condition)})`
 }
 
-/** Like selectChanges, for a filter that names subjects (subjectsOf in domain/change.ts): one range of an index per subject, of which a page reads the first rows. */
+/**
+ * Like selectChanges, for a filter that names subjects (subjectsOf in domain/change.ts): one range of an index per subject, of which a page reads the first
+ * rows. `parts`: of the log, each a `first` and a `last` revision in the order of the stretch. Entries outside them are not read.
+ */
 export function selectBySubject(
   reader: Pick<Session, 'accessScope'>,
   stretch: ChangeStretch,
   filter: ChangeFilter,
   subjects: ChangeCondition,
+  parts: SQL | null = null,
 ): SQL {
   const conditions = matchesChangeRow(reader, filter)
+  const ofRun = (isOf: SQL): SQL =>
+    parts ? selectInParts(parts, stretch, [isOf, ...conditions]) : selectChanges(stretch, [isOf, ...conditions])
   const runs = runsOf(subjects).map(
-    ({ keys, isOf }) =>
-      sql`(select in_run.* from (${keys}) as run(key) cross join lateral (${selectChanges(stretch, [isOf, ...conditions])}) as in_run)`,
+    ({ keys, isOf }) => sql`(select in_run.* from (${keys}) as run(key) cross join lateral (${ofRun(isOf)}) as in_run)`,
   )
   const ending =
     stretch.limit === null ? sql`` : inOrder(sql`first_revision`, sql`ord`, stretch.reversed, stretch.limit)
   return sql`select * from (${sql.join(runs, sql` union all `)}) as in_runs ${ending}`
+}
+
+/** A lateral join keeps the order of the parts and reads them lazily, so a page reads no part behind its last row. */
+function selectInParts(parts: SQL, stretch: ChangeStretch, conditions: readonly SQL[]): SQL {
+  const isInPart = sql`${entry.firstRevision} >= part.first and ${entry.firstRevision} <= part.last`
+  const most = stretch.limit === null ? sql`` : sql`limit ${keptLimit(stretch.limit)}`
+  return sql`select in_part.* from (${parts}) as part cross join lateral (${selectChanges(stretch, [isInPart, ...conditions])}) as in_part ${most}`
 }
 
 /** The changes of a rollout, and those with which a deployment left it, as a filter by rollouts has them. One range of an index for each. */

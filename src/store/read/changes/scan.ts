@@ -18,13 +18,15 @@ export interface ScanLimits {
   readonly budget: number
   /** Entries that a count reads. A count of more is refused before it reads them. */
   readonly counted: number
+  /** Entries of the rollouts that a filter names. Of more, only those in blocks whose summary has what the filter asks for are read. */
+  readonly ofRollouts: number
 }
 
 /**
  * A page that has not found enough within its budget is refused and names the revision to continue from. Parts of the log whose summary has nothing
  * that the filter asks for are skipped (summaries.ts).
  */
-export const scanLimits: ScanLimits = { span: 5_000, windows: 4, budget: 100, counted: 60_000 }
+export const scanLimits: ScanLimits = { span: 5_000, windows: 4, budget: 100, counted: 60_000, ofRollouts: 10_000 }
 
 interface Edges {
   readonly edge_low: Revision | null

@@ -3,6 +3,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import { type ChangeFilter, subjectsOf } from '../../../domain/change.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Session } from '../../database.ts'
+import { listParameter } from '../../sql/parameters.ts'
+import { changeLog } from '../../tables/schema.ts'
 import { presentFields } from '../deployment-filter.ts'
 import {
   type ChangeStretch,
@@ -14,6 +16,8 @@ import {
   selectChanges,
   selectOfRollout,
 } from './rows.ts'
+import type { ScanLimits } from './scan.ts'
+import { selectParts, termsOf } from './summaries.ts'
 
 /** The subjects. Results are by 0 for the fleet, by key for deployments, rollouts and resources, and for components by the index in `items`. */
 export type ChangeScope =
@@ -31,14 +35,36 @@ export function isScan(
   return scope.of === 'fleet' && asksForSome && subjectsOf(filter) === null
 }
 
+/**
+ * Whether the changes of the rollouts that a filter names are found by the summaries of the log: they have many, and few of them may match. The entries of
+ * other subjects are few.
+ */
+export async function isByParts(
+  session: Session,
+  scope: ChangeScope,
+  filter: ChangeFilter,
+  { ofRollouts: most }: ScanLimits,
+): Promise<boolean> {
+  const subjects = scope.of === 'fleet' ? subjectsOf(filter) : null
+  const { rolloutKeys, deploymentIds, deviceIds, instanceIds } = subjects ?? {}
+  if (!rolloutKeys || deploymentIds || deviceIds || instanceIds || termsOf(filter).length === 0) return false
+  const [row] = await session.rows<{ n: number }>(
+    sql`select count(*)::int as n from (select 1 from (select unnest(${listParameter(rolloutKeys, 'bigint')})) as named(key)
+      cross join lateral (select 1 from ${changeLog} where ${changeLog.rolloutKey} = named.key limit ${most + 1}) as entry limit ${most + 1}) as entries`,
+  )
+  return row !== undefined && row.n > most
+}
+
 export function selectOfParent(
   reader: Pick<Session, 'accessScope'>,
   scope: ChangeScope,
   filter: ChangeFilter,
   stretch: ChangeStretch,
+  byParts = false,
 ): SQL {
   const subjects = scope.of === 'fleet' ? subjectsOf(filter) : null
-  if (subjects) return selectBySubject(reader, stretch, filter, subjects)
+  const parts = byParts ? selectParts(filter, stretch, stretch.reversed) : null
+  if (subjects) return selectBySubject(reader, stretch, filter, subjects, parts)
   if (scope.of === 'rollout') return selectOfRollout(reader, sql`parent.key`, filter, stretch)
   if (scope.of === 'resource')
     return selectChanges(stretch, [ofResource(sql`parent.key`), ...matchesChangeRow(reader, filter)])

@@ -28,7 +28,7 @@ const mostBlocks = 200
 export const summarizedTo = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'summaries')`
 
 /** The conditions on a block that a filter's changes require. */
-function termsOf(filter: ChangeFilter): SQL[] {
+export function termsOf(filter: ChangeFilter): SQL[] {
   return leavesOf<ChangeCondition>(filter).flatMap(({ kinds, to, components, errorCodes }) => [
     ...(kinds ? [hasAny('k', kinds)] : []),
     ...(to ? [hasAny('s', to)] : []),
@@ -47,6 +47,19 @@ function blocksWithin({ from, to }: Range): SQL[] {
     ...(from === null ? [] : [sql`${changeSummaries.lastRevision} >= ${from}::bigint`]),
     ...(to === null ? [] : [sql`${changeSummaries.firstRevision} <= ${to}::bigint`]),
   ]
+}
+
+/**
+ * A select of the `first` and `last` revisions of the entries of each part, in the order of the scan, where another select reads the parts one by one.
+ * Unlike partsOf(), which reads ahead, it is of any number of parts.
+ */
+export function selectParts(filter: ChangeFilter, range: Range, reversed: boolean): SQL {
+  const direction = reversed ? sql`desc` : sql`asc`
+  const last = sql`${Number.MAX_SAFE_INTEGER}::bigint`
+  return sql`select part.first, part.last from (
+      select ${changeSummaries.firstRevision} as first, ${changeSummaries.lastRevision} as last from ${changeSummaries}
+        where ${all([...termsOf(filter), sql`${changeSummaries.lastRevision} <= ${summarizedTo}`, ...blocksWithin(range)])}
+      union all select ${summarizedTo} + 1, ${last}) as part order by part.first ${direction}`
 }
 
 export async function partsOf(session: Session, filter: ChangeFilter, range: Range, reversed: boolean): Promise<Parts> {

@@ -1,0 +1,68 @@
+/** What filtered changes of a rollout with many entries touch: buffers, not times. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ChangeFilter } from '../../../src/domain/change.ts'
+import type { Revision } from '../../../src/domain/values.ts'
+import { createSummaries } from '../../../src/ingest/duties/change-summaries.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { countChanges, pageChanges } from '../../../src/store/read/changes/changes.ts'
+import { type EmptyStore, stores } from '../../support/stores.ts'
+import { buffersOf, fillLog } from './long-log.ts'
+
+const size = 50_000
+const spring = size + 1
+/** Of the rollout `spring`: the only failure, and the only change of its application. */
+const [failed, revised] = [20_000, 40_000]
+
+describe.each(stores)('changes of a rollout with many entries on $name', (store) => {
+  let empty: EmptyStore
+  let database: Database
+  let base: Revision
+  beforeAll(async () => {
+    empty = await store.create()
+    database = await empty.open()
+    base = (await readHead(database.session)).revision
+    await fillLog(database, base, size)
+    const change = `json_build_object('kind', case when deployment_key = ${revised} then 'DEPLOYMENT_REVISED' else 'DEPLOYMENT_STATE_CHANGED' end,
+      'from', 'PENDING', 'to', case when deployment_key = ${failed} then 'FAILED' else 'INSTALLED' end, 'error', null, 'attempt', 1, 'rolloutKey', rollout_key)`
+    await database.session.run(
+      `update change_log set changes = json_build_array(${change}) where first_revision > ${base + size}`,
+    )
+    await database.session.run('vacuum analyze change_log')
+    while (!(await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })));
+  }, 240_000)
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  it('read the parts of the log that have what the filter asks for', { timeout: 120_000 }, async () => {
+    const filters: readonly (readonly [filter: ChangeFilter, found: readonly Revision[]])[] = [
+      [{ kinds: ['LIFECYCLE_ACTION_RECORDED'] }, []],
+      [{ kinds: ['DEPLOYMENT_REVISED'] }, [base + size + revised]],
+      [{ to: ['FAILED'] }, [base + size + failed]],
+      [{ errorCodes: ['E_NONE'] }, []],
+    ]
+    for (const [asked, found] of filters) {
+      const filter = { ...asked, rolloutKeys: [spring] }
+      for (const backward of [false, true]) {
+        const page = { size: 20, after: null, before: null, backward }
+        const { answer, buffers } = await buffersOf(database, (s) =>
+          pageChanges(s, { of: 'fleet' }, filter, page, null),
+        )
+        expect([filter, answer.get(0)?.edges.map(({ node }) => node.revision)]).toEqual([filter, found])
+        // The rollout has 50,000 entries.
+        expect([filter, buffers < 1_000, buffers]).toEqual([filter, true, buffers])
+      }
+      const { answer, buffers } = await buffersOf(database, (s) => countChanges(s, { of: 'fleet' }, filter, null))
+      expect([filter, answer.get(0)]).toEqual([filter, found.length])
+      expect([filter, buffers < 1_000, buffers]).toEqual([filter, true, buffers])
+    }
+    // What each block has fills a page with the first blocks.
+    const page = { size: 20, after: null, before: null, backward: true }
+    const common: ChangeFilter = { rolloutKeys: [spring], to: ['INSTALLED'] }
+    const { answer, buffers } = await buffersOf(database, (s) => pageChanges(s, { of: 'fleet' }, common, page, null))
+    expect(answer.get(0)?.edges.length).toBe(20)
+    expect([buffers < 1_000, buffers]).toEqual([true, buffers])
+  })
+})
