@@ -15,14 +15,15 @@ export function targetsAt(asOf: Revision | null): SQL {
   if (asOf === null) return sql`${targets}`
   const revision = sql`${asOf}::bigint`
   const isLater = sql`${entry.firstRevision} > ${revision}`
+  // Most targets have no entries of their own. One look for any of them spares the others.
   const next = (
     kinds: readonly string[],
   ): SQL => sql`select ${entry.at}, ${entry.changes} -> 0 as change ${ofTarget(kinds)}
-    and ${isLater} order by ${entry.firstRevision} limit 1`
+    and own.has_any and ${isLater} order by ${entry.firstRevision} limit 1`
   const newest = (
     kinds: readonly string[],
   ): SQL => sql`select ${entry.firstRevision}, ${entry.changes} -> 0 as change ${ofTarget(kinds)}
-    and not ${isLater} order by ${entry.firstRevision} desc limit 1`
+    and own.has_any and not ${isLater} order by ${entry.firstRevision} desc limit 1`
   // A RETIRED of a retired device corrects its reason, and keeps its time.
   const since = sql`(select min(${entry.at}) ${ofTarget(['DEVICE_RETIRED'])} and not ${isLater}
     and ${entry.firstRevision} > coalesce(reinstated.first_revision, 0))`
@@ -38,6 +39,8 @@ export function targetsAt(asOf: Revision | null): SQL {
     ({ name }) => sql`${was[name] ?? sql`${sql.identifier('t')}.${sql.identifier(name)}`} as ${sql.identifier(name)}`,
   )
   return sql`(select ${sql.join(columns, sql`, `)} from ${targets} ${t}
+    left join lateral (select true as has_any from ${changeLog} ${entry}
+      where ${entry.targetKey} = ${t.key} and ${entry.deploymentKey} is null limit 1) as own on true
     left join lateral (${next(['CONNECTIVITY_CHANGED'])}) as moved on true
     left join lateral (${next(ends)}) as later_end on true
     left join lateral (${newest(['DEVICE_RETIRED'])}) as retired on true

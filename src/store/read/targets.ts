@@ -1,7 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { DeviationKind } from '../../domain/deviation.ts'
-import type { Selector } from '../../domain/selectors/selector.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { mentions, type Selector } from '../../domain/selectors/selector.ts'
 import { type Connectivity, inService, type Target, type TargetKind } from '../../domain/target.ts'
 import { isStorable } from '../../domain/text.ts'
 import type { Revision } from '../../domain/values.ts'
@@ -14,6 +15,9 @@ import { changeLog, deployments, deviceDeviations, targets } from '../tables/sch
 import { sawOrigin, visiblePlace, visibleTarget } from './access-scope.ts'
 import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
 import { fromPresent, fromThen, isListed, type Scope } from './deployment-scope.ts'
+import { type SourceLimits, sourceLimits } from './filters/deployment-source.ts'
+import { narrowPast } from './filters/past-candidates.ts'
+import { countChangedSince } from './filters/past-walk.ts'
 import { parentRow, type TargetCondition, type TargetRow, targetConditions } from './filters/target-filter.ts'
 import { byName, type TargetOrder, targetOrder } from './orders/target-order.ts'
 import { openPast, type Past } from './past.ts'
@@ -90,9 +94,10 @@ export async function pageDevices(
   page: PageRequest,
   orderBy: TargetOrder = byName,
   asOf: Revision | null = null,
+  limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<Target>>> {
   const order = targetOrder('DEVICE', orderBy)
-  const past = await pastOf(session, asOf)
+  const past = await pastOf(session, asOf, filter, limits)
   return pageOf<Target, TargetRecord>(session, {
     parents: parentsOf(scope),
     order,
@@ -109,9 +114,10 @@ export async function countDevices(
   scope: DeviceScope,
   filter: DeviceFilter,
   asOf: Revision | null = null,
+  limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, number>> {
   const parents = parentsOf(scope)
-  const past = await pastOf(session, asOf)
+  const past = await pastOf(session, asOf, filter, limits)
   const rows = await session.rows<{ parent: number; n: number }>(
     sql`select parent.key as parent, counted.n from ${asParents(parents)}
       cross join lateral (select count(*)::int as n ${fromDevices(session, scope, filter, past, [])}) as counted`,
@@ -125,8 +131,9 @@ export async function countByConnectivity(
   scope: DeviceScope,
   filter: DeviceFilter,
   asOf: Revision | null = null,
+  limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Readonly<Partial<Record<Connectivity, number>>>>> {
-  const past = await pastOf(session, asOf)
+  const past = await pastOf(session, asOf, filter, limits)
   const rows = await session.rows<{ parent: number; connectivity: Connectivity; n: number }>(
     sql`select parent.key as parent, counted.connectivity, counted.n from ${asParents(parentsOf(scope))}
       cross join lateral (select ${targets.connectivity}, count(*)::int as n ${fromDevices(session, scope, filter, past, [])} group by 1) as counted`,
@@ -144,18 +151,47 @@ function parentsOf(scope: DeviceScope): readonly number[] {
   return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]
 }
 
-function pastOf(session: Session, asOf: Revision | null): Promise<Past> | null {
-  return asOf === null ? null : openPast(session, asOf)
+/** The past of a list or a count of devices. `failed`: the same, narrowed to the deployments that may have been FAILED. Null: not asked for. */
+interface DevicesThen {
+  readonly past: Past
+  readonly failed: Past | null
 }
+
+async function pastOf(
+  session: Session,
+  asOf: Revision | null,
+  filter: DeviceFilter,
+  limits: SourceLimits,
+): Promise<DevicesThen | null> {
+  if (asOf === null) return null
+  const past = await openPast(session, asOf)
+  const isAsked = mentions<DeviceCondition>(filter, ['failing'])
+  return { past, failed: isAsked ? await failedThen(session, past, limits) : null }
+}
+
+/** Throws BAD_USER_INPUT if too many deployments may have been FAILED then, before they are read. */
+async function failedThen(session: Session, past: Past, limits: SourceLimits): Promise<Past> {
+  const fleet = { of: 'fleet' } as const
+  const narrowed = await narrowPast(session, past, fleet, hasFailed, limits)
+  if (narrowed.candidates !== null) return narrowed
+  if ((await countChangedSince(session, past, fleet, hasFailed, limits.counted + 1)) <= limits.counted) return past
+  throw new DomainError(
+    'BAD_USER_INPUT',
+    `filter.failing: more than ${limits.counted} deployments have changed since then, too many to find those that had failed: ask for a later time, or for deployments with the filter {states: [FAILED]}`,
+  )
+}
+
+const hasFailed: DeploymentFilter = { states: ['FAILED'] }
 
 /** In the past, a reader with an access scope gets the targets at that time that it sees now. */
 function fromDevices(
   reader: Session,
   scope: DeviceScope,
   filter: DeviceFilter,
-  past: Past | null,
+  then: DevicesThen | null,
   bounds: readonly SQL[],
 ): SQL {
+  const past = then?.past ?? null
   const isOwn = {
     fleet: () => [],
     parent: () => [sql`${targets.parentKey} = parent.key`],
@@ -163,28 +199,30 @@ function fromDevices(
   }[scope.of]()
   const isDevice = sql`${targets.kind} = 'DEVICE' and ${targets.provider} = ''`
   return sql`from ${targetsAt(past?.revision ?? null)}
-    where ${all([isDevice, ...isOwn, ...visibleTarget(reader, targets), ...matchesDevice(reader, filter, past), ...bounds])}`
+    where ${all([isDevice, ...isOwn, ...visibleTarget(reader, targets), ...matchesDevice(reader, filter, then), ...bounds])}`
 }
 
-function matchesDevice(reader: Session, { retired, where, ...flat }: DeviceFilter, past: Past | null): SQL[] {
+function matchesDevice(reader: Session, { retired, where, ...flat }: DeviceFilter, then: DevicesThen | null): SQL[] {
   return [
     retired ? sql`${targets.retiredAt} is not null` : sql`${targets.retiredAt} is null`,
-    ...conditionsOf(reader, flat, past),
-    ...(where ? [selectorCondition<DeviceCondition>(where, (leaf) => conditionsOf(reader, leaf, past))] : []),
+    ...conditionsOf(reader, flat, then),
+    ...(where ? [selectorCondition<DeviceCondition>(where, (leaf) => conditionsOf(reader, leaf, then))] : []),
   ]
 }
 
-function conditionsOf(reader: Session, condition: DeviceCondition, past: Past | null): SQL[] {
+function conditionsOf(reader: Session, condition: DeviceCondition, then: DevicesThen | null): SQL[] {
   const { registered, deviations, text, rolloutKeys, failing, ...onTarget } = condition
   const known = targetConditions(targets as unknown as TargetRow, visibleTarget(reader, parentRow))
-  const has = (filter: DeploymentFilter): SQL => hasDeployment(reader, past, { of: 'fleet' }, filter)
+  const past = then?.past ?? null
+  const has = (filter: DeploymentFilter, narrowed = past): SQL =>
+    hasDeployment(reader, narrowed, { of: 'fleet' }, filter)
   return [
     ...presentFields(onTarget).map((field) => (known[field] as (value: unknown) => SQL)(onTarget[field])),
     ...(typeof registered === 'boolean' ? [sql`${targets.registered} = ${registered}::boolean`] : []),
     ...(deviations ? [hasDeviated(deviations)] : []),
     ...(typeof text === 'string' ? [containsText([targets.name, targets.displayName], text)] : []),
     ...(rolloutKeys ? [has({ rolloutKeys })] : []),
-    ...(failing === undefined ? [] : [sql`${has({ states: ['FAILED'] })} = ${failing}::boolean`]),
+    ...(failing === undefined ? [] : [sql`(${has(hasFailed, then?.failed ?? past)}) = ${failing}::boolean`]),
   ]
 }
 
