@@ -12,6 +12,8 @@ import type { DeploymentFilter } from '../../../src/store/read/deployment-filter
 import { orders } from '../../../src/store/read/deployment-order.ts'
 import { countDeployments, deploymentOrders, pageDeployments } from '../../../src/store/read/deployments.ts'
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
+import { withinGroup } from '../../../src/store/read/groups/group-conditions.ts'
+import type { GroupName } from '../../../src/store/read/groups/grouping.ts'
 import { countGroups, pageGroups } from '../../../src/store/read/groups/groups.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
@@ -75,6 +77,32 @@ describe.each(stores)('filtered reads on $name', (store) => {
   afterAll(async () => {
     await database.close()
     await empty.drop()
+  })
+
+  it('read few rows for the deployments of a group, as for its conditions', async () => {
+    const name = { detail: null, labelKey: null }
+    const groups: readonly (readonly [group: GroupName, size: number])[] = [
+      [{ ...name, by: 'APPLICATION', value: 'rare' }, 3],
+      [{ ...name, by: 'APPLICATION_VERSION', value: '1', detail: 'rare' }, 3],
+      [{ ...name, by: 'COMPONENT', value: 'rare' }, 3],
+      [{ ...name, by: 'BLOCKING_COMPONENT', value: 'rare' }, 0],
+      [{ ...name, by: 'CONVERGENCE', value: 'STALE' }, 3],
+      [{ ...name, by: 'ERROR', value: 'E_RARE', detail: 'disk full' }, 3],
+      [{ ...name, by: 'ERROR', value: 'E_RARE', detail: 'disk broken' }, 0],
+      [{ ...name, by: 'LABEL', labelKey: 'site', value: 'small' }, 3],
+      [{ ...name, by: 'TARGET', value: '7' }, 1],
+    ]
+    for (const [group, members] of groups) {
+      const filter = withinGroup({}, group)
+      for (const order of deploymentOrders) {
+        const page = await cost((s) => pageDeployments(s, fleet, filter, order, first, null, limits))
+        expect([group, order, page.isRefused, page.rows <= bound]).toEqual([group, order, false, true])
+      }
+      const found = await pageDeployments(database.session, fleet, filter, 'NAME', first, null, limits)
+      expect([group, found.get(0)?.edges.length]).toEqual([group, members])
+      const counted = await countDeployments(database.session, fleet, filter, null, limits)
+      expect([group, Object.values(counted.get(0) ?? {}).reduce((sum, n) => sum + n, 0)]).toEqual([group, members])
+    }
   })
 
   it('read few rows for every filter, alone and in pairs, or refuse', async () => {

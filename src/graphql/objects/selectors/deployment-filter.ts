@@ -1,4 +1,5 @@
 import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
+import { withinGroup } from '../../../store/read/groups/group-conditions.ts'
 import { builder } from '../../builder.ts'
 import { givenFields } from '../../mutations/input.ts'
 import { DeploymentGroupInput, toGroupName } from '../groups/grouping.ts'
@@ -34,12 +35,9 @@ export type DeploymentFilterInput = typeof DeploymentFilterRef.$inferInput
 export function toDeploymentFilter(input: DeploymentFilterInput | null | undefined): DeploymentFilter {
   const { retired, group, where, ...conditions } = input ?? {}
   // `retired: false` is the default. As null it does not count as a filter, so stored counters can answer.
-  return {
+  const filter: DeploymentFilter = {
     ...toDeploymentCondition(conditions),
-    ...givenFields({
-      retired: retired || null,
-      group: group ? toGroupName(group) : null,
-      where: toDeploymentSelector(where),
-    }),
+    ...givenFields({ retired: retired || null, where: toDeploymentSelector(where) }),
   }
+  return group ? withinGroup(filter, toGroupName(group)) : filter
 }

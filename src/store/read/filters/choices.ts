@@ -16,6 +16,7 @@ import {
   onTarget,
 } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
+import type { GroupName } from '../groups/grouping.ts'
 import { searchRanges } from './search-range.ts'
 import {
   among,
@@ -43,6 +44,7 @@ export function choicesOf(filter: DeploymentFilter & DeploymentSelector, within:
   const choices = [
     ...searchRanges(leavesOf<DeploymentCondition>(filter)),
     ...rangesOfSelector(selector, within),
+    ...(filter.group ? rangesOfGroup(filter.group) : []),
     ...(where ? rangesOfSelector(where, within) : []),
   ]
   let room = mostRanges
@@ -64,6 +66,12 @@ export function scopeRanges({ accessScope }: Session, scope: Scope): readonly Ra
       ? [[ofRollouts(sql`select ${rollouts.key} as key from ${rollouts} where ${ofProject}`)]]
       : []),
   ]
+}
+
+/** Of the groupings whose groups no condition implies (groups/group-conditions.ts). */
+function rangesOfGroup({ by, value }: GroupName): readonly Ranges[] {
+  if (by !== 'TARGET' || value === null || !/^\d{1,15}$/.test(value)) return []
+  return [[beside(listed([Number(value)], 'bigint'), sql`${d.targetKey} = place.key`)]]
 }
 
 function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly Ranges[] {
