@@ -160,6 +160,9 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
     await page.getByText('No reports yet').waitFor()
     await page.addScriptTag({ content: axe })
     expect(await judge(page)).toEqual([])
+    await page.setViewportSize({ width: 375, height: 800 })
+    const cutOff = (commands: Element[]) => commands.filter((pre) => pre.scrollWidth > pre.clientWidth).length
+    expect(await page.locator('.command pre').evaluateAll(cutOff)).toBe(0)
     await page.goto(`${server.url}/#/?at=${new Date().toISOString()}`)
     await page.getByText('Showing the state at').waitFor()
     await page.addScriptTag({ content: axe })

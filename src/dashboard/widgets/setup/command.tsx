@@ -1,4 +1,4 @@
-/** A command to copy, or a secret: as long as it is shown, it can be selected and scrolled by keyboard. */
+/** A command to copy, or a secret: as long as it is shown, it can be selected by keyboard. Long lines wrap, so all of it is seen. */
 import { watchCommand, whereToRun } from '../../data/commands.ts'
 import { Copy } from '../deployment/copy.tsx'
 
@@ -15,7 +15,7 @@ export function Command({ label, children }: CommandProps) {
         <span>{label}</span>
         <Copy text={children}>Copy</Copy>
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what is shown once is reached by keyboard. */}
       <pre tabIndex={0}>{children}</pre>
     </figure>
   )
