@@ -94,6 +94,8 @@ describe.each(postgresStores)('the indexes of large tables on $name', (store) =>
     await failing
     await end()
     expect(await database.session.run('select indexrelid::regclass from pg_index where not indisvalid')).toHaveLength(1)
+    // Also on a table that is small by then.
+    await database.session.run('truncate change_log')
     await migrate(open())
     await expectMigrated(database)
   })

@@ -33,7 +33,7 @@ const fullTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeSty
 
 const day = 86_400_000
 
-/** To the second, with the date unless it is today, and the year unless it is this one. */
+/** To the second. With the date if it is twelve hours away or more, and then with the year unless it is this one. */
 export function formatTime(time: string | number): string {
   const date = new Date(time)
   return Math.abs(date.getTime() - Date.now()) < day / 2 ? clockTime.format(date) : withDate(date)

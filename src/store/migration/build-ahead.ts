@@ -77,14 +77,15 @@ async function build(run: RunText, { name, table, kind, rest }: Index): Promise<
   }
 }
 
-/** The indexes of large tables. A table that the migration creates does not exist yet, and one with partitions has no rows of its own. */
+/** The indexes of large tables, and half built ones: their tables may have been large. A table that the migration creates does not exist yet, and one with partitions has no rows of its own. */
 async function onLargeTables(run: RunText, indexes: readonly Index[]): Promise<Index[]> {
   const large: Index[] = []
   for (const index of indexes) {
-    const [row] = await run<{ size: number | null }>(
-      `select pg_relation_size(to_regclass('"${index.table}"'))::float8 as size`,
+    const [row] = await run<{ size: number | null; isHalfBuilt: boolean }>(
+      `select pg_relation_size(to_regclass('"${index.table}"'))::float8 as size,
+         exists (select from pg_index where indexrelid = to_regclass('"${index.name}"') and not indisvalid) as "isHalfBuilt"`,
     )
-    if ((row?.size ?? 0) >= leastSize) large.push(index)
+    if (row && (row.isHalfBuilt || (row.size ?? 0) >= leastSize)) large.push(index)
   }
   return large
 }
