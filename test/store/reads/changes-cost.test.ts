@@ -6,6 +6,7 @@ import { createSummaries } from '../../../src/ingest/duties/change-summaries.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { countChanges, pageChanges } from '../../../src/store/read/changes/changes.ts'
+import { scanLimits } from '../../../src/store/read/changes/scan.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { buffersOf, fillLog } from './long-log.ts'
 
@@ -58,6 +59,27 @@ describe.each(stores)('changes of a rollout with many entries on $name', (store)
       expect([filter, answer.get(0)]).toEqual([filter, found.length])
       expect([filter, buffers < 1_000, buffers]).toEqual([filter, true, buffers])
     }
+    // A count of all its entries is refused, as any other of so many, and a common ID is not looked up deployment by deployment.
+    const few = { ...scanLimits, counted: 10_000 }
+    const refusal = { code: 'BAD_USER_INPUT' }
+    for (const filter of [{ rolloutKeys: [spring] }, { rolloutKeys: [spring], to: ['INSTALLED' as const] }]) {
+      const counted = countChanges(database.session, { of: 'fleet' }, filter, null, few)
+      await expect(counted).rejects.toMatchObject(refusal)
+    }
+    const ofRollout = countChanges(database.session, { of: 'rollout', keys: [spring] }, {}, null, few)
+    await expect(ofRollout).rejects.toMatchObject(refusal)
+    const later = { rolloutKeys: [spring], since: Date.now() + 86_400_000 }
+    expect(await countChanges(database.session, { of: 'fleet' }, later, null, few)).toEqual(new Map([[0, 0]]))
+    await database.session.run(`update deployments set deployment_id = 'job' where key > ${size / 2}`)
+    const newest = { size: 20, after: null, before: null, backward: true }
+    const ofJob = await buffersOf(database, (s) =>
+      pageChanges(s, { of: 'fleet' }, { deploymentIds: ['job'] }, newest, null),
+    )
+    expect(ofJob.answer.get(0)?.edges.map(({ node }) => node.revision)).toEqual(
+      Array.from({ length: 20 }, (_, index) => base + 2 * size - 19 + index),
+    )
+    // To look each of 25,000 deployments up takes several times as many.
+    expect([ofJob.buffers < 40_000, ofJob.buffers]).toEqual([true, ofJob.buffers])
     // What each block has fills a page with the first blocks.
     const page = { size: 20, after: null, before: null, backward: true }
     const common: ChangeFilter = { rolloutKeys: [spring], to: ['INSTALLED'] }

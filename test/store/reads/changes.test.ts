@@ -80,7 +80,7 @@ describe.each(stores)('the changes on $name', (store) => {
     })
     await fc.assert(
       fc.asyncProperty(walks, async ({ filter, size, backward, until: cut, scope, ofRollouts }) => {
-        const limits = { ...patient, ofRollouts }
+        const limits = { ...patient, ofRollouts, deployments: ofRollouts }
         const until = cut === null ? null : start + cut
         const counts = await countChanges(database.session, scope, filter, until, limits)
         for (const parent of [...counts.keys()].slice(0, 3)) {
@@ -139,6 +139,7 @@ describe.each(stores)('the changes on $name', (store) => {
       budget: Number.POSITIVE_INFINITY,
       counted: 10_000,
       ofRollouts: 0,
+      deployments: 0,
     }
     for (const backward of [false, true]) {
       const page = { size: 3, after: null, before: null, backward }
@@ -148,7 +149,7 @@ describe.each(stores)('the changes on $name', (store) => {
     }
     expect(await countChanges(database.session, fleet, filter, null, small)).toEqual(new Map([[0, moves.length]]))
 
-    const tight = { span: 7, windows: 2, budget: 0, counted: 3, ofRollouts: 0 }
+    const tight = { span: 7, windows: 2, budget: 0, counted: 3, ofRollouts: 0, deployments: 0 }
     const counted = countChanges(database.session, fleet, filter, null, tight)
     await expect(counted).rejects.toMatchObject({ code: 'BAD_USER_INPUT' })
     for (const backward of [false, true])

@@ -53,6 +53,7 @@ it.each(stores)('the past reaches back over epochs, and has nothing between them
       budget: 1e6,
       counted: 100,
       ofRollouts: 0,
+      deployments: 0,
     })
     expect(found.get(0)?.edges.map(({ node }) => node)).toEqual(moves)
 

@@ -3,7 +3,7 @@
  * other filter scans the changes in order (scan.ts).
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Change, ChangeFilter } from '../../../domain/change.ts'
+import { type Change, type ChangeFilter, subjectsOf } from '../../../domain/change.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { readRange } from '../../connection/log-head.ts'
 import type { Session } from '../../database.ts'
@@ -23,7 +23,7 @@ import {
   selectEntries,
 } from './rows.ts'
 import { isOverLimits, type ScanLimits, scanLimits, scanWindows, tooMany } from './scan.ts'
-import { type ChangeScope, fromParents, isByParts, isScan, parentsOf, selectOfParent } from './scope.ts'
+import { type ChangeScope, entriesOfRollouts, fromParents, parentsOf, selectOfParent, waysOf } from './scope.ts'
 import { entriesToRead } from './summaries.ts'
 import { rangeOfTimes } from './time-range.ts'
 
@@ -50,9 +50,8 @@ export async function pageChanges(
 ): Promise<Map<number, Page<Change>>> {
   const after = page.after === null ? null : parseRevision(page.after, 'after')
   const before = page.before === null ? null : parseRevision(page.before, 'before')
-  const isScanned = isScan(session, scope, filter)
-  const byParts = await isByParts(session, scope, filter, limits)
-  const times = isScanned || byParts ? await rangeOfTimes(session, filter) : everAndAlways
+  const way = await waysOf(session, scope, filter, limits)
+  const times = way !== 'subjects' ? await rangeOfTimes(session, filter) : everAndAlways
   const stretches: Stretches = {
     wanted: {
       from: later(after === null ? null : after + 1, times.from),
@@ -63,9 +62,10 @@ export async function pageChanges(
     behind: after === null ? null : { from: null, to: earlier(after, until), reversed: true, limit: 1 },
     ahead: before === null ? null : { from: before, to: until, reversed: false, limit: 1 },
   }
-  const rows = isScanned
-    ? await scanPage(session, filter, stretches, limits)
-    : await session.rows<Found>(pageOfEach(session, scope, filter, stretches, byParts))
+  const rows =
+    way === 'scan'
+      ? await scanPage(session, filter, stretches, limits)
+      : await session.rows<Found>(pageOfEach(session, scope, filter, stretches, way === 'parts'))
   const byParent = Map.groupBy(rows, (row) => row.page_parent)
   const visible = await visibleOf(session, rows)
   return new Map(
@@ -154,9 +154,20 @@ export async function countChanges(
   if (!session.accessScope && scope.of === 'fleet' && presentFields(filter).length === 0)
     return new Map([[0, await countAll(session, until)]])
   const wanted: ChangeStretch = { from: null, to: until, reversed: false, limit: null }
-  if (!isScan(session, scope, filter)) {
-    const byParts = await isByParts(session, scope, filter, limits)
-    const changes = selectOfParent(session, scope, filter, wanted, byParts)
+  const way = await waysOf(session, scope, filter, limits)
+  // Each rollout of a list is counted by itself, so a page of them is not refused for their sum.
+  const named = scope.of === 'fleet' ? subjectsOf(filter)?.rolloutKeys : undefined
+  const rollouts = scope.of === 'rollout' ? scope.keys.map((key) => [key]) : named ? [named] : []
+  const times = way === 'scan' || rollouts.length > 0 ? await rangeOfTimes(session, filter) : everAndAlways
+  const timed: ChangeStretch = { ...wanted, from: times.from, to: earlier(until, times.to) }
+  if (way !== 'scan') {
+    for (const keys of rollouts) {
+      if ((await entriesOfRollouts(session, keys, limits.counted + 1, timed)) <= limits.counted) continue
+      const areFew =
+        way === 'parts' && (await entriesToRead(session, filter, timed, limits.counted + 1)) <= limits.counted
+      if (!areFew) throw tooMany(limits.counted)
+    }
+    const changes = selectOfParent(session, scope, filter, timed, way === 'parts')
     const rows = await session.rows<{ parent: number; n: number }>(
       sql`select parent.key as parent, counted.n from ${fromParents(scope)}
         cross join lateral (select count(*)::int as n from (${changes}) as change) as counted`,
@@ -164,8 +175,6 @@ export async function countChanges(
     const counts = new Map(rows.map(({ parent, n }) => [parent, n]))
     return new Map(parentsOf(scope).map(({ key }) => [key, counts.get(key) ?? 0]))
   }
-  const times = await rangeOfTimes(session, filter)
-  const timed: ChangeStretch = { ...wanted, from: times.from, to: earlier(until, times.to) }
   if ((await entriesToRead(session, filter, timed, limits.counted + 1)) > limits.counted) throw tooMany(limits.counted)
   let total = 0
   const unlimited = { ...limits, budget: Number.POSITIVE_INFINITY }

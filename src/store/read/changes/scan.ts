@@ -20,13 +20,22 @@ export interface ScanLimits {
   readonly counted: number
   /** Entries of the rollouts that a filter names. Of more, only those in blocks whose summary has what the filter asks for are read. */
   readonly ofRollouts: number
+  /** Deployments with the IDs that a filter names. More are not looked up one by one. */
+  readonly deployments: number
 }
 
 /**
  * A page that has not found enough within its budget is refused and names the revision to continue from. Parts of the log whose summary has nothing
  * that the filter asks for are skipped (summaries.ts).
  */
-export const scanLimits: ScanLimits = { span: 5_000, windows: 4, budget: 100, counted: 60_000, ofRollouts: 10_000 }
+export const scanLimits: ScanLimits = {
+  span: 5_000,
+  windows: 4,
+  budget: 100,
+  counted: 60_000,
+  ofRollouts: 10_000,
+  deployments: 10_000,
+}
 
 interface Edges {
   readonly edge_low: Revision | null

@@ -3,8 +3,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import { type ChangeFilter, subjectsOf } from '../../../domain/change.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Session } from '../../database.ts'
-import { listParameter } from '../../sql/parameters.ts'
-import { changeLog } from '../../tables/schema.ts'
+import { isAnyOf, listParameter } from '../../sql/parameters.ts'
+import { changeLog, deployments } from '../../tables/schema.ts'
 import { presentFields } from '../deployment-filter.ts'
 import {
   type ChangeStretch,
@@ -12,6 +12,7 @@ import {
   ofComponent,
   ofDeployment,
   ofResource,
+  type Range,
   selectBySubject,
   selectChanges,
   selectOfRollout,
@@ -26,33 +27,52 @@ export type ChangeScope =
   | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
 
 /** Whether the log must be scanned. */
-export function isScan(
-  { accessScope }: Pick<Session, 'accessScope'>,
-  scope: ChangeScope,
-  filter: ChangeFilter,
-): boolean {
+function isScan({ accessScope }: Pick<Session, 'accessScope'>, scope: ChangeScope, filter: ChangeFilter): boolean {
   const asksForSome = accessScope !== undefined || presentFields(filter).length > 0
   return scope.of === 'fleet' && asksForSome && subjectsOf(filter) === null
 }
 
 /**
- * Whether the changes of the rollouts that a filter names are found by the summaries of the log: they have many, and few of them may match. The entries of
- * other subjects are few.
+ * How the changes are found:
+ *
+ *   subjects   the entries of the subjects, which indexes have
+ *   parts      those of rollouts with many entries, in the parts of the log that have what the filter asks for: few of them may match
+ *   scan       all entries in order. Also for a deployment ID that many devices use: to look each of these deployments up would take seconds
  */
-export async function isByParts(
+export async function waysOf(
   session: Session,
   scope: ChangeScope,
   filter: ChangeFilter,
-  { ofRollouts: most }: ScanLimits,
-): Promise<boolean> {
-  const subjects = scope.of === 'fleet' ? subjectsOf(filter) : null
-  const { rolloutKeys, deploymentIds, deviceIds, instanceIds } = subjects ?? {}
-  if (!rolloutKeys || deploymentIds || deviceIds || instanceIds || termsOf(filter).length === 0) return false
+  { ofRollouts, deployments: mostDeployments }: ScanLimits,
+): Promise<'subjects' | 'parts' | 'scan'> {
+  if (isScan(session, scope, filter)) return 'scan'
+  const { rolloutKeys, deploymentIds, deviceIds, instanceIds } = (scope.of === 'fleet' && subjectsOf(filter)) || {}
+  if (deploymentIds) {
+    const named = sql`select 1 from ${deployments} where ${isAnyOf(deployments.deploymentId, deploymentIds, 'text')}`
+    return (await countUpTo(session, named, mostDeployments + 1)) > mostDeployments ? 'scan' : 'subjects'
+  }
+  if (!rolloutKeys || deviceIds || instanceIds || termsOf(filter).length === 0) return 'subjects'
+  return (await entriesOfRollouts(session, rolloutKeys, ofRollouts + 1)) > ofRollouts ? 'parts' : 'subjects'
+}
+
+/** Those that begin in the range, at most `most`. */
+export function entriesOfRollouts(
+  session: Session,
+  keys: readonly number[],
+  most: number,
+  { from, to }: Range = { from: null, to: null },
+): Promise<number> {
+  const isWithin = sql`${changeLog.firstRevision} between ${from ?? 0}::bigint and ${to ?? Number.MAX_SAFE_INTEGER}::bigint`
+  const entries = sql`select 1 from (select unnest(${listParameter(keys, 'bigint')})) as named(key) cross join lateral (
+    select 1 from ${changeLog} where ${changeLog.rolloutKey} = named.key and ${isWithin} limit ${most}) as entry`
+  return countUpTo(session, entries, most)
+}
+
+async function countUpTo(session: Session, rows: SQL, most: number): Promise<number> {
   const [row] = await session.rows<{ n: number }>(
-    sql`select count(*)::int as n from (select 1 from (select unnest(${listParameter(rolloutKeys, 'bigint')})) as named(key)
-      cross join lateral (select 1 from ${changeLog} where ${changeLog.rolloutKey} = named.key limit ${most + 1}) as entry limit ${most + 1}) as entries`,
+    sql`select count(*)::int as n from (${rows} limit ${most}) as counted`,
   )
-  return row !== undefined && row.n > most
+  return row?.n ?? 0
 }
 
 export function selectOfParent(
