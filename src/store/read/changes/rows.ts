@@ -197,11 +197,15 @@ export function selectBySubject(
   return sql`select * from (${sql.join(runs, sql` union all `)}) as in_runs ${ending}`
 }
 
-/** A lateral join keeps the order of the parts and reads them lazily, so a page reads no part behind its last row. */
+/**
+ * A lateral join keeps the order of the parts and reads them lazily, so a page reads no part behind its last row. Without a limit, `offset 0` keeps the planner
+ * from reading all entries of the subject and comparing each with the parts.
+ */
 function selectInParts(parts: SQL, stretch: ChangeStretch, conditions: readonly SQL[]): SQL {
   const isInPart = sql`${entry.firstRevision} >= part.first and ${entry.firstRevision} <= part.last`
-  const most = stretch.limit === null ? sql`` : sql`limit ${keptLimit(stretch.limit)}`
-  return sql`select in_part.* from (${parts}) as part cross join lateral (${selectChanges(stretch, [isInPart, ...conditions])}) as in_part ${most}`
+  const inPart = selectChanges(stretch, [isInPart, ...conditions])
+  const [kept, most] = stretch.limit === null ? [sql`offset 0`, sql``] : [sql``, sql`limit ${keptLimit(stretch.limit)}`]
+  return sql`select in_part.* from (${parts}) as part cross join lateral (${inPart} ${kept}) as in_part ${most}`
 }
 
 /** The changes of a rollout, and those with which a deployment left it, as a filter by rollouts has them. One range of an index for each. */
