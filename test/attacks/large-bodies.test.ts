@@ -36,11 +36,12 @@ describe.each([
   it.each(cases)('$title lets others come between: $line', async ({ line, body, first, type, status }) => {
     if (first) await send(line, Buffer.from(first()), type)
     const sent = Buffer.from(body())
-    let answered = 0
-    const stall = await longestStall(async () => {
-      answered = await send(line, sent, type)
-    })
-    expect(answered).toBe(status)
-    expect(stall).toBeLessThan(4 * yardstick)
+    const answers: number[] = []
+    const measure = () => longestStall(async () => void answers.push(await send(line, sent, type)))
+    const most = 4 * yardstick
+    const stall = await measure()
+    expect(answers).toEqual([status])
+    // A full garbage collection of what earlier tests left falls into one of them. What the body itself costs is in both.
+    expect(stall < most ? stall : await measure()).toBeLessThan(most)
   })
 })
