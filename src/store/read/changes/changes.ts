@@ -23,7 +23,15 @@ import {
   selectEntries,
 } from './rows.ts'
 import { isOverLimits, type ScanLimits, scanLimits, scanWindows, tooMany } from './scan.ts'
-import { type ChangeScope, entriesOfRollouts, fromParents, parentsOf, selectOfParent, waysOf } from './scope.ts'
+import {
+  type ChangeScope,
+  entriesOfRollouts,
+  fromParents,
+  hasAtMost,
+  parentsOf,
+  selectOfParent,
+  waysOf,
+} from './scope.ts'
 import { entriesToRead } from './summaries.ts'
 import { rangeOfTimes } from './time-range.ts'
 
@@ -155,23 +163,25 @@ export async function countChanges(
     return new Map([[0, await countAll(session, until)]])
   const wanted: ChangeStretch = { from: null, to: until, reversed: false, limit: null }
   const way = await waysOf(session, scope, filter, limits)
-  // Each rollout of a list is counted by itself, so a page of them is not refused for their sum.
   const named = scope.of === 'fleet' ? subjectsOf(filter)?.rolloutKeys : undefined
-  const rollouts = scope.of === 'rollout' ? scope.keys.map((key) => [key]) : named ? [named] : []
-  const times = way === 'scan' || rollouts.length > 0 ? await rangeOfTimes(session, filter) : everAndAlways
+  const isOfRollouts = scope.of === 'rollout' || named !== undefined
+  const times = way === 'scan' || isOfRollouts ? await rangeOfTimes(session, filter) : everAndAlways
   const timed: ChangeStretch = { ...wanted, from: times.from, to: earlier(until, times.to) }
   if (way !== 'scan') {
-    for (const keys of rollouts) {
-      if ((await entriesOfRollouts(session, keys, limits.counted + 1, timed)) <= limits.counted) continue
+    if (named && (await entriesOfRollouts(session, named, limits.counted + 1, timed)) > limits.counted) {
       const areFew =
         way === 'parts' && (await entriesToRead(session, filter, timed, limits.counted + 1)) <= limits.counted
       if (!areFew) throw tooMany(limits.counted)
     }
     const changes = selectOfParent(session, scope, filter, timed, way === 'parts')
-    const rows = await session.rows<{ parent: number; n: number }>(
-      sql`select parent.key as parent, counted.n from ${fromParents(scope)}
-        cross join lateral (select count(*)::int as n from (${changes}) as change) as counted`,
+    // Each rollout of a list is counted by itself, so a page of them is not refused for their sum.
+    const isCounted =
+      scope.of === 'rollout' ? hasAtMost(limits.counted, sql`select parent.key as key`, timed) : sql`true`
+    const rows = await session.rows<{ parent: number; n: number | null }>(
+      sql`select parent.key as parent, case when ${isCounted} then (select count(*)::int from (${changes}) as change) end as n
+        from ${fromParents(scope)}`,
     )
+    if (rows.some(({ n }) => n === null)) throw tooMany(limits.counted)
     const counts = new Map(rows.map(({ parent, n }) => [parent, n]))
     return new Map(parentsOf(scope).map(({ key }) => [key, counts.get(key) ?? 0]))
   }

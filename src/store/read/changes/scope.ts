@@ -60,12 +60,20 @@ export function entriesOfRollouts(
   session: Session,
   keys: readonly number[],
   most: number,
-  { from, to }: Range = { from: null, to: null },
+  range: Range = { from: null, to: null },
 ): Promise<number> {
+  return countUpTo(session, entriesOf(sql`select unnest(${listParameter(keys, 'bigint')}) as key`, range, most), most)
+}
+
+/** The condition that the rollouts with these keys have at most so many entries that begin in the range. */
+export function hasAtMost(most: number, keys: SQL, range: Range): SQL {
+  return sql`(select count(*) from (${entriesOf(keys, range, most + 1)} limit ${most + 1}) as entry) <= ${most}`
+}
+
+function entriesOf(keys: SQL, { from, to }: Range, most: number): SQL {
   const isWithin = sql`${changeLog.firstRevision} between ${from ?? 0}::bigint and ${to ?? Number.MAX_SAFE_INTEGER}::bigint`
-  const entries = sql`select 1 from (select unnest(${listParameter(keys, 'bigint')})) as named(key) cross join lateral (
+  return sql`select 1 from (${keys}) as named(key) cross join lateral (
     select 1 from ${changeLog} where ${changeLog.rolloutKey} = named.key and ${isWithin} limit ${most}) as entry`
-  return countUpTo(session, entries, most)
 }
 
 async function countUpTo(session: Session, rows: SQL, most: number): Promise<number> {
