@@ -3,12 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ChangeFilter } from '../../../src/domain/change.ts'
 import type { Revision } from '../../../src/domain/values.ts'
 import { createSummaries } from '../../../src/ingest/duties/change-summaries.ts'
-import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { countChanges, pageChanges } from '../../../src/store/read/changes/changes.ts'
 import { scanLimits } from '../../../src/store/read/changes/scan.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
-import { buffersOf, fillLog } from './long-log.ts'
+import { stores } from '../../support/stores.ts'
+import { buffersOf, openLongLog } from './long-log.ts'
 
 const size = 50_000
 const spring = size + 1
@@ -16,14 +15,11 @@ const spring = size + 1
 const [failed, revised] = [20_000, 40_000]
 
 describe.each(stores)('changes of a rollout with many entries on $name', (store) => {
-  let empty: EmptyStore
   let database: Database
   let base: Revision
+  let close = async (): Promise<void> => {}
   beforeAll(async () => {
-    empty = await store.create()
-    database = await empty.open()
-    base = (await readHead(database.session)).revision
-    await fillLog(database, base, size)
+    ;({ database, base, close } = await openLongLog(store, size))
     const change = `json_build_object('kind', case when deployment_key = ${revised} then 'DEPLOYMENT_REVISED' else 'DEPLOYMENT_STATE_CHANGED' end,
       'from', 'PENDING', 'to', case when deployment_key = ${failed} then 'FAILED' else 'INSTALLED' end, 'error', null, 'attempt', 1, 'rolloutKey', rollout_key)`
     await database.session.run(
@@ -32,10 +28,7 @@ describe.each(stores)('changes of a rollout with many entries on $name', (store)
     await database.session.run('vacuum analyze change_log')
     while (!(await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })));
   }, 240_000)
-  afterAll(async () => {
-    await database.close()
-    await empty.drop()
-  })
+  afterAll(() => close())
 
   it('read the parts of the log that have what the filter asks for', { timeout: 120_000 }, async () => {
     const filters: readonly (readonly [filter: ChangeFilter, found: readonly Revision[]])[] = [

@@ -1,7 +1,9 @@
 /** A fleet with a log of two entries for each deployment, written by SQL, and what a read of it touches. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Revision } from '../../../src/domain/values.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
+import type { Store } from '../../support/stores.ts'
 
 /** Deployments with keys 1..size, half of them in the rollout `size + 1`, created one after the other. Then all become INSTALLED in the same order. */
 export async function fillLog({ session }: Database, base: Revision, size: number): Promise<void> {
@@ -27,6 +29,19 @@ export async function fillLog({ session }: Database, base: Revision, size: numbe
     `update log_head set revision = ${base} + 2 * ${size}, installed = ${size}, convergence_unknown = ${size}`,
   ]
   for (const statement of statements) await session.run(statement)
+}
+
+/** A database of its own with such a log. `base`: the revision before its first entry. */
+export async function openLongLog(store: Store, size: number) {
+  const empty = await store.create()
+  const database = await empty.open()
+  const { revision: base } = await readHead(database.session)
+  await fillLog(database, base, size)
+  const close = async (): Promise<void> => {
+    await database.close()
+    await empty.drop()
+  }
+  return { database, base, close }
 }
 
 interface Plan {

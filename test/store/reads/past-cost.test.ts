@@ -4,7 +4,6 @@ import type { Revision } from '../../../src/domain/values.ts'
 import { createSummaries } from '../../../src/ingest/duties/change-summaries.ts'
 import { createCheckpoints } from '../../../src/ingest/duties/checkpoints.ts'
 import { createNameIndex } from '../../../src/ingest/duties/search-index.ts'
-import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
 import { audit } from '../../../src/store/read/audit.ts'
@@ -15,28 +14,22 @@ import { pageGroups } from '../../../src/store/read/groups/groups.ts'
 import { newestFirst, type RolloutOrder } from '../../../src/store/read/rollouts/rollout-order.ts'
 import { countRollouts, pageRollouts } from '../../../src/store/read/rollouts/rollouts.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { stores } from '../../support/stores.ts'
 import { inSnapshot } from './history.ts'
-import { buffersOf, fillLog } from './long-log.ts'
+import { buffersOf, openLongLog } from './long-log.ts'
 
 const size = 50_000
 const spring = size + 1
 const counters = { pending: 0, installing: 0, installed: 0, failed: 0, removing: 0, removed: 0 }
 
 describe.each(stores)('counts in the past on $name', (store) => {
-  let empty: EmptyStore
   let database: Database
   let base: Revision
+  let close = async (): Promise<void> => {}
   beforeAll(async () => {
-    empty = await store.create()
-    database = await empty.open()
-    base = (await readHead(database.session)).revision
-    await fillLog(database, base, size)
+    ;({ database, base, close } = await openLongLog(store, size))
   }, 120_000)
-  afterAll(async () => {
-    await database.close()
-    await empty.drop()
-  })
+  afterAll(() => close())
 
   it('read what lies between a revision and a checkpoint', { timeout: 120_000 }, async () => {
     const lookedUp: unknown[] = []

@@ -2,25 +2,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../src/domain/values.ts'
 import { createSummaries } from '../../../src/ingest/duties/change-summaries.ts'
-import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { countByConnectivity, countDevices, pageDevices } from '../../../src/store/read/targets.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
-import { buffersOf, fillLog } from './long-log.ts'
+import { stores } from '../../support/stores.ts'
+import { buffersOf, openLongLog } from './long-log.ts'
 
 const size = 50_000
 const fleet = { of: 'fleet' } as const
 const page = { size: 100, after: null, before: null, backward: false }
 
 describe.each(stores)('devices in the past on $name', (store) => {
-  let empty: EmptyStore
   let database: Database
   let base: Revision
+  let close = async (): Promise<void> => {}
   beforeAll(async () => {
-    empty = await store.create()
-    database = await empty.open()
-    base = (await readHead(database.session)).revision
-    await fillLog(database, base, size)
+    ;({ database, base, close } = await openLongLog(store, size))
     // 40 are FAILED after the first entries, and become INSTALLED. Each is on a device of its own.
     await database.session.run(
       `update change_log set from_state = 'FAILED', before = (select json_object_agg(key, value) from (
@@ -30,10 +26,7 @@ describe.each(stores)('devices in the past on $name', (store) => {
     await database.session.run('vacuum analyze')
     while (!(await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })));
   }, 240_000)
-  afterAll(async () => {
-    await database.close()
-    await empty.drop()
-  })
+  afterAll(() => close())
 
   it('are found by the failures of then, not by all that has changed since', { timeout: 120_000 }, async () => {
     const at = base + size

@@ -21,9 +21,9 @@ import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { readSummarized, summarizeNext } from '../../../src/store/write/derived/change-summaries.ts'
 import { openFresh } from '../../support/databases.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { stores } from '../../support/stores.ts'
 import { foldAll, live } from './history.ts'
-import { buffersOf, fillLog } from './long-log.ts'
+import { buffersOf, openLongLog } from './long-log.ts'
 
 const size = 20_000
 const spring = size + 1
@@ -31,19 +31,13 @@ const spring = size + 1
 const first: PageRequest = { size: 20, after: null, before: null, backward: false }
 
 describe.each(stores)('lists in the past on $name', (store) => {
-  let empty: EmptyStore
   let database: Database
   let base: Revision
+  let close = async (): Promise<void> => {}
   beforeAll(async () => {
-    empty = await store.create()
-    database = await empty.open()
-    base = (await readHead(database.session)).revision
-    await fillLog(database, base, size)
+    ;({ database, base, close } = await openLongLog(store, size))
   })
-  afterAll(async () => {
-    await database.close()
-    await empty.drop()
-  })
+  afterAll(() => close())
 
   it('unwind only what the page passes, or are refused', { timeout: 120_000 }, async () => {
     const at = base + size + 100
