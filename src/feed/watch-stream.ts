@@ -86,13 +86,11 @@ export function createWatchStream(
     changed(changes) {
       const matching = changes.filter(matches)
       if (matching.length === 0) return
-      commits.push(matching)
+      commits.push(...commitsOf(matching))
       // A consumer this far behind gets the newest of them. The number of commits is still right.
-      if (commits.length > source.capacity) {
-        commits.shift()
-        merged += 1
-        isComplete = false
-      }
+      const surplus = commits.splice(0, Math.max(commits.length - source.capacity, 0)).length
+      merged += surplus
+      if (surplus > 0) isComplete = false
       isDue = true
       wake()
     },
@@ -210,7 +208,12 @@ export function createWatchStream(
   }
 }
 
-/** A hub that reads the log gets several commits as one, so a snapshot's revision may be in the middle of one. */
+/** A hub that reads the log gets several commits at once. Each commit has one time, so only commits of the same millisecond count as one. */
+function commitsOf(changes: readonly Change[]): Iterable<readonly Change[]> {
+  return changes[0]?.at === changes.at(-1)?.at ? [changes] : Map.groupBy(changes, ({ at }) => at).values()
+}
+
+/** Commits of the same millisecond count as one, so a snapshot's revision may be in the middle of one. */
 function within(commits: readonly (readonly Change[])[], after: Revision, upTo: Revision): (readonly Change[])[] {
   const isWithin = ({ revision }: Change): boolean => revision > after && revision <= upTo
   return commits

@@ -34,6 +34,28 @@ describe('a watched state', () => {
     await stream.return()
   })
 
+  it('counts the commits that the hub read from the log at once', async () => {
+    const head = { revision: 1, epochBase: 0, tail: 0, tailAt: 0, at: 0, writes: 0 }
+    const log = [1, 1, 2, 3].map((at, index) => ({ revision: index + 2, at, kind: 'DEPLOYMENT_STALLED' }) as Change)
+    const hub = createHub({ head: async () => ({ ...head, revision: 5 }), read: async () => log }, head)
+    const refresher = {
+      join: async () => ({ snapshot: {} as unknown as Snapshot, revision: hub.last, release: () => {} }),
+    }
+    const stream = iterate(
+      createWatchStream(
+        { hub, refresher, whenReadable: () => {}, capacity: 2, subscribers: () => 1 },
+        { topics: ['all'] },
+      ),
+    )
+    await stream.next()
+    await hub.reach(5)
+    const { value } = await stream.next()
+    // One of three commits is beyond the capacity: counted, but without its changes.
+    expect([value?.cursor, value?.coalesced, value?.isComplete]).toEqual([5, 2, false])
+    expect(value?.changes.map((change: Change) => change.revision)).toEqual([4, 5])
+    await stream.return()
+  })
+
   it('that reads much pauses four times as long, merges what happens meanwhile, and can be closed', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     onTestFinished(() => void vi.useRealTimers())
