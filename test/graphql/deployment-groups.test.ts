@@ -8,7 +8,7 @@ import { type Api, startApi } from './harness.ts'
 import { namedAuth } from './principals.ts'
 
 const groupFields = `nodes { key detail components counts { total failed pending installing installed convergence { unknown } }
-  since changedAt revision deployments(first: 2) { id revision } rollout { name } target { name } }
+  since changedAt revision deployments(first: 2) { id revision } newest: deployments(first: 1) { id revision } rollout { name } target { name } }
   totalCount pageInfo { hasNextPage endCursor }`
 const groupsOf = (args: string, after: string | null = null) =>
   `deploymentGroups(${args}, first: 3${after === null ? '' : `, after: "${after}"`}) { ${groupFields} }`
@@ -55,10 +55,11 @@ describe.each(stores)('groups of deployments on $name', (store) => {
 
   it('have their own deployments beside groups of another grouping', async () => {
     await api.report({ reporter: 'edge-0', deploymentId: 'beside' })
+    const group = { parent: 0, span: null }
     const name = { labelKey: null, detail: null }
     const groups = [
-      { parent: 0, name: { ...name, by: 'CONVERGENCE', value: 'UNKNOWN' } },
-      { parent: 0, name: { ...name, by: 'MANIFEST_VERSION', value: null } },
+      { ...group, name: { ...name, by: 'CONVERGENCE', value: 'UNKNOWN' } },
+      { ...group, name: { ...name, by: 'MANIFEST_VERSION', value: null } },
     ] as const
     const found = await newestOfGroups(
       api.road.database.session,
@@ -105,11 +106,12 @@ describe.each(stores)('groups of deployments on $name', (store) => {
             members.map(({ row }) => row.changedAt).toSorted()
           expect(
             // biome-ignore lint/suspicious/noExplicitAny: a group, as selected above.
-            groups.map(({ key, detail, counts: c, since, changedAt, revision, deployments }: any) => [
+            groups.map(({ key, detail, counts: c, since, changedAt, revision, deployments, newest }: any) => [
               JSON.stringify([key, detail]),
               [c.total, c.failed, c.pending, c.installing, c.installed],
               [since, changedAt, revision],
               deployments,
+              newest,
             ]),
           ).toEqual(
             expect.arrayContaining(
@@ -120,7 +122,7 @@ describe.each(stores)('groups of deployments on $name', (store) => {
                   ...['FAILED', 'PENDING', 'INSTALLING', 'INSTALLED'].map((state) => counted(members, state)),
                 ],
                 [changes(members)[0], changes(members).at(-1), members[0]?.row.revision],
-                members.slice(0, 2).map(({ row: { id, revision } }) => ({ id, revision })),
+                ...[2, 1].map((size) => members.slice(0, size).map(({ row: { id, revision } }) => ({ id, revision }))),
               ]),
             ),
           )

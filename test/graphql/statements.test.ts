@@ -116,7 +116,11 @@ describe('statements of a query', () => {
       '{ resources(first: 100) { nodes { name rollout { name } deployment { state } instance { rollout { name } } } } }',
       4,
     ],
-    ['{ deploymentGroups(by: COMPONENT) { nodes { key counts { total convergence { stale } } } totalCount } }', 2],
+    ['{ deploymentGroups(by: COMPONENT) { nodes { key counts { total convergence { stale } } } totalCount } }', 1],
+    [
+      '{ deploymentGroups(by: ERROR, filter: { states: [FAILED] }) { nodes { key deployments(first: 1) { id } } totalCount } }',
+      2,
+    ],
     ['{ deploymentGroups(by: TARGET) { nodes { key target { name } deployments(first: 2) { state } } } }', 3],
     ['{ rollouts(first: 100) { nodes { deploymentGroups(by: ERROR) { nodes { key deployments { id } } } } } }', 3],
   ]

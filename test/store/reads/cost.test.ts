@@ -126,6 +126,15 @@ describe.each(stores)('reads on $name', (store) => {
       'a rollout by filter and NAME_DESC': (s) =>
         pageDeployments(s, fleet, { rolloutKeys: [spring] }, 'NAME_DESC', last, null),
       'the newest of groups by rollout': (s) => newestOfGroups(s, some.slice(0, 5).map(groupOf), 'fleet', {}, 3, null),
+      'the newest of a large group': (s) =>
+        newestOfGroups(
+          s,
+          [{ parent: 0, name: { by: 'CONVERGENCE', labelKey: null, value: 'UNKNOWN', detail: null }, span }],
+          'fleet',
+          {},
+          1,
+          null,
+        ),
       'the newest of groups by rollout a while ago': (s) =>
         newestOfGroups(s, some.slice(0, 5).map(groupOf), 'fleet', {}, 3, recent),
       'one device by filter': (s) =>
@@ -171,7 +180,12 @@ describe.each(stores)('reads on $name', (store) => {
     const many = (device: string | null) =>
       [5, 6, 7, 8].map((n) => ({ deploymentId: `dep-${n}`, deviceId: device && `${device}${n}` }))
     const groupOf = (key: number) =>
-      ({ parent: 0, name: { by: 'ROLLOUT', labelKey: null, value: String(spring + key), detail: null } }) as const
+      ({
+        parent: 0,
+        span: null,
+        name: { by: 'ROLLOUT', labelKey: null, value: String(spring + key), detail: null },
+      }) as const
+    const span = { since: 0, changedAt: 0, revision: base }
     const costs: Record<string, number> = {}
     for (const [name, read] of Object.entries(reads)) costs[name] = await rowsRead(read)
     const dear = Object.entries(costs).filter(([, rows]) => rows > 500)

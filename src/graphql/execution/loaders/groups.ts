@@ -9,7 +9,7 @@ import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched } from './batching.ts'
 import { type Parent, perParent } from './parents.ts'
 
-type GroupKey = Pick<DeploymentGroup, 'parent' | 'name'>
+type GroupKey = Pick<DeploymentGroup, 'parent' | 'name' | 'span'>
 
 export function groupLoaders(s: Snapshot) {
   const newestOfGroup = batched(
@@ -36,11 +36,11 @@ export function groupLoaders(s: Snapshot) {
       spanOfGroup(name, name.by, filter, asOf),
     /** The deployments of a group that changed last. */
     newestOfGroup: (
-      { parent, name }: GroupKey,
+      { parent, name, span }: GroupKey,
       of: Parent['of'],
       filter: DeploymentFilter,
       size: number,
       asOf: Revision | null,
-    ) => newestOfGroup({ parent, name }, of, filter, size, asOf),
+    ) => newestOfGroup({ parent, name, span }, of, filter, size, asOf),
   }
 }

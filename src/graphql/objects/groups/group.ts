@@ -3,6 +3,7 @@ import type { Revision } from '../../../domain/values.ts'
 import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
 import type { GroupedBy } from '../../../store/read/groups/grouping.ts'
 import type { DeploymentGroup as GroupRow, GroupSpan } from '../../../store/read/groups/groups.ts'
+import type { Page, PageRequest } from '../../../store/sql/order.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import type { Parent } from '../../execution/loaders/parents.ts'
@@ -141,16 +142,23 @@ export function groupsOf(
   const by = toGroupedBy(args)
   const filter = toDeploymentFilter(args.filter)
   const order = toGroupOrder(args)
+  let page: Promise<Page<GroupNode> | undefined> | null = null
+  const load = async (request: PageRequest): Promise<Page<GroupNode> | undefined> => {
+    const groups = await (await context.reader()).groups(of, by, filter, order, request, asOf)
+    return mapPage(groups, (group) => ({ ...group, of, filter, asOf }))
+  }
   return connect(
     args,
-    async (page) =>
-      mapPage(await (await context.reader()).groups(of, by, filter, order, page, asOf), (group) => ({
-        ...group,
-        of,
-        filter,
-        asOf,
-      })),
-    async () => (await context.reader()).groupCount(of, by, filter, asOf),
+    (request) => {
+      page ??= load(request)
+      return page
+    },
+    async () => {
+      // The other fields of the list are resolved in the same turn. Each group of a page has the count, so it is not counted again.
+      await null
+      const [first] = (await page)?.edges ?? []
+      return first?.node.groupCount ?? (await context.reader()).groupCount(of, by, filter, asOf)
+    },
   )
 }
 

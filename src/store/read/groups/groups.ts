@@ -42,6 +42,8 @@ export interface DeploymentGroup {
   readonly components: readonly string[]
   /** Null: the group is from counters (counted-groups.ts), see spansOfGroups. */
   readonly span: GroupSpan | null
+  /** The number of groups in the list that the group is from. */
+  readonly groupCount: number
 }
 
 type GroupRecord = StateCounts & {
@@ -57,6 +59,7 @@ type GroupRecord = StateCounts & {
   readonly since: Millis | null
   readonly changed_at: Millis | null
   readonly revision: Revision | null
+  readonly group_count: number
 }
 
 type Placed = Pick<DeploymentGroup, 'size' | 'span' | 'name' | 'counts'>
@@ -93,7 +96,8 @@ export async function pageGroups(
     select: (stretch) => {
       const conditions = within(order, stretch)
       const where = conditions.length > 0 ? sql`where ${sql.join(conditions, sql` and `)}` : sql``
-      return sql`select g.* from (${groups}) as g ${where} ${sorted(order, stretch)}`
+      return sql`select g.* from (select every.*, (count(*) over ())::int as group_count from (${groups}) as every) as g
+        ${where} ${sorted(order, stretch)}`
     },
     toNode: (record) => toGroup(record, by),
   })
@@ -134,5 +138,6 @@ function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<Deploym
     convergence,
     components: components ?? [],
     span: since === null || changedAt === null || revision === null ? null : { since, changedAt, revision },
+    groupCount: record.group_count,
   }
 }

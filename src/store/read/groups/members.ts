@@ -2,19 +2,22 @@
 import { sql } from 'drizzle-orm'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { asParents } from '../../sql/parameters.ts'
+import { asParents, isAnyOf } from '../../sql/parameters.ts'
 import { type ShownRecord, shownColumns, toShown } from '../../sql/rows.ts'
-import { type DeploymentFilter, d } from '../deployment-filter.ts'
+import { deployments } from '../../tables/schema.ts'
+import { type DeploymentFilter, d, stands } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentRow } from '../deployments.ts'
 import { alikeRows, partedRows } from './group-rows.ts'
 import { type GroupName, nameColumn, placeOf } from './grouping.ts'
 import type { DeploymentGroup, GroupSpan } from './groups.ts'
 
+type Group = Pick<DeploymentGroup, 'parent' | 'name' | 'span'>
+
 /** Of each group its deployments that changed last, at most `size`. */
 export async function newestOfGroups(
   session: Session,
-  groups: readonly Pick<DeploymentGroup, 'parent' | 'name'>[],
+  groups: readonly Group[],
   of: Scope['of'],
   filter: DeploymentFilter,
   size: number,
@@ -22,19 +25,21 @@ export async function newestOfGroups(
 ): Promise<Map<number, readonly DeploymentRow[]>> {
   const [first] = groups
   if (!first) return new Map()
+  const found = size === 1 && asOf === null ? await findByRevision(session, groups, filter) : null
+  if (found) return found
   // Operations that share a snapshot may ask for groups of several groupings at once.
   const groupings = Map.groupBy(groups.keys(), (index) => {
     const { by, labelKey } = groups[index]?.name ?? first.name
     return JSON.stringify([by, labelKey])
   })
   if (groupings.size > 1) {
-    const found = new Map<number, readonly DeploymentRow[]>()
+    const all = new Map<number, readonly DeploymentRow[]>()
     for (const indexes of groupings.values()) {
       const some = indexes.flatMap((index) => groups[index] ?? [])
       for (const [place, rows] of await newestOfGroups(session, some, of, filter, size, asOf))
-        found.set(indexes[place] ?? 0, rows)
+        all.set(indexes[place] ?? 0, rows)
     }
-    return found
+    return all
   }
   const keys = groups.map(({ parent }) => parent)
   const scope: Scope = of === 'fleet' ? { of } : { of, keys }
@@ -42,7 +47,7 @@ export async function newestOfGroups(
   const rows = await partedRows(session, scope, first.name, narrowed(filter, names), asOf)
   const wanted = JSON.stringify(groups.map(({ parent, name }, index) => ({ index, parent, name: placeOf(name) })))
   // The window numbers each group's rows in one pass. A lateral page for each group would read all rows once a group.
-  const found = await session.rows<ShownRecord & { readonly group_index: number }>(
+  const numbered = await session.rows<ShownRecord & { readonly group_index: number }>(
     sql`with wanted as materialized (select * from json_to_recordset(${wanted}::text::json) as w (index int, parent bigint, name text))
       select d.group_index, ${shownColumns('d')} from (
         select ${d}.*, wanted.index as group_index,
@@ -51,12 +56,32 @@ export async function newestOfGroups(
         join wanted on wanted.parent = parent.key and wanted.name = ${d}.group_name
       ) as d where d.place <= ${size}::bigint order by d.group_index, d.place`,
   )
-  const byIndex = Map.groupBy(found, (row) => row.group_index)
+  const byIndex = Map.groupBy(numbered, (row) => row.group_index)
   return new Map(
     groups.map((_, index) => [
       index,
       (byIndex.get(index) ?? []).map(({ group_index: _, ...row }) => ({ ...toShown(row), asOf })),
     ]),
+  )
+}
+
+/** The newest deployment of a group has the group's revision, which an index finds. Null: a group is from counters, and its revision is not known. */
+async function findByRevision(
+  session: Session,
+  groups: readonly Group[],
+  filter: DeploymentFilter,
+): Promise<Map<number, readonly DeploymentRow[]> | null> {
+  const revisions = groups.flatMap(({ span }) => span?.revision ?? [])
+  if (revisions.length < groups.length) return null
+  const rows = await session.rows<ShownRecord>(
+    sql`select ${shownColumns('d')} from ${deployments} ${d} where ${isAnyOf(d.revision, revisions, 'bigint')} and ${stands(filter)}`,
+  )
+  const byRevision = new Map(rows.map((row) => [row.revision, { ...toShown(row), asOf: null }]))
+  return new Map(
+    revisions.map((revision, index) => {
+      const newest = byRevision.get(revision)
+      return [index, newest ? [newest] : []]
+    }),
   )
 }
 
