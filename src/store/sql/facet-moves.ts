@@ -8,6 +8,10 @@
 
 /** Bytes. An index row has no room for more: a longer one is not counted. */
 export const longestFacet = 1_000
+/** The name of every application is shorter (`longestId`), so the deployments that have none of these facets have no application. */
+const longestApplication = 2_000
+
+const isCounted = `octet_length(facet) <= case left(facet, 2) when 'a:' then ${longestApplication} else ${longestFacet} end`
 
 /** The columns that a row of `entries` needs, for `select … from change_log`. */
 export const entryColumns = 'before, changes, from_state, from_convergence, to_state, to_convergence'
@@ -63,7 +67,7 @@ export const selectFacetMoves = `
           order by name, place desc) as parts) as codes
       ${eachCodeAndAny}
     ) as counted
-  ) as facets where state is not null and octet_length(facet) <= ${longestFacet} group by 1, 2, 3 having sum(n) <> 0`
+  ) as facets where state is not null and ${isCounted} group by 1, 2, 3 having sum(n) <> 0`
 
 /** The same rows of what the deployments of rows `step` are now. */
 export const selectFacetTotals = `
@@ -71,4 +75,4 @@ export const selectFacetTotals = `
     select unnest(array['a:' || d.application, 'v:' || d.application_version]) as facet
     union all select 'e' || coalesce(':' || code, '') from unnest(array_append(deployment_error_codes(d.error, d.components), null)) as code
       where deployment_has_error(d.error, d.components)) as facets
-  where d.forgotten_at is null and d.is_current and octet_length(facet) <= ${longestFacet} group by 1, 2, 3`
+  where d.forgotten_at is null and d.is_current and ${isCounted} group by 1, 2, 3`

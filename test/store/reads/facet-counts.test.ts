@@ -1,5 +1,6 @@
 /** Counts by facet equal the fold of the log at each revision, cost a bounded number of pages, and are checked by the audit. */
 import { expect, it, onTestFinished } from 'vitest'
+import { longestId } from '../../../src/dialects/body/text.ts'
 import { isCounted } from '../../../src/domain/counters.ts'
 import type { DeploymentImage } from '../../../src/domain/deployment.ts'
 import { convergences } from '../../../src/domain/desired.ts'
@@ -13,6 +14,8 @@ import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { areCounted, facetsOf } from '../../../src/store/read/counts/facet-counts.ts'
 import { type DeploymentFilter, flattened } from '../../../src/store/read/deployment-filter.ts'
 import { countConvergence, countDeployments } from '../../../src/store/read/deployments.ts'
+import { type DeploymentGroup, pageGroups } from '../../../src/store/read/groups/groups.ts'
+import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
 import { beginFacets, countNext, countPrevious, readFacetState } from '../../../src/store/write/derived/facet-counts.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
@@ -167,7 +170,50 @@ async function expectFold(database: Database, start: Revision, since = start): P
       expect([revision, filter, convergence.get(0)]).toEqual([revision, filter, convergenceOf(own)])
     }
   }
+  const present = [...foldAll(changes, newest ?? 0).values()].filter(isCounted)
+  for (const filter of [{}, { states: ['FAILED', 'PENDING'] }, { convergence: ['UNKNOWN'] }] as const) {
+    const isWanted = ({ state, convergence }: DeploymentImage) =>
+      (filter.states?.some((one) => one === state) ?? true) &&
+      (filter.convergence?.some((one) => one === convergence) ?? true)
+    const expected = Map.groupBy(present.filter(isWanted), ({ application }) => application)
+    const groups = await groupsByApplication(database.session, filter)
+    expect([filter, new Map(groups.map(({ name, counts }) => [name.value, counts]))]).toEqual([
+      filter,
+      new Map([...expected].map(([name, own]) => [name, countsOf(own)])),
+    ])
+    for (const { name, convergence } of groups)
+      expect(convergence).toEqual(convergenceOf(expected.get(name.value) ?? []))
+  }
 }
+
+async function groupsByApplication(session: Session, filter: DeploymentFilter): Promise<DeploymentGroup[]> {
+  const page = { size: 100, after: null, before: null, backward: false }
+  const by = { by: 'APPLICATION', labelKey: null } as const
+  const pages = await pageGroups(session, fleet, by, filter, { field: 'SIZE', descending: true }, page, null)
+  return pages.get(0)?.edges.map(({ node }) => node) ?? []
+}
+
+it.each(stores)('groups by application have the longest names, and those without one, on $name', async (store) => {
+  const database = await openFresh(store)
+  onTestFinished(() => database.close())
+  const { session } = database
+  await fillLog(database, (await readHead(session)).revision, 100)
+  const longest = '😀'.repeat(longestId)
+  await session.run(
+    `update deployments set application = case key % 10 when 0 then $1 when 1 then null else 'shop' end`,
+    [longest],
+  )
+  const duty = createFacetCounts(database, { fewest: 0, mostFacets: 10, spacing: 10 })
+  expect(await duty.run(turn)).toBe(true)
+  const sizes = (await groupsByApplication(session, {})).map(({ name, size }) => [name.value, size] as const)
+  expect(new Map(sizes)).toEqual(
+    new Map([
+      ['shop', 80],
+      [longest, 10],
+      [null, 10],
+    ]),
+  )
+})
 
 it.each(stores)(
   'counts by facet read no deployments, and the audit checks them, on $name',
@@ -201,6 +247,11 @@ it.each(stores)(
       // To unwind all that have changed since takes 60,000 and more.
       expect([filter, buffers < 600, buffers]).toEqual([filter, true, buffers])
     }
+    await writeCheckpoints(database, base + 2 * size, [0])
+    const { answer: groups, buffers } = await buffersOf(database, (s) => groupsByApplication(s, {}))
+    expect(groups).toMatchObject([{ name: { value: 'shop' }, size, groupCount: 1, counts: { installed: size } }])
+    expect([buffers < 600, buffers]).toEqual([true, buffers])
+
     // The audit counts those of the present, and adds up the log.
     const drift = async () =>
       (await inSnapshot(database, (s) => audit(s))).filter(({ scope }) => scope.startsWith('facet:'))

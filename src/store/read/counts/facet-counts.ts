@@ -76,7 +76,7 @@ function knownOf(session: Session & Partial<Pick<Snapshot, 'derived'>>): Promise
 
 async function readKnown(session: Session): Promise<Known | null> {
   const [row] = await session.rows<Known>(
-    sql`select known.past, (select ${changeLog.firstRevision} from ${changeLog} where ${changeLog.firstRevision} > known.cursor
+    sql`select known.past, (select ${changeLog.firstRevision} from ${changeLog} where ${changeLog.firstRevision} > known.cursor and ${changeLog.firstRevision} <= ${logHead.revision}
         order by ${changeLog.firstRevision} offset ${mostEntries} limit 1) as beyond
       from ${logHead} cross join (select ${cursorOf('facets')} as cursor, ${cursorOf('facets-past')} as past) as known
       where ${logHead.countedWrites} = ${logHead.writes} and known.cursor >= greatest(${logHead.tail}, ${logHead.countedSince}) and known.past is not null`,
@@ -122,6 +122,20 @@ export function selectFacets({ names, strings }: Facets, asOf: Revision | null):
       union all select moved.state, moved.convergence, case when place.at > place.base then moved.n else -moved.n end
         from place cross join (${sql.raw(selectFacetMoves)}) as moved where moved.facet = any (${wanted})
     ) as part`
+}
+
+/** Rows {value, state, convergence, n}: how many deployments have each application at present. */
+export function selectApplications(): SQL {
+  return sql`with entries as materialized (
+      select entry.* from ${logHead} cross join lateral (
+        select ${sql.raw(entryColumns)} from ${changeLog}
+        where ${changeLog.firstRevision} > ${cursorOf('facets')} and ${changeLog.firstRevision} <= ${logHead.revision} offset 0) as entry
+    )
+    select substr(part.facet, 3) as value, part.state, part.convergence, sum(part.n)::int as n from (
+      select ${facetCounts.facet}, had.state, had.convergence, had.n from ${facetCounts}
+        cross join lateral json_to_recordset(${facetCounts.counts}) as had(state deployment_state, convergence convergence, n int)
+      union all select moved.facet, moved.state, moved.convergence, moved.n from (${sql.raw(selectFacetMoves)}) as moved
+    ) as part where left(part.facet, 2) = 'a:' group by 1, 2, 3 having sum(part.n) <> 0`
 }
 
 /** Whether a deployment of this image has one of the facets. */

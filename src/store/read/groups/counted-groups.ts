@@ -5,6 +5,7 @@
  *   by rollout       the counters of the rollouts, in the past from their checkpoints
  *   by convergence   the checkpoints of the fleet or of the rollouts, which count by state and convergence together
  *   by error         the deployments with an error, and those of the fleet's counters that remain
+ *   by application   the fleet's counts by application, and the deployments of its checkpoints that remain; in a large fleet only
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { counters } from '../../../domain/counters.ts'
@@ -14,6 +15,7 @@ import { asParents, isAnyOf } from '../../sql/parameters.ts'
 import { sumOfStates } from '../../sql/state-counters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import { spannedMoves } from '../counts/deployment-counts.ts'
+import { areCounted, selectApplications } from '../counts/facet-counts.ts'
 import {
   byConvergence,
   byState,
@@ -52,11 +54,28 @@ export async function selectCountedGroups(
   if (counted === null) return null
   if (by.by === 'ROLLOUT') return groupsOfRollouts(session, counted, by, filter, asOf)
   if (by.by === 'CONVERGENCE') return groupsByConvergence(session, counted, by, filter, asOf)
-  return by.by === 'ERROR' && asOf === null && presentFields(filter).length === 0 ? groupsByError(session, by) : null
+  if (asOf !== null || counted.of !== 'fleet') return null
+  if (by.by === 'APPLICATION') return groupsByApplication(session, by, filter)
+  return by.by === 'ERROR' && presentFields(filter).length === 0 ? groupsByError(session, by) : null
+}
+
+const fleet = { of: 'fleet' } as const
+
+async function groupsByApplication(session: Session, by: GroupedBy, filter: DeploymentFilter): Promise<SQL | null> {
+  if (!(await areCounted(session, null))) return null
+  return selectSums(
+    by,
+    sql`
+    with named as materialized (${selectApplications()})
+    select part.value, null::text as detail, part.state, part.convergence, null::text as component, sum(part.n)::int as n, ${noSpan}
+    from (
+      select * from named union all select null, named.state, named.convergence, -named.n from named
+      union all select null, part.state, part.convergence, part.n from (${fromCheckpoint(fleet, null, null)}) as part
+    ) as part where ${isWantedPart(filter)} group by 1, part.state, part.convergence having sum(part.n) <> 0`,
+  )
 }
 
 async function groupsByError(session: Session, by: GroupedBy): Promise<SQL> {
-  const fleet = { of: 'fleet' } as const
   const found = alikeParts(await alikeRows(session, fleet, by, { hasError: true }, null))
   const none = sql`null::text as value, null::text as detail`
   const all = [
