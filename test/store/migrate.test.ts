@@ -22,6 +22,10 @@ describe('the migrations', () => {
     const present = generateDrizzleJson(schema, snapshot.id)
     expect(await generateMigration(snapshot, present)).toEqual([])
   })
+
+  it('stay those of the running program while a newer version is installed in its folder', async () => {
+    expect(await readMigrations()).toBe(known)
+  })
 })
 
 describe.each(stores)('migrating on $name', (store) => {

@@ -17,9 +17,18 @@ const folder = join(import.meta.dirname, '../../../drizzle')
 /** Of the advisory lock that one of several servers holds in each transaction of a migration. */
 const lockKey = 7_020_304_119
 
+let known: Promise<readonly Migration[]> | null = null
+
+/** This program's migrations. Read once: a newer version may be installed in the folder of the running one, which must stay ready. */
 export async function readMigrations(): Promise<readonly Migration[]> {
+  known ??= readFiles()
+  return known
+}
+
+async function readFiles(): Promise<readonly Migration[]> {
+  const journal: { entries: { tag: string }[] } = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8'))
   return Promise.all(
-    (await tags()).map(async (tag) => ({ tag, text: await readFile(join(folder, `${tag}.sql`), 'utf8') })),
+    journal.entries.map(async ({ tag }) => ({ tag, text: await readFile(join(folder, `${tag}.sql`), 'utf8') })),
   )
 }
 
@@ -31,13 +40,13 @@ const patience = { limit: 300, attempts: 100, pause: (attempt: number) => Math.m
  * transaction for all was rejected: the locks of the first would be held while the last is executed.
  */
 export async function migrate(database: Database, migrations?: readonly Migration[]): Promise<void> {
-  const known = migrations ?? (await readMigrations())
+  const own = migrations ?? (await readMigrations())
   const missing = await locked(database, async (session) => {
     await session.run(
       'create table if not exists migrations (tag text primary key, applied_at timestamptz not null default now())',
     )
     const applied = await appliedTags(session)
-    return known.filter(({ tag }) => !applied.has(tag))
+    return own.filter(({ tag }) => !applied.has(tag))
   })
   for (const migration of missing) {
     const { tag } = migration
@@ -72,12 +81,7 @@ function locked<T>(database: Database, work: (session: Session) => Promise<T>): 
 /** The known migrations that are missing in the database. */
 export async function missingMigrations(session: Session): Promise<string[]> {
   const applied = await appliedTags(session)
-  return (await tags()).filter((tag) => !applied.has(tag))
-}
-
-async function tags(): Promise<string[]> {
-  const journal: { entries: { tag: string }[] } = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8'))
-  return journal.entries.map(({ tag }) => tag)
+  return (await readMigrations()).map(({ tag }) => tag).filter((tag) => !applied.has(tag))
 }
 
 async function appliedTags(session: Session): Promise<Set<string>> {
