@@ -1,5 +1,5 @@
 /**
- * `node test/attacks/attacker/limits.ts`: what the most expensive thing costs that each limit of docs/graphql.md allows, for the table there. Time is the
+ * `node test/attacks/attacker/limits.ts`: what the most expensive thing costs that each limit of docs/graphql.md allows, for the table of docs/design/limits.md. Time is the
  * processor time of the server's main thread, so that other work on the machine does not count; the suite holds the limits by counters instead.
  */
 import { encodeNodeId } from '../../../src/graphql/objects/node.ts'
