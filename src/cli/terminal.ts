@@ -108,6 +108,18 @@ export function table(rows: readonly (readonly string[])[]): string[] {
   )
 }
 
+/** Breaks a line at its spaces, so that a narrow terminal shows all of it. A word that is wider than the terminal stays whole. */
+export function wrap(line: string, columns: number): string[] {
+  const lines: string[] = []
+  for (const word of line.split(' ')) {
+    const last = lines.at(-1)
+    const longer = `${last} ${word}`
+    if (last !== undefined && stripVTControlCharacters(longer).length <= columns) lines[lines.length - 1] = longer
+    else lines.push(last === undefined ? word : `  ${word}`)
+  }
+  return lines
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colour codes begin with a control character.
 const escapes = /(\u001b\[[0-9;?]*[A-Za-z])/
 

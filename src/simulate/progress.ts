@@ -1,7 +1,7 @@
 /** Shows the progress of a run: a few lines that are redrawn in a terminal, or a line from time to time elsewhere. */
 import { type Api, createApi } from '../cli/api.ts'
 import { exitCodes } from '../cli/arguments.ts'
-import { createScreen, inStateColour, paint, stateBar, type Terminal, terminalOf } from '../cli/terminal.ts'
+import { createScreen, inStateColour, paint, stateBar, type Terminal, terminalOf, wrap } from '../cli/terminal.ts'
 import { type DeploymentState, deploymentStates } from '../domain/values.ts'
 import type { ClusterLedger } from './clusters/ledger.ts'
 import { waitForServer } from './register.ts'
@@ -40,7 +40,7 @@ const resourcesQuery = /* GraphQL */ `
   }
 `
 
-function createProgress(api: Api, terminal: Terminal, title: string): Progress {
+function createProgress(api: Api, terminal: Terminal, setting: string): Progress {
   const screen = createScreen(terminal)
   const ended = new AbortController()
   const samples: { readonly at: number; readonly reports: number }[] = []
@@ -54,28 +54,23 @@ function createProgress(api: Api, terminal: Terminal, title: string): Progress {
   function show(): void {
     if (!running) return
     const lines = describe(running)
-    if (terminal.isLive) screen.draw(lines)
-    else screen.print(`${Math.round((Date.now() - began) / 1_000)} s: ${lines.slice(1).join('; ')}`)
+    const elapsed = `${Math.round((Date.now() - began) / 1_000)} s`
+    if (!terminal.isLive) {
+      screen.print(`${elapsed}: ${lines.join('; ')}`)
+      return
+    }
+    const title = `${running.deployments} deployments, ${setting}, ${elapsed}`
+    const titled = wrap(title, terminal.columns).map((line) => paint(terminal, 'bold', line))
+    screen.draw([...titled, ...lines.flatMap((line) => wrap(line, terminal.columns))])
   }
 
-  function describe({
-    ledger,
-    observer,
-    deployments,
-    clusters,
-    agents,
-    sent,
-    failedTries,
-    inFlight,
-  }: Running): string[] {
+  function describe({ ledger, observer, clusters, agents, sent, failedTries, inFlight }: Running): string[] {
     const { APPLIED, UNCHANGED, STALE, REFUSED } = ledger.verdicts
     const reports = APPLIED + UNCHANGED + STALE
-    const seconds = Math.round((Date.now() - began) / 1_000)
     return [
-      paint(terminal, 'bold', `${title}, ${deployments} deployments, ${seconds} s`),
       `${reports} reports acknowledged in ${sent()} requests, ${rate(reports).toFixed(1)}/s, ${inFlight()} in flight, ${failedTries()} retried`,
-      `${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused; a subscriber received ${observer.received} changes`,
-      ...(counts ? [bar(counts)] : []),
+      `${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused; ${observer.received} changes received`,
+      ...(counts ? bar(counts) : []),
       ...describeClusters(clusters.ledger),
       ...describeAgents(agents),
       ...(interruption === null ? [] : [paint(terminal, 'yellow', `disconnected: ${interruption}`)]),
@@ -90,18 +85,21 @@ function createProgress(api: Api, terminal: Terminal, title: string): Progress {
     const away = [...online.values()].filter((isOnline) => !isOnline).length
     const instances = [...accounts.values()].reduce((sum, account) => sum + account.instances.length, 0)
     const { APPLIED, UNCHANGED, STALE, REFUSED } = verdicts
-    const facts = `${APPLIED} facts applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused`
-    const line = `${accounts.size} intent groups, ${instances} instances, ${online.size} clusters (${away} away): ${facts}`
-    if (!resources) return [line]
-    return [line, `their resources: ${inWords(resources.sync)}; of all objects ${inWords(resources.readiness)}`]
+    return [
+      `${accounts.size} intent groups, ${instances} instances, ${online.size} clusters (${away} away)`,
+      `their facts: ${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused`,
+      ...(resources
+        ? [`their resources: ${inWords(resources.sync)}`, `all objects: ${inWords(resources.readiness)}`]
+        : []),
+    ]
   }
 
-  function bar(shown: Counts): string {
+  function bar(shown: Counts): string[] {
     const numbers = deploymentStates
       .filter((state) => shown[state] > 0)
       .map((state) => inStateColour(terminal, state, `${shown[state]} ${state.toLowerCase()}`))
       .join(', ')
-    return terminal.isLive ? `${stateBar(terminal, shown, 40)} ${numbers}` : numbers
+    return terminal.isLive ? [stateBar(terminal, shown, 40), numbers] : [numbers]
   }
 
   function rate(reports: number): number {
@@ -168,7 +166,7 @@ function describeAgents({ ledger: { accounts, counts }, pulling }: Running['agen
   const { orders, polls, fetched, reports } = counts
   const how = pulling > 0 ? ` (${pulling} with git)` : ''
   return [
-    `${accounts.size} agents${how} polled ${polls} times and fetched ${fetched} new versions; ${orders} orders, ${reports} reports`,
+    `${accounts.size} agents${how}: ${polls} polls, ${fetched} new versions, ${orders} orders, ${reports} reports`,
   ]
 }
 
@@ -207,10 +205,10 @@ export async function runInTerminal(options: SimulationOptions): Promise<number>
   process.on('SIGINT', interrupt)
   process.on('SIGTERM', interrupt)
   const { url, token, devices, rollouts, clusters, agents, seed, run } = options
-  const title = `${devices} devices, ${rollouts} rollouts, ${clusters} clusters, ${agents} agents, seed ${seed}, run ${run}, at ${url}`
+  const setting = `${devices} devices, ${rollouts} rollouts, ${clusters} clusters, ${agents} agents, seed ${seed}, run ${run}, at ${url}`
   const api = createApi(url, token)
   await waitForServer(api, (problem) => console.error(`Waiting for the server: ${problem}`))
-  const progress = createProgress(api, terminalOf(process.stderr), title)
+  const progress = createProgress(api, terminalOf(process.stderr), setting)
   const findings = await simulate(options, stop.signal, progress.begin).finally(progress.end)
   console.log(describeFindings(findings))
   return findings.differences.length === 0 ? exitCodes.reached : exitCodes.failed

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createScreen, stateBar, type Terminal, table } from '../../src/cli/terminal.ts'
+import { createScreen, stateBar, type Terminal, table, wrap } from '../../src/cli/terminal.ts'
 
 function terminal(options: Partial<Terminal> = {}): Terminal & { written: string } {
   return {
@@ -41,6 +41,19 @@ describe('a screen', () => {
     screen.print('seen')
     screen.end()
     expect(fake.written).toBe('seen\n')
+  })
+})
+
+describe('a wrapped line', () => {
+  it('breaks at spaces, whatever its colours', () => {
+    expect(wrap('12 applied, \u001b[31m3 stale\u001b[39m, 4 refused', 20)).toEqual([
+      '12 applied, \u001b[31m3 stale\u001b[39m,',
+      '  4 refused',
+    ])
+  })
+
+  it('stays one line where there is room', () => {
+    expect(wrap('12 applied', 20)).toEqual(['12 applied'])
   })
 })
 
