@@ -60,6 +60,18 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     await row.getByText('Not monitored').waitFor()
   })
 
+  it('of a device are not repeated on its page', async () => {
+    const { page } = await visit('device/gateway-1')
+    const child = page.getByRole('table', { name: 'Child devices' }).getByRole('row', { name: /child-1/ })
+    await child.getByText(/^(now|\d+ s ago)$/).waitFor()
+    const changes = page.getByRole('region', { name: 'Recent changes' }).getByRole('listitem')
+    await changes.getByText('Installed').waitFor()
+    expect(await changes.getByText('gateway-1').count()).toBe(0)
+    // The bar has its numbers in words, and each leads to its deployments.
+    await page.getByRole('link', { name: 'Installed 1' }).click()
+    await page.getByText('1 deployment', { exact: true }).waitFor()
+  })
+
   it('of devices stand beside what runs on them, if both fit', async () => {
     const device = 'a-device-with-a-name'
     await send(server().url, device, 'own', 'installed')

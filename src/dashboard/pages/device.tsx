@@ -6,7 +6,7 @@ import { formatAge, formatFull, formatSpan, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
-import { CountsBar } from '../widgets/counts-bar.tsx'
+import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { Deviations } from '../widgets/deviations.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { writeLabel } from '../widgets/filters.tsx'
@@ -157,13 +157,13 @@ function Children({ device }: { readonly device: Device }) {
       {device.children.totalCount > 0 && (
         <>
           <h2>{plural(device.children.totalCount, 'child device')}</h2>
-          <DeviceTable devices={device.children.nodes} label="Child devices" />
+          <DeviceTable devices={device.children.nodes} label="Child devices" isOneGateway />
         </>
       )}
       {device.retiredChildren.totalCount > 0 && (
         <>
           <h2>{plural(device.retiredChildren.totalCount, 'retired child device')}</h2>
-          <DeviceTable devices={device.retiredChildren.nodes} label="Retired child devices" />
+          <DeviceTable devices={device.retiredChildren.nodes} label="Retired child devices" isOneGateway />
         </>
       )}
     </>
@@ -187,20 +187,23 @@ function Capabilities({ of }: { readonly of: NonNullable<Device['capabilities']>
 
 interface RecentChangesProps {
   readonly deviceId: string
+  readonly name: string
   readonly changes: DeviceData['changes']['nodes']
 }
 
-function RecentChanges({ deviceId, changes }: RecentChangesProps) {
+function RecentChanges({ deviceId, name, changes }: RecentChangesProps) {
+  // Deployments that have moved to another device are named with that device.
+  const isOwn = changes.every((change) => ('deployment' in change ? change.deployment.target.name : name) === name)
   return (
     <section class="panel" aria-labelledby="changes">
       <h2 id="changes">
         Recent changes <a href={href(['feed'], { device: deviceId })}>Live feed</a>
       </h2>
       {changes.length === 0 && <p class="empty">No changes yet.</p>}
-      <ol class="changes">
+      <ol class={isOwn ? 'changes own' : 'changes'}>
         {changes.toReversed().map((change) => (
           <li key={change.revision}>
-            <ChangeLine change={change} />
+            <ChangeLine change={change} device={isOwn ? name : undefined} />
           </li>
         ))}
       </ol>
@@ -247,7 +250,12 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
         </h1>
         {device.retirement && <Retired retirement={device.retirement} />}
         <Facts device={device} />
-        <CountsBar counts={device.deploymentCounts} label="Deployments by state" />
+        {device.deploymentCounts.total > 0 && (
+          <>
+            <CountsBar counts={device.deploymentCounts} label="Deployments by state" />
+            <CountsLegend counts={device.deploymentCounts} to={(state) => href(['device', deviceId], { state })} />
+          </>
+        )}
       </section>
       {!isPresent && (
         <p class="note">
@@ -276,7 +284,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
       )}
       <Deviations deviations={device.deviations ?? []} />
       {device.capabilities && <Capabilities of={device.capabilities} />}
-      <RecentChanges deviceId={deviceId} changes={data.changes.nodes} />
+      <RecentChanges deviceId={deviceId} name={device.name} changes={data.changes.nodes} />
     </>
   )
 }

@@ -50,18 +50,20 @@ interface ChangeLineProps {
   readonly change: Change
   /** The list is about one deployment, so its name is omitted. */
   readonly isOwn?: boolean
+  /** The list is about one device, so the device is named only where a deployment runs elsewhere. */
+  readonly device?: string | undefined
 }
 
-export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
+export function ChangeLine({ change, isOwn = false, device }: ChangeLineProps) {
   const error = 'error' in change ? change.error : null
   return (
     <>
       <time class="number" dateTime={change.at} title={`${formatFull(change.at)}, revision ${change.revision}`}>
         {formatTime(change.at)}
       </time>
-      {'deployment' in change && !isOwn && <Whose name={change.deployment.target.name} />}
-      {'target' in change && <Whose name={change.target.name} />}
-      {'resource' in change && !isOwn && <Whose name={change.resource.target.name} />}
+      {'deployment' in change && !isOwn && <Whose name={change.deployment.target.name} device={device} />}
+      {'target' in change && <Whose name={change.target.name} device={device} />}
+      {'resource' in change && !isOwn && <Whose name={change.resource.target.name} device={device} />}
       {'instance' in change && !isOwn && <span class="whose muted">run</span>}
       {'rollout' in change && !isOwn && <span class="whose muted">rollout</span>}
       {'alert' in change && <span class="whose muted">alert</span>}
@@ -102,11 +104,12 @@ export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
   )
 }
 
-const Whose = ({ name }: { readonly name: string }) => (
-  <span class="whose">
-    <Name>{name}</Name>
-  </span>
-)
+const Whose = ({ name, device }: { readonly name: string; readonly device: string | undefined }) =>
+  name === device ? null : (
+    <span class="whose">
+      <Name>{name}</Name>
+    </span>
+  )
 
 function tell(change: Change): ComponentChildren {
   switch (change.__typename) {

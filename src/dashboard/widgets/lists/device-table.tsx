@@ -27,9 +27,11 @@ interface DeviceTableProps {
   readonly devices: readonly DeviceRow[]
   readonly label: string
   readonly selection?: Selection | null
+  /** All devices are behind the gateway of the page, so it is not named. */
+  readonly isOneGateway?: boolean
 }
 
-export function DeviceTable({ devices, label, selection = null }: DeviceTableProps) {
+export function DeviceTable({ devices, label, selection = null, isOneGateway = false }: DeviceTableProps) {
   if (devices.length === 0) return null
   return (
     <div class="table devices" role="table" aria-label={label}>
@@ -43,7 +45,7 @@ export function DeviceTable({ devices, label, selection = null }: DeviceTablePro
         </div>
         {devices.map((device) => (
           <div key={device.id} class="row" role="row">
-            <DeviceCells device={device} selection={selection} />
+            <DeviceCells device={device} selection={selection} isOneGateway={isOneGateway} />
           </div>
         ))}
       </div>
@@ -56,16 +58,17 @@ interface LastHeardProps {
     readonly lastHeardAt: string | null
     readonly parent: { readonly name: string; readonly lastHeardAt: string | null } | null
   }
+  readonly isOneGateway?: boolean
 }
 
 /** Devices behind a gateway are heard through it. Contacts make no revisions, so the past does not have them. */
-export function LastHeard({ device: { lastHeardAt, parent } }: LastHeardProps) {
+export function LastHeard({ device: { lastHeardAt, parent }, isOneGateway = false }: LastHeardProps) {
   if (at.value !== null) return <span class="muted">not recorded</span>
   const time = lastHeardAt ?? parent?.lastHeardAt ?? null
   if (time === null) return <span class="muted">never</span>
   return (
     <time dateTime={time} title={formatFull(time)}>
-      {lastHeardAt === null && parent && <span class="via">{`via ${parent.name}, `}</span>}
+      {lastHeardAt === null && parent && !isOneGateway && <span class="via">{`via ${parent.name}, `}</span>}
       {formatAge(time, now.value)}
     </time>
   )
@@ -83,9 +86,10 @@ const most = 3
 interface CellsProps {
   readonly device: DeviceRow
   readonly selection: Selection | null
+  readonly isOneGateway: boolean
 }
 
-function DeviceCells({ device, selection }: CellsProps) {
+function DeviceCells({ device, selection, isOneGateway }: CellsProps) {
   return (
     <>
       <Cell class="main">
@@ -96,7 +100,7 @@ function DeviceCells({ device, selection }: CellsProps) {
         <small class="muted">
           {[
             device.name === device.deviceId ? null : device.deviceId,
-            device.parent && `via ${device.parent.name}`,
+            device.parent && !isOneGateway && `via ${device.parent.name}`,
             device.retirement ? 'retired' : device.revokedAt && 'revoked',
           ]
             .filter(Boolean)
@@ -124,7 +128,7 @@ function DeviceCells({ device, selection }: CellsProps) {
         <span class="number">{describeCounts(device.deploymentCounts)}</span>
       </Cell>
       <Cell class="when number">
-        <LastHeard device={device} />
+        <LastHeard device={device} isOneGateway={isOneGateway} />
       </Cell>
     </>
   )
