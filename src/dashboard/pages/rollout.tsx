@@ -165,13 +165,8 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
         <ConvergenceSummary counts={counts.convergence} inside={rollout.inside} installed={rollout.done} to={to} />
       </section>
       <Forecast of={insight} counts={counts} changedAt={at.value === null ? changedAt : null} />
-      <div class="columns">
-        <div>
-          <Progress id={id} first={data.first.nodes[0]?.at ?? null} last={changedAt} counts={counts} />
-          {/* The matrix shows the components of clusters, and whether they work. */}
-          {!isOrchestrated(rollout) && <ComponentCounts of={rollout.components} />}
-          <Comparison key={id} id={id} name={rollout.name} of={insight} />
-        </div>
+      {/* Why it does not go on is read before how it went, on a narrow screen and by a screen reader. */}
+      <div class="columns reasons">
         <div>
           {/* The actions on an orchestrated rollout have a list of their own. */}
           <Latest declaration={rollout.newestDeclaration} rolloutIds={scope.rolloutIds} hasActions={false} />
@@ -179,6 +174,12 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
           <Causes title="What is blocking" data={data} scope={scope} to={to} objects={objects} />
           <Diagnosis of={insight} to={to} />
           {beside}
+        </div>
+        <div>
+          <Progress id={id} first={data.first.nodes[0]?.at ?? null} last={changedAt} counts={counts} />
+          {/* The matrix shows the components of clusters, and whether they work. */}
+          {!isOrchestrated(rollout) && <ComponentCounts of={rollout.components} />}
+          <Comparison key={id} id={id} name={rollout.name} of={insight} />
         </div>
       </div>
       {matrix}
