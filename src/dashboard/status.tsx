@@ -24,13 +24,16 @@ export function Notices() {
       {value.state === 'lost' && (
         <div class="notice lost">
           <p role="alert">
-            Can't reach the server. Retrying automatically. Showing data from {formatTime(value.since)}.
+            Can't reach the server. Retrying automatically.
+            {value.since !== null && ` Showing data from ${formatTime(value.since)}.`}
           </p>
           <p class="number" aria-hidden="true">
-            {formatSpan(now.value - value.since)} ago
-            {value.nextTry !== null &&
-              value.nextTry > now.value &&
-              `, next try in ${formatSpan(value.nextTry - now.value)}`}
+            {[
+              ...(value.since === null ? [] : [`${formatSpan(now.value - value.since)} ago`]),
+              ...(value.nextTry !== null && value.nextTry > now.value
+                ? [`next try in ${formatSpan(value.nextTry - now.value)}`]
+                : []),
+            ].join(', ')}
           </p>
           <button type="button" onClick={reconnect}>
             Retry now

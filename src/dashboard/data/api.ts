@@ -10,8 +10,8 @@ import type { Document } from './graphql.ts'
 type Connection =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }
-  /** `since`: when the last message arrived, so the age of what is shown. */
-  | { readonly state: 'lost'; readonly since: number; readonly nextTry: number | null }
+  /** `since`: when the last message arrived, so the age of what is shown. Null: nothing has arrived yet. */
+  | { readonly state: 'lost'; readonly since: number | null; readonly nextTry: number | null }
 
 export const connection = signal<Connection>({ state: 'connecting' })
 /** Number of reconnects: after each one, earlier answers may be outdated. */
@@ -28,7 +28,11 @@ export function ask<Answer, Variables>(
   variables: Variables,
   signal?: AbortSignal,
 ): Promise<Answer> {
-  return request<Answer>(address('graphql'), { query: String(query), variables }, {}, signal).catch(
+  return request<Answer>(address('graphql'), { query: String(query), variables }, {}, signal).then(
+    (answer) => {
+      certainAt ??= Date.now()
+      return answer
+    },
     (error: unknown) => {
       throw noteError(error)
     },
@@ -120,7 +124,7 @@ export async function signIn(credential: string): Promise<void> {
   location.reload()
 }
 
-let certainAt = Date.now()
+let certainAt: number | null = null
 
 // Connects without a subscription too: the page shows whether the server is reachable.
 const socket = createSocket({ url: address('graphql'), lazy: false, retryAt: lose })
@@ -138,7 +142,8 @@ socket.on('closed', (event) => {
 
 function lose(nextTry: number | null): void {
   const { value } = connection
-  connection.value = { state: 'lost', since: value.state === 'lost' ? value.since : certainAt, nextTry }
+  const since = value.state === 'lost' ? value.since : null
+  connection.value = { state: 'lost', since: since ?? certainAt, nextTry }
 }
 
 export const { reconnect } = socket

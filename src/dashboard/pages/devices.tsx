@@ -126,7 +126,7 @@ export function DevicesPage() {
       {asOf !== null && <p class="note">Names, labels and registrations are those of now.</p>}
       <div class="table-bar">
         <p class="muted number" role="status">
-          {data ? plural(data.devices.totalCount, 'device') : describeLoading()}
+          {data ? plural(data.devices.totalCount, 'device') : !error && describeLoading()}
         </p>
         <ExportButtons
           name="devices"

@@ -98,7 +98,7 @@ export function RolloutsPage() {
       {error && <ErrorMessage error={error} />}
       <div class="table-bar">
         <p class="muted number" role="status">
-          {data ? plural(data.rollouts.totalCount, 'rollout') : describeLoading()}
+          {data ? plural(data.rollouts.totalCount, 'rollout') : !error && describeLoading()}
           {(undeclared > 0 || (isPlain && !isPresent)) && (
             <>
               {' '}

@@ -45,7 +45,11 @@ export function DeploymentTable({ source, label, empty, isOneDevice }: TableProp
     <section aria-label={label}>
       <div class="table-bar">
         <p class="muted number" role="status">
-          {counts ? describeCounts(counts) : source.isUncounted.value ? 'Too many to count' : describeLoading()}
+          {counts
+            ? describeCounts(counts)
+            : source.isUncounted.value
+              ? 'Too many to count'
+              : !error && describeLoading()}
         </p>
         <button
           type="button"

@@ -1,4 +1,4 @@
-/** The title of a page whose state is under way. The present is there at once, so only the past is announced. */
+/** The title of a page whose state is under way. The present is mostly there at once, so that it is under way is shown after a second. */
 import { describeLoading } from '../data/loading.ts'
 import { at } from '../route.ts'
 
@@ -10,7 +10,9 @@ export const Loading = ({ title }: { readonly title: string }) => (
 )
 
 export const LoadingPast = () =>
-  at.value === null ? null : (
+  at.value === null ? (
+    <p class="muted late">{describeLoading()}</p>
+  ) : (
     <p class="muted number" role="status">
       {describeLoading()}
     </p>

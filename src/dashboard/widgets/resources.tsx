@@ -83,7 +83,7 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
       <div class="table-bar">
         <p class="muted number" role="status">
           {total === null || all === null
-            ? describeLoading()
+            ? !error && describeLoading()
             : total === all
               ? plural(all, 'resource')
               : `${formatNumber(total)} of ${plural(all, 'resource')}`}

@@ -1,0 +1,46 @@
+/** A page that has no answer yet: while it waits, and when the server cannot be reached. */
+import { describe, expect, it } from 'vitest'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
+import { useDashboard } from './harness.ts'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('a page without an answer', () => {
+  const { server } = useDashboard()
+
+  async function open(width: number) {
+    const { page, close } = await openPage(await sharedBrowser(), 'about:blank', { viewport: { width, height: 800 } })
+    return { page, [Symbol.asyncDispose]: close }
+  }
+
+  it('says that it is loading, once that takes a second', async () => {
+    await using opened = await open(1280)
+    const { page } = opened
+    // Never answered.
+    await page.route('**/graphql', () => undefined)
+    await page.goto(`${server().url}/device/edge-1`)
+    await page.getByRole('heading', { name: 'edge-1' }).waitFor()
+    await page.getByText('Loading…').waitFor()
+  })
+
+  it.each([1280, 390])(
+    'claims no data when the server cannot be reached, and covers no title, at %i px',
+    async (width) => {
+      await using opened = await open(width)
+      const { page } = opened
+      await page.route('**/graphql', (route) => route.abort())
+      await page.routeWebSocket('**/graphql', (socket) => socket.close({ code: 1011 }))
+      await page.goto(`${server().url}/deployments`)
+      const notice = page.getByRole('alert').filter({ hasText: 'Retrying automatically.' }).first()
+      await notice.waitFor()
+      await page.locator('.notice.lost').waitFor()
+      expect(await page.getByText('Showing data from').count()).toBe(0)
+      await page.locator('main').getByRole('alert').waitFor()
+      expect(await page.getByText('Loading…').count()).toBe(0)
+      const [box, title] = await Promise.all([
+        page.locator('.notice.lost').boundingBox(),
+        page.getByRole('heading', { name: 'Deployments' }).boundingBox(),
+      ])
+      expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(title?.y ?? 0)
+    },
+  )
+})
