@@ -1,0 +1,16 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
+
+let server: RunningApp
+beforeAll(async () => {
+  server = await startApp()
+})
+afterAll(() => server.stop())
+
+// Without curl nothing can execute the page; where PostgreSQL is required curl is installed too.
+describe.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('docs/terminal.md', () => {
+  it('answers what it says', async () => {
+    expect(await execute(blocksOf(readPage('docs/terminal.md')), { url: server.url })).toBe(0)
+  })
+})
