@@ -88,7 +88,8 @@ function explain(error: unknown): number {
     return exitCodes.failed
   }
   if (!(error instanceof ApiError)) throw error
-  tell(error)
+  // The API names its argument; here an option selects the device.
+  tell(error.code === 'AMBIGUOUS' ? new Error(error.message.replace('Set deviceId', 'Add --device <id>')) : error)
   const problem = problemOf(error)
   if (problem === 'refused') return exitCodes.refused
   return problem === 'invalid' ? exitCodes.failed : exitCodes.unavailable

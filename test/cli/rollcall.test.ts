@@ -154,6 +154,23 @@ describe('rollcall get and counts', () => {
     }
   })
 
+  it('names the option that selects one of several deployments of an ID', async () => {
+    for (const device of ['twin-1', 'twin-2'])
+      await server().post(`/device/${device}/deployment/twins/status`, {
+        deploymentId: 'twins',
+        status: { state: 'installed' },
+        components: [],
+      })
+    for (const args of [
+      ['get', 'deployment', 'twins'],
+      ['wait', '--for=installed', '--deployment', 'twins'],
+    ]) {
+      const child = rollcall(...args)
+      expect(await child.ended).toBe(1)
+      expect(child.lines.at(-1)).toMatch(/^2 deployments have the ID twins: .*\. Add --device <id> to select one\.$/)
+    }
+  })
+
   it('exits with 69 when the server is unreachable', async () => {
     const { url, close } = await standBetween(server().url)
     await close()
