@@ -22,6 +22,21 @@ describe.runIf(findChromium())('a page without an answer', () => {
     await page.getByText('Loading…').waitFor()
   })
 
+  it('keeps its title above the error', async () => {
+    await using opened = await open(1280)
+    const { page } = opened
+    await page.route('**/graphql', (route) => route.abort())
+    for (const [address, title] of [
+      ['', 'Overview'],
+      ['device/edge-1', 'edge-1'],
+      ['deployment/edge-1/web', 'web'],
+    ]) {
+      await page.goto(`${server().url}/${address}`)
+      await page.getByRole('heading', { name: title ?? '' }).waitFor()
+      await page.locator('main').getByText("Can't reach the server. Retrying automatically.").waitFor()
+    }
+  })
+
   it.each([1280, 390])(
     'claims no data when the server cannot be reached, and covers no title, at %i px',
     async (width) => {

@@ -10,7 +10,6 @@ import { History, historyFragment, Reports, reportsFragment } from '../widgets/d
 import { DesiredState, desiredFragment } from '../widgets/deployment/desired-state.tsx'
 import { alikeFragment, Head, headFragment, nameOf } from '../widgets/deployment/head.tsx'
 import { Swimlanes } from '../widgets/deployment/swimlanes.tsx'
-import { ErrorMessage } from '../widgets/error-message.tsx'
 import { TargetLink } from '../widgets/links.tsx'
 import { Loading } from '../widgets/loading.tsx'
 import { ReadinessMark } from '../widgets/readiness.tsx'
@@ -55,8 +54,7 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
   )
   const found = data?.deployment
   useTitle(found ? `${nameOf(found)} on ${found.target.name}` : null)
-  if (error && !data) return <ErrorMessage error={error} />
-  if (!data) return <Loading title={deploymentId} />
+  if (!data) return <Loading title={deploymentId} error={error} />
   const { deployment } = data
   if (!deployment)
     return (

@@ -8,7 +8,6 @@ import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { Deviations } from '../widgets/deviations.tsx'
-import { ErrorMessage } from '../widgets/error-message.tsx'
 import { writeLabel } from '../widgets/filters.tsx'
 import { DeviceTable, deviceFragment, LastHeard } from '../widgets/lists/device-table.tsx'
 import { Loading } from '../widgets/loading.tsx'
@@ -227,8 +226,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
     () => ({ deviceIds: [deviceId], ...(isRetired ? { retired: true } : {}) }),
     [deviceId, isRetired],
   )
-  if (error && !data) return <ErrorMessage error={error} />
-  if (!data) return <Loading title={deviceId} />
+  if (!data) return <Loading title={deviceId} error={error} />
   const { device } = data
   const manifests = device?.manifestHistory
   if (!device) return <Missing deviceId={deviceId} isPresent={isPresent} />

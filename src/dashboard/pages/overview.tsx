@@ -10,12 +10,11 @@ import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { ConvergenceSummary } from '../widgets/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
-import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
 import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
-import { LoadingPast } from '../widgets/loading.tsx'
+import { Loading, LoadingPast } from '../widgets/loading.tsx'
 import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
 import { comparedFragment, countsFragment, Headline } from '../widgets/standing.tsx'
@@ -70,7 +69,7 @@ export function OverviewPage() {
   )
   const range = useWindow()
   const history = describeHistory(range)
-  if (error && !data) return <ErrorMessage error={error} />
+  if (error && !data) return <Loading title="Overview" error={error} />
   if (!data) return <OverviewShape />
   const { counts } = data
   const standing = { counts, broken: data.broken.total }

@@ -7,7 +7,6 @@ import { type ChangeFilter, useLiveAnswer } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { nameOf } from '../widgets/deployment/head.tsx'
-import { ErrorMessage } from '../widgets/error-message.tsx'
 import { deploymentHref, TargetLink } from '../widgets/links.tsx'
 import { Loading } from '../widgets/loading.tsx'
 import { ReadinessMark, SyncMark } from '../widgets/readiness.tsx'
@@ -48,8 +47,7 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
   useEffect(() => {
     if (run !== undefined) setFilter({ ...everyResource, instanceIds: [run] })
   }, [run])
-  if (error && !data) return <ErrorMessage error={error} />
-  if (!data) return <Loading title="Resource" />
+  if (!data) return <Loading title="Resource" error={error} />
   if (!resource)
     return (
       <>

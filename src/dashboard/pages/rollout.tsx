@@ -14,7 +14,6 @@ import { AreaChart } from '../widgets/area-chart.tsx'
 import { ComponentCounts, componentsFragment } from '../widgets/component-counts.tsx'
 import { ConvergenceSummary } from '../widgets/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
-import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
 import { Diagnosis } from '../widgets/failures/diagnosis.tsx'
@@ -65,8 +64,7 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
   )
   const insight = useInsight(id, data && subjectOf(data))
   useTitle(data?.rollout?.name ?? null)
-  if (error && !data) return <ErrorMessage error={error} />
-  if (!data) return <Loading title="Rollout" />
+  if (!data) return <Loading title="Rollout" error={error} />
   const { rollout } = data
   if (!rollout) return <Gone />
   if (!insight.isSettled) return <Loading title="Rollout" />

@@ -1,11 +1,18 @@
-/** The title of a page whose state is under way. The present is mostly there at once, so that it is under way is shown after a second. */
+/** The title of a page that has no answer yet, and why. The present is mostly there at once, so that it is under way is shown after a second. */
+import type { ApiError } from '../../client/client.ts'
 import { describeLoading } from '../data/loading.ts'
 import { at } from '../route.ts'
+import { ErrorMessage } from './error-message.tsx'
 
-export const Loading = ({ title }: { readonly title: string }) => (
+interface LoadingProps {
+  readonly title: string
+  readonly error?: ApiError | null
+}
+
+export const Loading = ({ title, error = null }: LoadingProps) => (
   <>
-    <h1 aria-busy="true">{title}</h1>
-    <LoadingPast />
+    <h1 aria-busy={error === null}>{title}</h1>
+    {error ? <ErrorMessage error={error} /> : <LoadingPast />}
   </>
 )
 
