@@ -1,6 +1,6 @@
 /** What an orchestrator put on clusters, as people see it: runs, clusters × applications, and why an object is not ready. */
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { syncWords } from '../../src/dashboard/data/labels.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
@@ -44,6 +44,8 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
       applied.map((each) => ({ ...each, status: each.cluster === porto ? 'Retrying' : 'Applied' })),
     )
     between = new Date().toISOString()
+    // The state at a time includes the changes of its millisecond.
+    await vi.waitUntil(() => Date.now() > Date.parse(between), { interval: 1 })
     await emco.show(second, shown(false), { cluster: munich })
     const { rollouts } = await server.query('{ rollouts { nodes { id } } }')
     rollout = rollouts.nodes[0].id
