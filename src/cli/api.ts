@@ -45,8 +45,10 @@ export function createApi(address: string, token?: string): Api {
 
   function explain({ code, status, message }: ApiError): string {
     if (code === 'UNREACHABLE') return `can't reach the server at ${url}: ${message}`
-    if (status === 429 || status >= 500)
-      return `the server at ${url} is overloaded or unavailable (HTTP ${status}). Try again later`
+    if (status === 429 || status >= 500) {
+      const reason = code === 'NO_ANSWER' ? '' : `: ${message}`
+      return `the server at ${url} is overloaded or unavailable (HTTP ${status})${reason}. Try again later`
+    }
     if (code !== 'NO_ANSWER') return message
     return status === 401 || status === 403
       ? `the server at ${url} requires a token: use rollcall login, --token or ROLLCALL_TOKEN`

@@ -24,7 +24,9 @@ export function Notices() {
       {value.state === 'lost' && (
         <div class="notice lost">
           <p role="alert">
-            Can't reach the server. Retrying automatically.
+            {value.isBlocked
+              ? 'No live updates: the server answers, but WebSockets are blocked, for example by a proxy. Retrying automatically.'
+              : "Can't reach the server. Retrying automatically."}
             {value.since !== null && ` Showing data from ${formatTime(value.since)}.`}
           </p>
           <p class="number" aria-hidden="true">

@@ -37,6 +37,21 @@ describe.runIf(findChromium())('a page without an answer', () => {
     }
   })
 
+  it('says that WebSockets are blocked where requests are answered, until one can be opened', async () => {
+    await using opened = await open(1280)
+    const { page } = opened
+    let isBlocked = true
+    await page.routeWebSocket('**/graphql', (socket) =>
+      isBlocked ? socket.close({ code: 1011 }) : socket.connectToServer(),
+    )
+    await page.goto(`${server().url}/devices`)
+    const notice = page.getByRole('alert').filter({ hasText: 'WebSockets are blocked' })
+    await notice.waitFor()
+    isBlocked = false
+    await page.getByRole('button', { name: 'Retry now' }).click()
+    await notice.waitFor({ state: 'detached' })
+  })
+
   it.each([1280, 390])(
     'claims no data when the server cannot be reached, and covers no title, at %i px',
     async (width) => {
@@ -51,6 +66,8 @@ describe.runIf(findChromium())('a page without an answer', () => {
       expect(await page.getByText('Showing data from').count()).toBe(0)
       await page.locator('main').getByRole('alert').waitFor()
       expect(await page.getByText('Loading…').count()).toBe(0)
+      // The longest notice.
+      await page.getByRole('alert').filter({ hasText: 'WebSockets are blocked' }).waitFor()
       const [box, title] = await Promise.all([
         page.locator('.notice.lost').boundingBox(),
         page.getByRole('heading', { name: 'Deployments' }).boundingBox(),

@@ -10,8 +10,16 @@ import type { Document } from './graphql.ts'
 type Connection =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }
-  /** `since`: when the last message arrived, so the age of what is shown. Null: nothing has arrived yet. */
-  | { readonly state: 'lost'; readonly since: number | null; readonly nextTry: number | null }
+  /**
+   * `since`: when the last message arrived, so the age of what is shown. Null: nothing has arrived yet. `isBlocked`: requests are answered all the
+   * same, so something between the browser and the server refuses WebSockets.
+   */
+  | {
+      readonly state: 'lost'
+      readonly since: number | null
+      readonly nextTry: number | null
+      readonly isBlocked: boolean
+    }
 
 export const connection = signal<Connection>({ state: 'connecting' })
 /** Number of reconnects: after each one, earlier answers may be outdated. */
@@ -125,11 +133,15 @@ export async function signIn(credential: string): Promise<void> {
 }
 
 let certainAt: number | null = null
+/** Connections that ended or could not be opened, one after the other. A server that starts again answers before the page reconnects. */
+let failures = 0
+const manyFailures = 3
 
 // Connects without a subscription too: the page shows whether the server is reachable.
 const socket = createSocket({ url: address('graphql'), lazy: false, retryAt: lose })
 socket.on('connected', () => {
   if (isLost.value) connections.value += 1
+  failures = 0
   connection.value = { state: 'live' }
 })
 socket.on('message', () => {
@@ -138,12 +150,20 @@ socket.on('message', () => {
 socket.on('closed', (event) => {
   if (isCloseEvent(event) && [4401, 4403].includes(event.code)) void checkSession()
   lose(null)
+  failures += 1
+  if (failures >= manyFailures) void findBlocked()
 })
 
 function lose(nextTry: number | null): void {
   const { value } = connection
-  const since = value.state === 'lost' ? value.since : null
-  connection.value = { state: 'lost', since: since ?? certainAt, nextTry }
+  const { since, isBlocked } = value.state === 'lost' ? value : { since: null, isBlocked: false }
+  connection.value = { state: 'lost', since: since ?? certainAt, nextTry, isBlocked }
+}
+
+async function findBlocked(): Promise<void> {
+  const response = await fetch(address('session')).catch(() => null)
+  const isBlocked = response !== null && (response.ok || response.status === 401)
+  if (connection.value.state === 'lost') connection.value = { ...connection.value, isBlocked }
 }
 
 export const { reconnect } = socket
