@@ -21,7 +21,7 @@ export interface Admission {
   readonly trackMessages: (request: Hop, cut: (reason: 'full' | 'slow') => void) => UnfinishedMessage
   /** The class of all servers' responses. It counts the bytes that clients have not read. */
   readonly Response: typeof ServerResponse
-  /** Counts the bytes that the client of a WebSocket has not read. It calls `cut` when the budget is exceeded. */
+  /** Counts the bytes that the client of a WebSocket has not read. It calls `cut` when the budget is exceeded or the client reads too slowly. */
   readonly trackUnread: (request: Hop, cut: () => void) => Unread
   /** Counts a request, or an operation on a socket. Throws TOO_MANY. */
   admit(request: Hop): void
@@ -45,7 +45,7 @@ interface AdmissionOptions {
   readonly limits?: (Pick<LimitsConfig, 'rates' | 'streams'> & Partial<Pick<LimitsConfig, 'buffered'>>) | undefined
   /** Milliseconds in which a large body must make progress. */
   readonly bodyTimeout?: number | undefined
-  /** Milliseconds in which each MiB of a response must be read. */
+  /** Milliseconds in which each MiB of a response, or of messages of a WebSocket, must be read. */
   readonly readingTimeout?: number | undefined
   /** Addresses and ranges of trusted proxies. */
   readonly proxies?: readonly string[] | undefined
@@ -69,7 +69,7 @@ export function createAdmission({
   const buffered = limits.buffered ?? defaultLimits.buffered
   const held = createHeldBytes(buffered, refuse)
   const trackMessages = createTrackMessages(held, refuse, timeout)
-  const trackUnread = createTrackUnread(buffered, refuse)
+  const trackUnread = createTrackUnread(buffered, readingTime, refuse)
   const streams = createStreams(limits.streams)
   const lanes = createCallerSemaphore(mostSnapshots)
 
@@ -86,7 +86,7 @@ export function createAdmission({
     refuse,
     addresses,
     bodies: createBodies(held, timeout, refuse, addresses.networkOf),
-    Response: createCountedResponse(trackUnread, readingTime, refuse, addresses.networkOf),
+    Response: createCountedResponse(trackUnread, addresses.networkOf),
     trackMessages: (request, cut) => trackMessages(addresses.networkOf(request), cut),
     trackUnread: (request, cut) => trackUnread(addresses.networkOf(request), cut),
     admit(request) {

@@ -1,20 +1,11 @@
-/** The class of all servers' responses: it counts the bytes that clients have not read, and cuts off a client that reads a complete response too slowly. */
+/** The class of all servers' responses: it counts the bytes that clients have not read. A complete response has a reading time. */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Hop } from './address.ts'
 import { uncounted } from './held-bytes.ts'
-import type { Refuse } from './limits.ts'
 import type { TrackUnread, Unread } from './unread.ts'
 
-/** Bytes of a response for which its client has the reading time. */
-const pacedBytes = 1 << 20
-
-/** For the option `ServerResponse` of an HTTP server. `readingTime`: milliseconds in which each MiB of a complete response must be read. */
-export function createCountedResponse(
-  track: TrackUnread,
-  readingTime: number,
-  refuse: Refuse,
-  networkOf: (request: Hop) => string,
-): typeof ServerResponse {
+/** For the option `ServerResponse` of an HTTP server. */
+export function createCountedResponse(track: TrackUnread, networkOf: (request: Hop) => string): typeof ServerResponse {
   class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
     #unread: Unread | null = null
 
@@ -32,8 +23,8 @@ export function createCountedResponse(
       if (size > uncounted || this.socket === null)
         this.#count(this.#unread === null && body instanceof Buffer ? body : this)
       if (size <= uncounted) return this
-      if (this.socket) this.#limitTime(size)
-      else this.once('socket', () => this.#limitTime(size))
+      if (this.socket) this.#unread?.limitTime()
+      else this.once('socket', () => this.#unread?.limitTime())
       return this
     }
 
@@ -48,17 +39,6 @@ export function createCountedResponse(
       const unread = track(networkOf(this.req), () => this.req.socket.destroy())
       this.on('drain', unread.releaseAll).once('close', unread.releaseAll)
       return unread
-    }
-
-    #limitTime(size: number): void {
-      const late = setTimeout(
-        () => {
-          refuse('unread', 'the connection was closed')
-          this.req.socket.destroy()
-        },
-        readingTime * Math.ceil(size / pacedBytes),
-      ).unref()
-      this.once('close', () => clearTimeout(late))
     }
   }
   return CountedResponse

@@ -114,7 +114,7 @@ describe('a WebSocket', () => {
   })
 
   it('that talks without reading is cut off', async () => {
-    const { server, kept, answersOthers, limited } = await start()
+    const { server, kept, answersOthers, limited } = await start({}, undefined, defaultTimeouts)
     await keepCapabilities(server)
     const socket = kept(await openSocket(server.url))
     const { _socket: wire } = socket as unknown as { readonly _socket: Socket }
@@ -133,8 +133,25 @@ describe('a WebSocket', () => {
     await answersOthers()
   })
 
+  it('that reads nothing, but sends pings, is cut off when its reading time is over', async () => {
+    const { server, kept, answersOthers, limited } = await start()
+    await keepCapabilities(server)
+    const socket = kept(await openSocket(server.url))
+    const { _socket: wire } = socket as unknown as { readonly _socket: Socket }
+    wire.pause()
+    const end = new Promise((resolve) => wire.once('close', resolve))
+    const pings = setInterval(() => socket.ping(), 50)
+    onTestFinished(() => clearInterval(pings))
+    for (let id = 0; id < 4; id += 1)
+      socket.send(JSON.stringify({ type: 'subscribe', id: `${id}`, payload: { query: largeQuery } }))
+    await expect.poll(() => limited('unread'), { timeout: 60_000 }).toBe(1)
+    wire.resume()
+    await end
+    await answersOthers()
+  })
+
   it('that reads nothing is cut off above the budget of its address, and those of other addresses are not', async () => {
-    const { server, kept, answersOthers, limited } = await start({ MAX_BUFFERED: '128' })
+    const { server, kept, answersOthers, limited } = await start({ MAX_BUFFERED: '128' }, undefined, defaultTimeouts)
     await keepCapabilities(server)
     const open = async (address: string) => {
       const socket = kept(await openSocket(server.url, { 'x-forwarded-for': address }))

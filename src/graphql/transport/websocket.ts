@@ -66,6 +66,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
 
   function open(socket: WebSocket, request: IncomingMessage, stream: Duplex): void {
     const unread = admission.trackUnread(request, () => socket.terminate())
+    unread.limitTime()
     socket.once('close', unread.releaseAll)
 
     // Sending to a closed socket is not an error. The promise never resolves, so no more is sent.
