@@ -1,30 +1,33 @@
 /** `rollcall login` and `rollcall logout`: a person signs in with a browser, on this machine or any other (OAuth 2.0 device authorization). */
 import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
 import { ApiError } from '../client/client.ts'
 import { oneLine } from './show.ts'
 import { findStoredSession, storeSession } from './stored-sessions.ts'
 
-interface Begun {
-  readonly userCode: string
-  readonly verificationUri: string
-  readonly verificationUriComplete: string | null
+/** What the server answers is its word, and that of the issuer behind it. */
+const begun = z.object({
+  userCode: z.string(),
+  verificationUri: z.string(),
+  verificationUriComplete: z.string().nullish(),
   /** Seconds. */
-  readonly interval: number
-  readonly handle: string
-}
+  interval: z.number().min(0).max(3_600),
+  handle: z.string(),
+})
 
-interface Opened {
-  readonly token: string
-  readonly name: string
-  readonly roles: readonly string[]
-  readonly seconds: number
-}
+const opened = z.object({
+  token: z.string().min(1),
+  name: z.string(),
+  roles: z.array(z.string()),
+  /** A date can be this many seconds ahead for centuries. */
+  seconds: z.number().min(0).max(1e10),
+})
 
 type Tell = (line: string) => void
 
 /** Throws an ApiError. */
 export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, signal: AbortSignal): Promise<void> {
-  const { body } = await send<Begun>(url, 'POST', 'session/oidc/device')
+  const body = checked(url, begun, (await send(url, 'POST', 'session/oidc/device')).body)
   const address = body.verificationUriComplete ?? body.verificationUri
   tell(
     `Open ${oneLine(address)}\nand confirm the code ${oneLine(body.userCode)}. Confirm no code that you did not ask for.`,
@@ -32,14 +35,14 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
   // RFC 8628, 3.5: ask no more often than the issuer says.
   for (let seconds = body.interval; ; ) {
     await pause(seconds * 1_000, undefined, { signal })
-    const asked = await send<Opened & { readonly status?: string }>(url, 'POST', 'session/oidc/device/token', {
+    const asked = await send(url, 'POST', 'session/oidc/device/token', {
       body: JSON.stringify({ handle: body.handle }),
     })
     if (asked.status === 202) {
-      if (asked.body.status === 'slow down') seconds += 5
+      if ((asked.body as { status?: unknown } | null)?.status === 'slow down') seconds += 5
       continue
     }
-    const { token, name, roles, seconds: lasting } = asked.body
+    const { token, name, roles, seconds: lasting } = checked(url, opened, asked.body)
     const endsAt = Date.now() + lasting * 1_000
     await storeSession(url, { token, name, endsAt }, env)
     const until = new Date(endsAt).toISOString()
@@ -57,12 +60,20 @@ export async function logout(url: string, env: NodeJS.ProcessEnv, tell: Tell): P
   tell(`Signed out of ${url}.`)
 }
 
-async function send<Body>(
+/** Throws an ApiError. */
+function checked<Shape extends z.ZodType>(url: string, shape: Shape, body: unknown): z.output<Shape> {
+  const read = shape.safeParse(body)
+  if (read.success) return read.data
+  const places = [...new Set(read.error.issues.map(({ path }) => path.join('.')))].join(', ')
+  throw new ApiError('NO_ANSWER', `the server at ${url} answers with something that is no sign-in: ${places}`)
+}
+
+async function send(
   url: string,
   method: string,
   path: string,
   { headers = {}, body = null }: { headers?: Readonly<Record<string, string>>; body?: string | null } = {},
-): Promise<{ readonly status: number; readonly body: Body }> {
+): Promise<{ readonly status: number; readonly body: unknown }> {
   const response = await fetch(`${url.replace(/\/+$/, '')}/${path}`, {
     method,
     headers: { 'content-type': 'application/json', ...headers },
@@ -75,7 +86,7 @@ async function send<Body>(
     )
   })
   const { status } = response
-  const answer = await response.json().catch(() => ({}))
+  const answer: { code?: string; detail?: string } = (await response.json().catch(() => null)) ?? {}
   if (response.ok) return { status, body: answer }
   if (status === 404 && path.startsWith('session/oidc') && !/device authorization/.test(answer.detail ?? ''))
     throw new ApiError('NOT_FOUND', `the server at ${url} has no sign-in for persons: use an API key`, { status })

@@ -7,7 +7,6 @@ import { parseCommandLine, type Task } from './command-line.ts'
 import { completionOf } from './completion.ts'
 import { getCounts, getDeployment, getDeployments, getRollout, getRollouts, type Output } from './get.ts'
 import { getClusters, getDevice, getDevices, getResources } from './get-targets.ts'
-import { login, logout } from './login.ts'
 import { NotThereError } from './selection.ts'
 import { oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
@@ -27,7 +26,7 @@ async function main(): Promise<number> {
   process.stdout.on('error', () => process.exit(exitCodes.interrupted))
 
   if (task.name === 'login' || task.name === 'logout') {
-    const act = { login, logout }[task.name]
+    const { [task.name]: act } = await import('./login.ts')
     await act(url, process.env, warn, interrupted.signal)
     return exitCodes.reached
   }

@@ -41,3 +41,23 @@ it('export removes control characters from the reason of a refusal', async () =>
   expect(await exported.ended).toBe(77)
   expectPlain(exported)
 })
+
+it.each([
+  ['a pause that no timer has', { interval: 1e12 }, {}, 'interval'],
+  ['a pause that is no number', { interval: 'soon' }, {}, 'interval'],
+  ['no address', { verificationUri: null }, {}, 'verificationUri'],
+  ['a session without an end', {}, { seconds: 1e300 }, 'seconds'],
+  ['a session without a token', {}, { token: undefined }, 'token'],
+])('login refuses %s', async (_, ofBegin, ofEnd, place) => {
+  const begun = { userCode: 'ABCD', verificationUri: 'http://issuer', interval: 0, handle: 'handle', ...ofBegin }
+  const opened = { token: 'token', name: 'ada', roles: ['viewer'], seconds: 60, ...ofEnd }
+  const asked: unknown[] = []
+  const url = await serve(({ url: path }, response) => {
+    asked.push(path)
+    response.end(JSON.stringify(path?.endsWith('/token') ? opened : begun))
+  })
+  const login = run('login', '--url', url)
+  expect(await login.ended).toBe(1)
+  expect(login.lines.at(-1)).toMatch(new RegExp(`something that is no sign-in: ${place}$`))
+  expect(asked.length).toBeLessThanOrEqual(2)
+})
