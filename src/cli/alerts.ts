@@ -2,7 +2,7 @@
 import type { Api } from './api.ts'
 import { type Connection, type Output, pages } from './get.ts'
 import { isRollout, type RolloutKey, rolloutKeyFields, type ShownRollout } from './selection.ts'
-import { momentOf } from './show.ts'
+import { jsonLine, momentOf } from './show.ts'
 import { table } from './terminal.ts'
 
 interface ShownAlert {
@@ -32,7 +32,7 @@ export async function getAlerts(api: Api, { terminal, isJson }: Output, isAll: b
   const rows = [['SEVERITY', 'STATE', 'RULE', 'ROLLOUT', 'SINCE', 'ACKNOWLEDGED', 'WHEN RAISED']]
   for await (const alert of alertsIn(api, isAll ? ['FIRING', 'RESOLVED'] : ['FIRING'], limit)) {
     const { rule, severity, state, summary, raisedAt, rollout, acknowledgement } = alert
-    if (isJson) terminal.write(`${JSON.stringify(alert)}\n`)
+    if (isJson) terminal.write(jsonLine(alert))
     else
       rows.push([
         severity.toLowerCase(),

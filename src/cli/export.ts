@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { commandOf, exitCodes, UsageError, usageErrorOf } from './arguments.ts'
 import { exportFile, type Part } from './export-file.ts'
-import { oneLine } from './show.ts'
+import { escapeControls, oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
 
 const kinds = ['changes', 'reports', 'deployments', 'devices', 'audit']
@@ -97,6 +97,8 @@ async function main(): Promise<number> {
   const request = requestOf(kind, values)
   // The reader of the rows is gone, as with `| head`.
   process.stdout.on('error', () => process.exit(exitCodes.interrupted))
+  if (values.output === undefined && process.stdout.isTTY && values.format === 'parquet')
+    throw new UsageError('Parquet is not text: write it to a file with --output')
   if (values.output === undefined) return print(await ask(request))
   await requireFile(values.output)
   return save(ask, request, values.output)
@@ -146,10 +148,14 @@ function createAsk(address: string, headers: Readonly<Record<string, string>>): 
   }
 }
 
+/** A file or another program gets the exact bytes. */
 async function print({ body }: Response): Promise<number> {
+  const decoder = new TextDecoder()
+  const shown = (bytes: Uint8Array) =>
+    process.stdout.isTTY ? escapeControls(decoder.decode(bytes, { stream: true })) : bytes
   try {
     for await (const bytes of body ?? [])
-      if (!process.stdout.write(bytes)) await new Promise((resolve) => process.stdout.once('drain', resolve))
+      if (!process.stdout.write(shown(bytes))) await new Promise((resolve) => process.stdout.once('drain', resolve))
   } catch {
     throw new ExportError(0, 'the connection was lost: the output is incomplete')
   }

@@ -2,7 +2,7 @@
 import type { Api } from './api.ts'
 import { type Connection, type Output, pages } from './get.ts'
 import { labelFilter, NotThereError, type Selection } from './selection.ts'
-import { type CountData, countFields, describeCounts, momentOf, readCounts } from './show.ts'
+import { type CountData, countFields, describeCounts, jsonLine, momentOf, readCounts } from './show.ts'
 import { table } from './terminal.ts'
 
 interface ShownDevice {
@@ -33,7 +33,7 @@ export async function getDevices(
     api.ask<{ devices: Connection<ShownDevice> }>(document, { filter, ...page }).then((data) => data.devices),
   )) {
     const { deviceId, connectivity, lastHeardAt, deploymentCounts } = device
-    if (isJson) terminal.write(`${JSON.stringify(device)}\n`)
+    if (isJson) terminal.write(jsonLine(device))
     else
       rows.push([
         deviceId,
@@ -51,7 +51,7 @@ export async function getDevice(api: Api, { terminal, isJson }: Output, deviceId
     { deviceId },
   )
   if (!device) throw new NotThereError(`device not found: ${deviceId}`)
-  if (isJson) return terminal.write(`${JSON.stringify(device)}\n`)
+  if (isJson) return terminal.write(jsonLine(device))
   const labels = device.labels.map(({ key, value }) => `${key}=${value}`).join(', ')
   const facts = [
     ['device', device.deviceId],
@@ -80,7 +80,7 @@ export async function getClusters(api: Api, { terminal, isJson }: Output, limit:
     api.ask<{ clusters: Connection<ShownCluster> }>(document, page).then((data) => data.clusters),
   )) {
     const { provider, name, connectivity } = cluster
-    if (isJson) terminal.write(`${JSON.stringify(cluster)}\n`)
+    if (isJson) terminal.write(jsonLine(cluster))
     else rows.push([provider ?? '-', name, connectivity.toLowerCase()])
   }
   if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
@@ -115,7 +115,7 @@ export async function getResources(
     api.ask<{ resources: Connection<ShownResource> }>(document, { filter, ...page }).then((data) => data.resources),
   )) {
     const { kind, name, namespace, component, target, readiness, sync, reason } = resource
-    if (isJson) terminal.write(`${JSON.stringify(resource)}\n`)
+    if (isJson) terminal.write(jsonLine(resource))
     else
       rows.push([
         ...[kind, name, namespace ?? '-', component, target.name],

@@ -21,6 +21,7 @@ import {
   describeCounts,
   describeError,
   describeLabels,
+  jsonLine,
   readCounts,
   type ShownChange,
   type ShownDeployment,
@@ -55,7 +56,7 @@ export async function getDeployments(api: Api, { terminal, isJson }: Output, sel
       .ask<{ deployments: Connection<ShownDeployment> }>(document, { filter, ...page })
       .then((data) => data.deployments),
   )) {
-    if (isJson) terminal.write(`${JSON.stringify(node)}\n`)
+    if (isJson) terminal.write(jsonLine(node))
     else rows.push(deploymentRow(terminal, node))
   }
   if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
@@ -81,7 +82,7 @@ export async function getRollouts(api: Api, { terminal, isJson }: Output, select
     api.ask<{ rollouts: Connection<ShownRollout> }>(document, { filter, ...page }).then((data) => data.rollouts),
   )) {
     const { name, project, kind, labels, deploymentCounts } = rollout
-    if (isJson) terminal.write(`${JSON.stringify(rollout)}\n`)
+    if (isJson) terminal.write(jsonLine(rollout))
     else
       rows.push([
         name,
@@ -100,7 +101,7 @@ export async function getRollout(api: Api, { terminal, isJson }: Output, key: Ro
     { key },
   )
   if (!rollout) throw await rolloutNotThere(api, key)
-  if (isJson) terminal.write(`${JSON.stringify(rollout)}\n`)
+  if (isJson) terminal.write(jsonLine(rollout))
   else {
     const labels = describeLabels(rollout.labels)
     const counts = describeCounts(terminal, readCounts(rollout.deploymentCounts))
@@ -137,7 +138,7 @@ export async function getDeployment(
   )
   if (!deployment)
     throw new NotThereError(`deployment not found: ${deploymentId}${deviceId === null ? '' : ` on ${deviceId}`}`)
-  terminal.write(isJson ? `${JSON.stringify(deployment)}\n` : `${describe(terminal, deployment).join('\n')}\n`)
+  terminal.write(isJson ? jsonLine(deployment) : `${describe(terminal, deployment).join('\n')}\n`)
 }
 
 function describe(terminal: Terminal, deployment: OneDeployment): string[] {
@@ -165,9 +166,7 @@ export async function getCounts(api: Api, { terminal, isJson }: Output, selectio
     { filter: await deploymentFilter(api, selection) },
   )
   const counts: Counts = readCounts(deploymentCounts)
-  terminal.write(
-    isJson ? `${JSON.stringify({ ...deploymentCounts, revision })}\n` : `${describeCounts(terminal, counts)}\n`,
-  )
+  terminal.write(isJson ? jsonLine({ ...deploymentCounts, revision }) : `${describeCounts(terminal, counts)}\n`)
 }
 
 export async function* pages<Node>(

@@ -67,6 +67,18 @@ export function oneLine(text: string): string {
   return text.replaceAll(/\p{Cc}+/gu, ' ')
 }
 
+/** One line of JSON. JSON itself escapes no control characters above U+007E, and some terminals obey them. */
+export function jsonLine(value: unknown): string {
+  return `${escapeControls(JSON.stringify(value))}\n`
+}
+
+/** Shows control characters as JSON does, and keeps line breaks. A terminal needs no carriage return. */
+export function escapeControls(text: string): string {
+  return text
+    .replaceAll('\r', '')
+    .replaceAll(/[^\P{Cc}\n]/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 export interface Counts extends Readonly<Record<DeploymentState | 'total', number>> {
   readonly convergence: Readonly<Record<Convergence, number>>
 }

@@ -6,7 +6,15 @@ import { describeAlert, firingAlerts } from './alerts.ts'
 import type { Api, Subscription } from './api.ts'
 import type { Output } from './get.ts'
 import { deploymentFilter, type RolloutKey, rolloutNotThere, type Selection } from './selection.ts'
-import { type CountData, type Counts, countFields, describeCounts, describeError, readCounts } from './show.ts'
+import {
+  type CountData,
+  type Counts,
+  countFields,
+  describeCounts,
+  describeError,
+  jsonLine,
+  readCounts,
+} from './show.ts'
 import { createScreen, type Terminal } from './terminal.ts'
 
 /** A state, or CONVERGED: each deployment has reached its target version. */
@@ -104,7 +112,7 @@ export async function wait(
   const counts = describeSeen(seen) ?? (hint || 'no such deployment or rollout')
   if (isJson)
     terminal.write(
-      `${JSON.stringify({ result, state: task.state, counts: seen?.counts ?? null, failures: seen?.failures ?? [], alerts })}\n`,
+      jsonLine({ result, state: task.state, counts: seen?.counts ?? null, failures: seen?.failures ?? [], alerts }),
     )
   else if (result === 'reached') say(counts)
   else if (alerts.length > 0) for (const alert of alerts) say(`alert: ${describeAlert(alert)}`)

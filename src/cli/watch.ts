@@ -12,6 +12,7 @@ import {
   deploymentRow,
   describeChange,
   describeCounts,
+  jsonLine,
   readCounts,
   type ShownChange,
   type ShownDeployment,
@@ -48,7 +49,7 @@ export async function watchLines(
       resume,
       next({ changes }) {
         const { cursor, reset, change } = changes
-        if (isJson && (change || reset)) terminal.write(`${JSON.stringify(changes)}\n`)
+        if (isJson && (change || reset)) terminal.write(jsonLine(changes))
         if (isJson) return
         if (reset)
           warn(`changes before ${cursor} are no longer available (${reset.reason}): query the present state again`)

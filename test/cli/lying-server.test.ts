@@ -1,7 +1,8 @@
 /** What a server, or an issuer behind it, says to a terminal cannot move its cursor or clear it. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { jsonLine } from '../../src/cli/show.ts'
 import { type Child, startNode } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -60,4 +61,40 @@ it.each([
   expect(await login.ended).toBe(1)
   expect(login.lines.at(-1)).toMatch(new RegExp(`something that is no sign-in: ${place}$`))
   expect(asked.length).toBeLessThanOrEqual(2)
+})
+
+describe('what devices say', () => {
+  const inTerminal = 'data:text/javascript,process.stdout.isTTY=true'
+  const text = `"${hostile}\u009b2J\r","Grüße"\r\n`
+  const exportOf = async (imports: readonly string[], format: string) => {
+    const url = await serve((_, response) => response.end(text))
+    return startNode([...imports, 'src/bin.ts', 'export', 'reports', '--format', format, '--url', url], {
+      XDG_CONFIG_HOME: temporaryFolder(),
+    })
+  }
+  const bytesOf = async ({ process, ended }: Child): Promise<string> => {
+    const parts: Buffer[] = []
+    process.stdout?.on('data', (part: Buffer) => parts.push(part))
+    expect(await ended).toBe(0)
+    return Buffer.concat(parts).toString()
+  }
+
+  it('is shown by export in a terminal with its control characters escaped', async () => {
+    const shown = '"ada\\u001b[2J\\u001b]0;root\\u0007\\u009b2J","Grüße"\n'
+    expect(await bytesOf(await exportOf(['--import', inTerminal], 'csv'))).toBe(shown)
+  })
+
+  it('is exact in a file or a pipe', async () => {
+    expect(await bytesOf(await exportOf([], 'csv'))).toBe(text)
+  })
+
+  it('is not shown as Parquet in a terminal', async () => {
+    expect(await (await exportOf(['--import', inTerminal], 'parquet')).ended).toBe(64)
+  })
+
+  it('has no control characters in lines of JSON, and is the same text', () => {
+    const line = jsonLine({ message: `${text}\u007f` })
+    expect(line).toMatch(/^\P{Cc}+\n$/u)
+    expect(JSON.parse(line)).toEqual({ message: `${text}\u007f` })
+  })
 })
