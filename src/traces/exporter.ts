@@ -2,7 +2,7 @@
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
-import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
+import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base'
 import type { Millis } from '../domain/values.ts'
 import type { TracesConfig } from './config.ts'
 import type { Span } from './spans.ts'
@@ -13,15 +13,35 @@ export interface Exporter {
   close(): Promise<void>
 }
 
-export function openExporter({ url, headers, service }: TracesConfig) {
-  return {
-    exporter: new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: 10_000 }),
-    resource: resourceFromAttributes({ 'service.name': service }),
+/** Milliseconds. The library has a limit of its own, but waits without end for an answer that does not end, or that changes the protocol. */
+const longestAnswer = 15_000
+
+/** `patience`: milliseconds for one request to the collector. */
+export function openExporter({ url, headers, service }: TracesConfig, patience = longestAnswer) {
+  const open = () => new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: 10_000 })
+  let present = open()
+  const exporter: Pick<SpanExporter, 'export' | 'shutdown'> = {
+    export(spans, done) {
+      const own = present
+      let isLate = false
+      const late = setTimeout(() => {
+        isLate = true
+        // It would count the request that does not end among the few that it sends at a time.
+        if (present === own) present = open()
+        done({ code: 1, error: new Error(`no answer of the collector within ${patience / 1_000} s`) })
+      }, patience).unref()
+      own.export(spans, (result) => {
+        clearTimeout(late)
+        if (!isLate) done(result)
+      })
+    },
+    shutdown: () => present.shutdown(),
   }
+  return { exporter, resource: resourceFromAttributes({ 'service.name': service }) }
 }
 
-export function createExporter(config: TracesConfig): Exporter {
-  const { exporter, resource } = openExporter(config)
+export function createExporter(config: TracesConfig, patience?: number): Exporter {
+  const { exporter, resource } = openExporter(config, patience)
   return {
     send: (spans) =>
       new Promise((resolve, reject) =>
