@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../domain/errors.ts'
+import { gather } from './gather.ts'
 import { type HeldBytes, uncounted } from './held-bytes.ts'
 import type { Refuse } from './limits.ts'
 
@@ -18,6 +19,9 @@ export class ClientGone extends Error {}
 
 export const leastBytes = 10 << 10
 
+/** Each piece is an event, so a body of single bytes would take the processor for a minute. Beyond `fewPieces`, a piece must have so many bytes on average. */
+export const [fewPieces, leastPiece] = [16_384, 16]
+
 /** `timeout`: milliseconds in which `leastBytes` more of a body must arrive. */
 export function createBodies(
   held: HeldBytes,
@@ -27,8 +31,8 @@ export function createBodies(
 ): Bodies {
   function collect(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-    const chunks: Buffer[] = []
-    let [size, counted, isOver] = [0, 0, false]
+    const body = gather()
+    let [size, pieces, counted, isOver] = [0, 0, 0, false]
     let watch: NodeJS.Timeout | undefined
 
     function letGo(): void {
@@ -39,7 +43,7 @@ export function createBodies(
     function stop(error: unknown): void {
       isOver = true
       clearInterval(watch)
-      chunks.length = 0
+      body.take()
       letGo()
       reject(error)
     }
@@ -57,8 +61,10 @@ export function createBodies(
     request.on('data', (chunk: Buffer) => {
       if (isOver) return
       size += chunk.length
+      pieces += 1
       if (size > limit) return stop(tooLarge(limit))
-      chunks.push(chunk)
+      if (pieces > fewPieces + size / leastPiece) return cutOff(request, stop, refuse)
+      body.add(chunk)
       if (size <= uncounted) return
       if (!watch) watchPace()
       try {
@@ -70,7 +76,7 @@ export function createBodies(
     })
     request.on('end', () => {
       clearInterval(watch)
-      if (!isOver) resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+      if (!isOver) resolve(body.take())
     })
     request.on('error', (cause) => stop(new ClientGone('the request broke off', { cause })))
     return promise

@@ -16,7 +16,7 @@ import {
   maxVariableSize,
 } from '../../src/graphql/guards/limits.ts'
 import { bodyTimeout } from '../../src/limits/admission.ts'
-import { leastBytes } from '../../src/limits/bodies.ts'
+import { fewPieces, leastBytes, leastPiece } from '../../src/limits/bodies.ts'
 import { uncounted } from '../../src/limits/held-bytes.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
@@ -44,6 +44,8 @@ const sizes: Readonly<Record<string, readonly number[]>> = {
     defaultTimeouts.reading + defaultLimits.operation.time,
     bodyTimeout,
     leastBytes * 1_000,
+    fewPieces * 1_000,
+    leastPiece * 1_000,
   ].map((time) => time / 1_000),
   bufferedBytes: [defaultLimits.buffered, uncounted],
 }

@@ -28,6 +28,13 @@ interface WebSockets {
 /** Milliseconds that a client has to answer a close frame. */
 const closeTimeout = 1_000
 
+/** A fragment of one byte needs some four hundred bytes of memory, and so does a piece of one byte. No client needs so many. */
+const [maxFragments, maxBufferedChunks] = [256, 4_096]
+const tooLong: ReadonlySet<string | undefined> = new Set([
+  'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',
+  'WS_ERR_TOO_MANY_BUFFERED_PARTS',
+])
+
 /** Bytes that may be buffered before a sender waits, so that several messages of one turn are sent together. */
 const writeAhead = 1024
 
@@ -43,6 +50,8 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
     noServer: true,
     perMessageDeflate: false,
     maxPayload: maxMessageSize,
+    maxFragments,
+    maxBufferedChunks,
     handleProtocols,
   })
   const cork = createCork()
@@ -101,7 +110,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
     trackMessages(socket, request, stream)
     // After a protocol error, ws has already closed the socket with its close code.
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
-      if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') admission.refuse('messageSize', 'the socket was closed')
+      if (tooLong.has(code)) admission.refuse('messageSize', 'the socket was closed')
     })
     socket.once('close', (code, reason) => {
       over(code, String(reason)).catch(fail)

@@ -1,0 +1,50 @@
+/**
+ * The pieces of a body, until it is complete. The sender chooses their size: in chunked encoding a piece may have one byte, and a buffer of its
+ * own needs some four hundred. So small pieces are copied together. Nearly every body is one piece, which is not copied.
+ */
+export interface Gathered {
+  add(piece: Buffer): void
+  /** All bytes so far. It holds nothing afterwards. */
+  take(): Buffer
+}
+
+/** Bytes. */
+const small = 1 << 10
+const blockSize = 16 << 10
+
+export function gather(): Gathered {
+  let parts: Buffer[] = []
+  let block = Buffer.alloc(0)
+  /** The bytes of the block that are filled, and those of them that are in `parts`. */
+  let [filled, noted] = [0, 0]
+
+  function note(): void {
+    if (filled > noted) parts.push(block.subarray(noted, filled))
+    noted = filled
+  }
+
+  return {
+    add(piece) {
+      if (piece.length >= small || (parts.length === 0 && filled === 0)) {
+        note()
+        parts.push(piece)
+        return
+      }
+      if (filled + piece.length > block.length) {
+        note()
+        block = Buffer.allocUnsafeSlow(blockSize)
+        filled = noted = 0
+      }
+      filled += piece.copy(block, filled)
+    },
+    take() {
+      note()
+      const [only] = parts
+      const all = parts.length === 1 && only ? only : Buffer.concat(parts)
+      parts = []
+      block = Buffer.alloc(0)
+      filled = noted = 0
+      return all
+    },
+  }
+}

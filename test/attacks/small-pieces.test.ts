@@ -1,0 +1,52 @@
+/** A body or message in pieces of a byte costs no more memory than others, and is cut off when it has too many. */
+import { once } from 'node:events'
+import { expect, it, onTestFinished } from 'vitest'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { startAttacked } from './attacked.ts'
+import { closed, openSocket } from './transports.ts'
+
+async function start() {
+  const attacked = await startAttacked({}, undefined, defaultTimeouts)
+  onTestFinished(attacked.stop)
+  return attacked
+}
+
+/** `pieces` of one byte, in front of an empty backlog. */
+async function send({ open }: Awaited<ReturnType<typeof start>>, pieces: number): Promise<string> {
+  const { socket, ended } = await open()
+  const head = 'POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n'
+  socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n`)
+  for (let left = pieces; left > 0 && !socket.destroyed; left -= 4_096)
+    if (!socket.write('1\r\n \r\n'.repeat(Math.min(left, 4_096)))) await Promise.race([once(socket, 'drain'), ended])
+  socket.write('e\r\n{"reports":[]}\r\n0\r\n\r\n')
+  return ended
+}
+
+it('a body in some thousand pieces of a byte is taken', async () => {
+  expect(await send(await start(), 10_000)).toMatch(/^HTTP\/1\.1 200 /)
+})
+
+it('a body in ever more pieces of a byte is cut off', async () => {
+  const attacked = await start()
+  expect(await send(attacked, 200_000)).toMatch(/^HTTP\/1\.1 408 /)
+  expect(await attacked.limited('slowRequest')).toBe(1)
+  await attacked.answersOthers()
+})
+
+it('a WebSocket message in a few fragments is read, and one in many closes its socket', async () => {
+  const attacked = await start()
+  const socket = attacked.kept(await openSocket(attacked.server.url))
+  const text = JSON.stringify({ type: 'subscribe', id: '1', payload: { query: '{ __typename }' } })
+  const sendIn = (message: string): void => {
+    for (const [index, letter] of [...message].entries())
+      socket.send(letter, { fin: index === message.length - 1, binary: false })
+  }
+  const answered = once(socket, 'message')
+  sendIn(text)
+  expect(String((await answered)[0])).toContain('"__typename":"Query"')
+  const end = closed(socket)
+  sendIn(`${text}${' '.repeat(300)}`)
+  expect((await end).code).toBe(1008)
+  expect(await attacked.limited('messageSize')).toBe(1)
+  await attacked.answersOthers()
+})
