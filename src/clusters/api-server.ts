@@ -5,7 +5,10 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { KubeConfig } from '@kubernetes/client-node'
-import { parseJson } from '../dialects/body/json.ts'
+import { readJson } from '../dialects/body/json-reader.ts'
+import { DomainError } from '../domain/errors.ts'
+import { gather } from '../limits/gather.ts'
+import { paced } from '../limits/pace.ts'
 import { KubeconfigError } from './kubeconfig.ts'
 
 export type WatchEvent =
@@ -31,7 +34,9 @@ export interface ApiServerLimits {
   readonly streamSeconds?: number
   /** Milliseconds that the server has to begin an answer, to continue one, or to end a watch. */
   readonly timeout?: number
-  /** Characters of one response with a list. */
+  /** Milliseconds for one response with a list. */
+  readonly listTime?: number
+  /** Bytes of one response with a list. */
   readonly longestList?: number
 }
 
@@ -55,16 +60,23 @@ export class ApiServerError extends Error {
   }
 }
 
-/** Characters. Many times the limit that etcd has for an object. */
-const longestLine = 64 * 1024 * 1024
+/** Bytes. Many times the limit that etcd has for an object. */
+const longestLine = 16 << 20
+/** Values of one response with a list, or of one line of a watch: `[{},{},…]` needs forty times its size as objects. An object has one in some thirty bytes. */
+const mostValues = 4_000_000
 const longestRefusal = 64 * 1024
 
 export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServerLimits = {}): ApiServer {
-  const { pageSize = 50, streamSeconds = 120, timeout = 20_000, longestList = 4 * longestLine } = limits
+  const { pageSize = 50, streamSeconds = 120, timeout = 20_000, listTime = 300_000, longestList = 128 << 20 } = limits
   let loaded: Promise<KubeConfig> | null = null
 
-  /** Text as it arrives, after the server has answered 200. */
-  async function* read(path: string, query: Record<string, string>, signal: AbortSignal, silence: number) {
+  /** Bytes as they arrive, after the server has answered 200. The first are none. A server that sends a byte now and then does not end either. */
+  async function* read(
+    path: string,
+    query: Record<string, string>,
+    signal: AbortSignal,
+    { silence, time }: { readonly silence: number; readonly time: number },
+  ) {
     let response: IncomingMessage
     try {
       loaded ??= load()
@@ -74,18 +86,20 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
       loaded = null
       throw toApiServerError(error, signal)
     }
-    const arriving = response.setEncoding('utf8')[Symbol.asyncIterator]()
+    const late = setTimeout(() => response.destroy(new ApiServerError('it does not end its answer')), time)
+    const arriving = response[Symbol.asyncIterator]()
     try {
-      yield ''
+      yield Buffer.alloc(0)
       for (;;) {
         const timer = setTimeout(() => response.destroy(new ApiServerError('it has fallen silent')), silence)
         const next = await arriving.next().finally(() => clearTimeout(timer))
         if (next.done) return
-        yield next.value as string
+        yield next.value as Buffer
       }
     } catch (error) {
       throw toApiServerError(error, signal)
     } finally {
+      clearTimeout(late)
       response.destroy()
     }
   }
@@ -95,14 +109,14 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
       let token: string | undefined
       do {
         const query = { ...(isPaged ? { limit: String(pageSize) } : {}), ...(token ? { continue: token } : {}) }
-        const parts: string[] = []
+        const answer = gather()
         let length = 0
-        for await (const text of read(path, query, signal, timeout)) {
-          length += text.length
+        for await (const bytes of read(path, query, signal, { silence: timeout, time: listTime })) {
+          length += bytes.length
           if (length > longestList) throw new ApiServerError('a list of it does not end')
-          parts.push(text)
+          answer.add(bytes)
         }
-        const { metadata, items } = readJson(parts.join('')) as { metadata?: Json; items?: unknown }
+        const { metadata, items } = (await readObject(answer.take())) as { metadata?: Json; items?: unknown }
         const { resourceVersion, continue: more } = metadata ?? {}
         if (!Array.isArray(items) || typeof resourceVersion !== 'string' || resourceVersion === '')
           throw new ApiServerError('it answers with something that is not a list')
@@ -119,31 +133,35 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
         allowWatchBookmarks: 'true',
         timeoutSeconds: String(seconds),
       }
-      let rest: string[] = []
+      const time = seconds * 1000 + timeout
+      const line = gather()
       let length = 0
-      for await (const text of read(path, query, signal, seconds * 1000 + timeout)) {
-        const [first = '', ...others] = text.split('\n')
-        rest.push(first)
-        length += first.length
+      for await (const bytes of read(path, query, signal, { silence: time, time })) {
+        const lines: Buffer[] = []
+        let begin = 0
+        for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, begin)) {
+          line.add(bytes.subarray(begin, end))
+          lines.push(line.take())
+          length = 0
+          begin = end + 1
+        }
+        line.add(bytes.subarray(begin))
+        length += bytes.length - begin
         if (length > longestLine) throw new ApiServerError('a line of its stream does not end')
-        if (text !== '' && others.length === 0) continue
-        const last = others.pop() ?? ''
-        const lines = text === '' ? [] : [rest.join(''), ...others]
-        rest = [last]
-        length = last.length
+        if (bytes.length > 0 && lines.length === 0) continue
         // Events before an error are valid.
         const events: WatchEvent[] = []
         let failure: ApiServerError | null = null
-        for (const line of lines) {
-          if (line.trim() === '') continue
-          const read = readEvent(line)
+        for (const text of lines) {
+          if (isBlank(text)) continue
+          const read = await readEvent(text)
           if (read instanceof ApiServerError) {
             failure = read
             break
           }
           if (read) events.push(read)
         }
-        if (events.length > 0 || text === '') yield events
+        if (events.length > 0 || bytes.length === 0) yield events
         if (failure) throw failure
       }
     },
@@ -152,10 +170,13 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
 
 type Json = Readonly<Record<string, unknown>>
 
-function readEvent(line: string): WatchEvent | ApiServerError | null {
+const newline = 0x0a
+const isBlank = (line: Buffer): boolean => line.length < 100 && line.toString().trim() === ''
+
+async function readEvent(line: Buffer): Promise<WatchEvent | ApiServerError | null> {
   let event: Json
   try {
-    event = readJson(line) as Json
+    event = (await readObject(line)) as Json
   } catch (error) {
     return error as ApiServerError
   }
@@ -178,11 +199,14 @@ function readEvent(line: string): WatchEvent | ApiServerError | null {
 }
 
 /** Integers keep their digits. An object that is nested too deep fails alone, not the whole answer. */
-function readJson(text: string): unknown {
+async function readObject(bytes: Buffer): Promise<object> {
   try {
-    const value = parseJson(text, Number.POSITIVE_INFINITY)
+    const options = { deepest: Number.POSITIVE_INFINITY, room: 'anywhere', most: mostValues } as const
+    const value = await paced(readJson(bytes, options))
     if (typeof value === 'object' && value !== null) return value
-  } catch {
+  } catch (error) {
+    if (error instanceof DomainError && error.code === 'TOO_LARGE')
+      throw new ApiServerError(`it answers with more than ${mostValues} values`)
     // The error below does not quote the text.
   }
   throw new ApiServerError('it answers with something that is not JSON')
@@ -213,6 +237,11 @@ async function open(
     request.on('response', () => clearTimeout(timer))
     request.on('close', () => clearTimeout(timer))
     request.on('error', reject)
+    // Without a listener, Node closes the connection after a 101 and reports no error.
+    request.on('upgrade', (_, socket) => {
+      socket.destroy()
+      reject(new ApiServerError('it changes the protocol (101), which was not requested'))
+    })
     request.end()
   })
   if (response.statusCode === 200) return response

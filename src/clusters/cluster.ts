@@ -15,6 +15,7 @@ import type { Connectivity, TargetName } from '../domain/target.ts'
 import type { Millis } from '../domain/values.ts'
 import { setConnectivity } from '../ingest/commands/resources.ts'
 import type { Writer } from '../ingest/writer.ts'
+import { eachPaced, paced } from '../limits/pace.ts'
 import type { Log } from '../log.ts'
 import type { Database } from '../store/database.ts'
 import { shownComponents } from '../store/read/cluster-watch.ts'
@@ -107,7 +108,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     for await (const page of api.list(path, signal, isPaged)) {
       if (version === '') await hear()
       version = page.resourceVersion
-      const ones = page.items.flatMap((object) => read(object, false, listed))
+      const ones = (await paced(eachPaced(page.items, (object) => read(object, false, listed)))).flat()
       for (const { label } of ones) labels.add(label)
       await stateSnapshots.take(ones)
     }
