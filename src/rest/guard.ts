@@ -65,6 +65,16 @@ export function limitPipelines(): (request: IncomingMessage, response: ServerRes
   }
 }
 
+/**
+ * No GET or HEAD has a body that is read. Node would keep the first 64 KiB of one as long as the response lasts, which is hours for an event stream,
+ * and pieces of a byte need four hundred times as much.
+ */
+export function dropUnreadBody(request: IncomingMessage): void {
+  const { method, headers } = request
+  const hasBody = headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
+  if (hasBody && (method === 'GET' || method === 'HEAD')) request.resume()
+}
+
 /** Probes share addresses with other clients, and another client's rate must not fail them. */
 const unlimited: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 

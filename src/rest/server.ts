@@ -25,6 +25,7 @@ import {
   admit,
   cutOffSlow,
   defaultTimeouts,
+  dropUnreadBody,
   limitPipelines,
   refuseForeignPage,
   safeHeaders,
@@ -198,6 +199,7 @@ export function createHttpServer(deps: ServerDeps): Server {
   const isWithinPipeline = limitPipelines()
   const listener: RequestListener = (request, response) => {
     if (!isWithinPipeline(request, response)) return
+    dropUnreadBody(request)
     const url = request.url ?? '/'
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)

@@ -33,6 +33,23 @@ it('a body in ever more pieces of a byte is cut off', async () => {
   await attacked.answersOthers()
 })
 
+it('a body of a request that has none is not kept while the response lasts', async () => {
+  const attacked = await start()
+  const { socket } = await attacked.open()
+  const query = encodeURIComponent('subscription { changes { cursor } }')
+  const head = `GET /graphql?query=${query} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n`
+  socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n`)
+  await once(socket, 'data')
+  // More than what the sockets keep.
+  const size = 16 << 20
+  await new Promise<void>((resolve, reject) => {
+    socket.once('close', reject)
+    socket.write(`${size.toString(16)}\r\n`)
+    socket.write(Buffer.alloc(size, ' '), () => resolve())
+  })
+  await attacked.answersOthers()
+})
+
 it('a WebSocket message in a few fragments is read, and one in many closes its socket', async () => {
   const attacked = await start()
   const socket = attacked.kept(await openSocket(attacked.server.url))
