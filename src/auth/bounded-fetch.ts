@@ -2,6 +2,8 @@
 
 /** Bytes. Key sets of large issuers have some tens of KiB. */
 const largest = 1 << 20
+/** Bytes that a piece of an answer needs besides its own, at least. The sender chooses the pieces. */
+const pieceCost = 512
 
 export async function fetchBounded(
   url: string,
@@ -13,7 +15,7 @@ export async function fetchBounded(
   let size = 0
   const bounded = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
-      size += chunk.byteLength
+      size += chunk.byteLength + pieceCost
       if (size > largest) controller.error(new Error(`the answer is larger than ${largest} bytes`))
       else controller.enqueue(chunk)
     },

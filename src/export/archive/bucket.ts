@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
+import { gather } from '../../limits/gather.ts'
 import type { Storage } from './directory.ts'
 
 export interface BucketConfig {
@@ -77,18 +78,18 @@ async function refusalOf(response: Response, what: string): Promise<Error & { re
 }
 
 async function bytesOf(response: Response, limit: number): Promise<Buffer> {
-  const parts: Uint8Array[] = []
+  const body = gather()
   let size = 0
   try {
     for await (const part of response.body ?? []) {
       size += part.length
       // Leaving the loop cancels the response.
       if (size > limit) break
-      parts.push(part)
+      body.add(Buffer.from(part.buffer, part.byteOffset, part.length))
     }
   } catch (cause) {
     throw new Error('the bucket ends its answer early', { cause })
   }
   if (size > limit) throw new Error(`the bucket sends more than ${limit} bytes`)
-  return Buffer.concat(parts)
+  return body.take()
 }
