@@ -38,4 +38,4 @@ export async function writeList<Row>(
 }
 
 /** A device chooses its texts. A spreadsheet would run one that begins like a formula. */
-const quote = (text: string): string => `"${text.replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"`
+const quote = (text: string): string => `"${text.replace(/^[=+\-@\t\r\n＝＋－＠]/, "'$&").replaceAll('"', '""')}"`
