@@ -11,10 +11,11 @@ export interface Gathered {
 /** Bytes. */
 const small = 1 << 10
 const blockSize = 16 << 10
+const noBytes = Buffer.alloc(0)
 
 export function gather(): Gathered {
   let parts: Buffer[] = []
-  let block = Buffer.alloc(0)
+  let block = noBytes
   /** The bytes of the block that are filled, and those of them that are in `parts`. */
   let [filled, noted] = [0, 0]
 
@@ -42,7 +43,7 @@ export function gather(): Gathered {
       const [only] = parts
       const all = parts.length === 1 && only ? only : Buffer.concat(parts)
       parts = []
-      block = Buffer.alloc(0)
+      block = noBytes
       filled = noted = 0
       return all
     },
