@@ -1,6 +1,6 @@
 /** The part of A&AI's REST API that the inventory needs (docs/wire.md §4): reads a node, and changes up to thirty in one transaction. */
 import { randomUUID } from 'node:crypto'
-import { type Answered, type Send, SendError } from './send.ts'
+import { type ReceivedAnswer, type Send, SendError } from './send.ts'
 
 export interface AaiConfig {
   /** Without a trailing slash and without /aai. */
@@ -46,7 +46,7 @@ export function createAai(config: AaiConfig, send: Send): Aai {
   const base = `/aai/v${config.version}`
   const credentials =
     config.user === null ? null : Buffer.from(`${config.user}:${config.password ?? ''}`).toString('base64')
-  const ask = (method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answered> =>
+  const ask = (method: 'GET' | 'POST', path: string, body?: unknown): Promise<ReceivedAnswer> =>
     send({
       method,
       url: `${config.url}${base}${path}`,

@@ -9,8 +9,10 @@ import type { Millis } from '../domain/values.ts'
 import { alertsSince, hasAlertsAfter } from '../store/alerts/alerts.ts'
 import type { Database } from '../store/database.ts'
 import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
-import type { Send } from './send.ts'
-import { type Deliver, isRepeatDue, type Round, repeatEvery } from './sinks.ts'
+import type { Sink } from '../store/sinks/sinks.ts'
+import { type Deliver, roundAt } from './round.ts'
+import { type OutgoingRequest, post, type Send } from './send.ts'
+import { isRepeatDue, repeatEvery } from './sinks.ts'
 
 interface AlertmanagerDeps {
   readonly database: Database
@@ -28,35 +30,34 @@ export function createAlertmanagerDeliver({ database, send, publicUrl, clock }: 
   const { session } = database
   return async (sink, head, { isOver }) => {
     const now = clock()
-    const quiet: Round = { cursor: head, isSent: false, isFurther: false, status: null, error: null, nextAt: null }
-    if (!isRepeatDue(sink, now) && sink.failures === 0 && !(await hasAlertsAfter(session, sink.cursor))) return quiet
+    if (!isRepeatDue(sink, now) && sink.failures === 0 && !(await hasAlertsAfter(session, sink.cursor)))
+      return roundAt(head)
     const alerts = newestOfEach(await alertsSince(session, sink.cursor, now - resolvedFor))
     const keys = alerts.map(({ rolloutKey }) => rolloutKey).filter((key) => key !== 0)
     const rollouts = keys.length === 0 ? new Map<number, Rollout>() : await rolloutsByKey(session, keys, null)
     const posted = alerts.map((alert) => toPosted(alert, rollouts.get(alert.rolloutKey), publicUrl))
     let status: number | null = null
     for (let first = 0; first < posted.length; first += mostAlerts) {
-      const sent = { ...quiet, cursor: sink.cursor, isSent: first > 0, isFurther: first > 0, status }
-      if (isOver()) return sent
-      try {
-        const answer = await send({
-          method: 'POST',
-          url: `${sink.url.replace(/\/+$/, '')}/api/v2/alerts`,
-          headers: {
-            'content-type': 'application/json',
-            ...(sink.secret !== null && { authorization: sink.secret }),
-          },
-          body: JSON.stringify(posted.slice(first, first + mostAlerts)),
-        })
-        status = answer.status
-        if (status < 200 || status >= 300) return { ...sent, isSent: true, status, error: `answered ${status}` }
-      } catch (cause) {
-        const error = cause instanceof Error ? cause.message : 'could not be reached'
-        return { ...sent, isSent: true, error }
-      }
+      const sent = { isSent: first > 0, isAccepted: first > 0, status }
+      if (isOver()) return roundAt(sink.cursor, sent)
+      const answer = await post(send, alertsRequest(sink, posted.slice(first, first + mostAlerts)))
+      status = answer.status ?? status
+      if (answer.error !== null) return roundAt(sink.cursor, { ...sent, isSent: true, status, error: answer.error })
     }
     const isSent = posted.length > 0
-    return { ...quiet, isSent, isFurther: isSent, status, settings: { repeatAt: now + repeatEvery } }
+    return roundAt(head, { isSent, isAccepted: isSent, status, settings: { repeatAt: now + repeatEvery } })
+  }
+}
+
+export function alertsRequest(
+  { url, secret }: Pick<Sink, 'url' | 'secret'>,
+  alerts: readonly object[],
+): OutgoingRequest {
+  return {
+    method: 'POST',
+    url: `${url.replace(/\/+$/, '')}/api/v2/alerts`,
+    headers: { 'content-type': 'application/json', ...(secret !== null && { authorization: secret }) },
+    body: JSON.stringify(alerts),
   }
 }
 

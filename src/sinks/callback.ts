@@ -9,8 +9,8 @@ import { instancesByKey } from '../store/read/instances.ts'
 import { marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
 import { differenceOf, readLevel, type Shown } from './reconcile.ts'
+import { type Deliver, roundAt } from './round.ts'
 import type { Send } from './send.ts'
-import type { Deliver, Round } from './sinks.ts'
 
 interface CallbackDeps {
   readonly database: Database
@@ -48,18 +48,9 @@ export function createCallbackDeliver({ database, send, clock }: CallbackDeps): 
         marks,
         deleted.map(({ resourceKey }) => resourceKey),
       )
-    const end = (round: Partial<Round>): Round => ({
-      cursor: level.revision,
-      isSent: false,
-      isFurther: false,
-      status: null,
-      error: null,
-      nextAt: null,
-      ...round,
-    })
     if (isQuiet && sink.succeededAt !== null) {
       await remember()
-      return end({})
+      return roundAt(level.revision)
     }
     const body = JSON.stringify({
       'instance-id': instances.get(instanceKey)?.instanceId,
@@ -71,12 +62,13 @@ export function createCallbackDeliver({ database, send, clock }: CallbackDeps): 
       const headers = { 'content-type': 'application/json', ...signature(sink.secret, body) }
       const { status } = await send({ method: 'POST', url: sink.url, headers, body })
       if (status < 200 || status >= 300)
-        return end({ cursor: sink.cursor, isSent: true, status, error: `answered ${status}` })
+        return roundAt(sink.cursor, { isSent: true, status, error: `answered ${status}` })
       await remember()
-      return end({ isSent: true, isFurther: true, status, nextAt: clock() + minNotifyInterval * 1000 })
+      const nextAt = clock() + minNotifyInterval * 1000
+      return roundAt(level.revision, { isSent: true, isAccepted: true, status, nextAt })
     } catch (cause) {
       const error = cause instanceof Error ? cause.message : 'could not be reached'
-      return end({ cursor: sink.cursor, isSent: true, error })
+      return roundAt(sink.cursor, { isSent: true, error })
     }
   }
 }

@@ -7,8 +7,9 @@ import { createAlertmanagerDeliver } from './alertmanager.ts'
 import { createCallbackDeliver } from './callback.ts'
 import { createInventoryDeliver } from './inventory.ts'
 import { createSinkManager, type SinkManager } from './manage.ts'
+import { type Deliver, roundAt } from './round.ts'
 import { createSend } from './send.ts'
-import { createSinks, type Deliver, type Sinks, type SinksOptions } from './sinks.ts'
+import { createSinks, type Sinks, type SinksOptions } from './sinks.ts'
 import { createTest } from './test-message.ts'
 import { createWebhookDeliver } from './webhook.ts'
 
@@ -36,14 +37,8 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   const send = createSend(rule, timeout)
   // AAI_URL itself allows its host.
   const sendToAai = createSend(createAddressRule([...allow, ...(aai ? [hostOf(aai.url)] : [])]), timeout)
-  const notConfigured: Deliver = async (sink) => ({
-    cursor: sink.cursor,
-    isSent: false,
-    isFurther: false,
-    status: null,
-    error: 'no inventory is configured: AAI_URL is not set',
-    nextAt: null,
-  })
+  const notConfigured: Deliver = async (sink) =>
+    roundAt(sink.cursor, { error: 'no inventory is configured: AAI_URL is not set' })
   const sinks = createSinks({
     database,
     hub: feed.hub,

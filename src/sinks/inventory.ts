@@ -4,6 +4,7 @@
  *
  *   resources ≠ marks → GET each resource-version → put, delete → 412: again from the GET → write the marks, chunk by chunk
  */
+import type { Revision } from '../domain/values.ts'
 import type { Database } from '../store/database.ts'
 import { instancesByKey } from '../store/read/instances.ts'
 import { inventoryFormat } from '../store/sinks/rounds.ts'
@@ -12,8 +13,8 @@ import { deleteSink, type Sink } from '../store/sinks/sinks.ts'
 import { type Aai, type AaiConfig, createAai, type Operation, operationLimit } from './aai.ts'
 import { type Belonging, describeNode, modulePath, vnfPath } from './inventory-node.ts'
 import { differenceOf, type Level, readLevel, type Shown } from './reconcile.ts'
+import { type Deliver, type Round, roundAt } from './round.ts'
 import type { Send } from './send.ts'
-import type { Deliver, Round } from './sinks.ts'
 
 interface InventoryDeps {
   readonly database: Database
@@ -38,36 +39,32 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
     const { request } = belonging
     const isAwaited = belonging.toldRequest !== request
     const level = await read(deps, sink, belonging)
-    let isFurther = false
-    const further = (): void => {
-      isFurther = true
+    let isAccepted = false
+    const accepted = (): void => {
+      isAccepted = true
     }
-    const end = (round: Partial<Round>): Round => ({
-      cursor: level.revision,
-      isSent: true,
-      isFurther,
-      status: null,
-      error: null,
-      nextAt: null,
-      ...round,
-    })
+    const end = (cursor: Revision, result: Partial<Omit<Round, 'cursor'>> = {}): Round =>
+      roundAt(cursor, { isSent: true, isAccepted, ...result })
     try {
-      const isWhole = await bringLevel(deps, aai, sink, belonging, level, isStopped, further)
-      if (!isWhole) return end({ cursor: sink.cursor })
+      const isWhole = await bringLevel(deps, aai, sink, belonging, level, isStopped, accepted)
+      if (!isWhole) return end(sink.cursor)
       const inService = await setOperationalStatus(aai, belonging, level)
       if (isAwaited) await sendResult(deps, belonging, 'COMPLETED', 'the inventory is level')
       if (belonging.isEnding) await deleteSink(deps.database.session, sink.key, request)
-      return end({ status: 200, settings: { toldRequest: request, inService, format: inventoryFormat } })
+      return end(level.revision, {
+        status: 200,
+        settings: { toldRequest: request, inService, format: inventoryFormat },
+      })
     } catch (cause) {
       const error = cause instanceof Error ? cause.message : 'failed'
       const status = cause instanceof Error && 'status' in cause ? Number(cause.status) : null
-      const failures = isFurther ? 1 : sink.failures + 1
-      if (!isAwaited || failures < maxFailures) return end({ cursor: sink.cursor, status, error })
+      const failures = isAccepted ? 1 : sink.failures + 1
+      if (!isAwaited || failures < maxFailures) return end(sink.cursor, { status, error })
       const isReported = await sendResult(deps, belonging, 'FAILED', error).then(
         () => true,
         () => false,
       )
-      return end({ cursor: sink.cursor, status, error, ...(isReported && { settings: { toldRequest: request } }) })
+      return end(sink.cursor, { status, error, ...(isReported && { settings: { toldRequest: request } }) })
     }
   }
 }
@@ -98,7 +95,8 @@ async function bringLevel(
   belonging: Belonging,
   level: Level & { readonly instanceId: string },
   isStopped: () => boolean,
-  further: () => void,
+  /** Called after each transaction that A&AI has accepted. */
+  accepted: () => void,
 ): Promise<boolean> {
   const session = deps.database.session
   const relationships = await relationshipsOf(aai, belonging)
@@ -128,7 +126,7 @@ async function bringLevel(
       chunk.flatMap(({ put }) => put ?? []),
       chunk.flatMap(({ drop }) => drop ?? []),
     )
-    further()
+    accepted()
   }
   const written = new Set(work.flatMap(({ put }) => put?.resourceKey ?? []))
   const silent = marks.filter(({ resourceKey }) => !written.has(resourceKey))

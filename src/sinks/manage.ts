@@ -7,7 +7,8 @@ import type { Database } from '../store/database.ts'
 import { type Delivery, wantDelivery } from '../store/sinks/deliveries.ts'
 import { changeSink, createSink, deleteSink, type Sink, type SinkFilter, sinksByKey } from '../store/sinks/sinks.ts'
 import { type Announcements, createAnnouncements } from './announce.ts'
-import type { SendTest, TestAnswer } from './test-message.ts'
+import type { PostResult } from './send.ts'
+import type { SendTest } from './test-message.ts'
 
 /** Where a sink sends to. Absent and empty values have no problem. */
 interface SinkTarget {
@@ -40,7 +41,7 @@ export interface SinkManager extends Announcements {
   remove(key: number): Promise<Sink>
   redeliver(deliveryKey: number): Promise<Delivery>
   /** Sends a test message at once, also to a paused sink. Its position does not change. */
-  test(key: number): Promise<TestAnswer & { readonly sink: Sink }>
+  test(key: number): Promise<PostResult & { readonly sink: Sink }>
 }
 
 interface ManagerDeps {

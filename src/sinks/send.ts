@@ -5,21 +5,39 @@ import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { AddressRule } from './address-rule.ts'
 
-export interface Outgoing {
+export interface OutgoingRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-export interface Answered {
+export interface ReceivedAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   /** The first 256 KiB. */
   readonly body: string
 }
 
-export type Send = (request: Outgoing) => Promise<Answered>
+export type Send = (request: OutgoingRequest) => Promise<ReceivedAnswer>
+
+/** What became of a request whose answer has no content that matters. */
+export interface PostResult {
+  /** Null: no answer. */
+  readonly status: number | null
+  /** Null: the receiver accepted the message. */
+  readonly error: string | null
+}
+
+/** Never throws. */
+export async function post(send: Send, request: OutgoingRequest): Promise<PostResult> {
+  try {
+    const { status } = await send(request)
+    return { status, error: status < 200 || status >= 300 ? `answered ${status}` : null }
+  } catch (cause) {
+    return { status: null, error: cause instanceof Error ? cause.message : 'could not be reached' }
+  }
+}
 
 /** An error of a target, for the operator who configured it. */
 export class SendError extends Error {}

@@ -15,31 +15,7 @@ import type { Database } from '../store/database.ts'
 import { wantedDeliveries } from '../store/sinks/deliveries.ts'
 import { holdSinks, moveCursor, noteAttempt, releaseSinks, sinksBehind } from '../store/sinks/rounds.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
-
-/** The result of one round of a sink. */
-export interface Round {
-  /** Every change up to here was read, and sent where the filter wants it. */
-  readonly cursor: Revision
-  readonly isSent: boolean
-  /** The receiver accepted something in this round. An error after that begins a new count of failures. */
-  readonly isFurther: boolean
-  readonly status: number | null
-  /** Null: no failure. */
-  readonly error: string | null
-  /** When the next round may begin. Null: as soon as there is something to send. */
-  readonly nextAt: Millis | null
-  readonly settings?: object
-}
-
-interface Turn {
-  /** The server stops, the lease has ended, or the sink was paused, deleted or changed: what follows is not for this round. */
-  isOver(): boolean
-  /** Every change up to `cursor` was read, and sent where the filter wants it. Noted every few seconds, so that a restart continues there. */
-  reached(cursor: Revision): Promise<void>
-}
-
-/** Sends what is new to one sink. Never throws because of its target. */
-export type Deliver = (sink: Sink, head: Revision, turn: Turn) => Promise<Round>
+import type { Deliver } from './round.ts'
 
 export interface Sinks {
   /** Looks again now: a sink was configured. */
@@ -201,10 +177,10 @@ export function createSinks(options: SinksOptions): Sinks {
     if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
     const at = clock()
     const isFine = round.error === null
-    const failures = round.isFurther ? 0 : sink.failures
+    const failures = round.isAccepted ? 0 : sink.failures
     const nextAt = isFine ? round.nextAt : at + pauseAfter(backOff, failures)
     const { failingSince = null } = sink.settings as { failingSince?: Millis | null }
-    const since = isFine ? null : round.isFurther || failingSince === null ? at : failingSince + jumpOf(sink, at)
+    const since = isFine ? null : round.isAccepted || failingSince === null ? at : failingSince + jumpOf(sink, at)
     const isGivenUp = since !== null && giveUpAfter !== null && at - since >= giveUpAfter
     const settings = since === failingSince ? round.settings : { ...round.settings, failingSince: since }
     await noteAttempt(database.session, sink.key, holder, {

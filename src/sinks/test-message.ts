@@ -3,15 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import type { Millis } from '../domain/values.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
-import type { Outgoing, Send } from './send.ts'
-import { signed } from './webhook.ts'
-
-export interface TestAnswer {
-  /** Null: no answer. */
-  readonly status: number | null
-  /** Null: the receiver accepted the message. */
-  readonly error: string | null
-}
+import { alertsRequest } from './alertmanager.ts'
+import { type OutgoingRequest, type PostResult, post, type Send } from './send.ts'
+import { eventBody, webhookRequest } from './webhook.ts'
 
 interface TestDeps {
   readonly send: Send
@@ -19,31 +13,22 @@ interface TestDeps {
   readonly clock: () => Millis
 }
 
-export type SendTest = (sink: Sink) => Promise<TestAnswer>
+export type SendTest = (sink: Sink) => Promise<PostResult>
 
 /** Milliseconds after which an Alertmanager drops the test alert. */
 const alertFor = 60_000
 
 export function createTest({ send, publicUrl, clock }: TestDeps): SendTest {
-  return async (sink) => {
-    const request = messageTo(sink, publicUrl, clock())
-    try {
-      const { status } = await send(request)
-      return { status, error: status < 200 || status >= 300 ? `answered ${status}` : null }
-    } catch (cause) {
-      return { status: null, error: cause instanceof Error ? cause.message : 'could not be reached' }
-    }
-  }
+  return async (sink) => post(send, messageTo(sink, publicUrl, clock()))
 }
 
-function messageTo({ kind, name, url, secret }: Sink, publicUrl: string, now: Millis): Outgoing {
+function messageTo(sink: Sink, publicUrl: string, now: Millis): OutgoingRequest {
+  const { kind, name } = sink
   const time = new Date(now).toISOString()
   if (kind === 'WEBHOOK') {
     const id = `test-${randomUUID()}`
-    const about = { specversion: '1.0', id, source: publicUrl, type: 'rollcall.test', time }
-    const body = JSON.stringify({ ...about, datacontenttype: 'application/json', data: { webhook: name } })
-    const headers = { 'content-type': 'application/cloudevents+json; charset=utf-8', ...signed(secret, id, body, now) }
-    return { method: 'POST', url, headers, body }
+    const body = eventBody({ id, source: publicUrl, type: 'rollcall.test', at: now, data: { webhook: name } })
+    return webhookRequest(sink, { id, body }, now)
   }
   if (kind === 'ALERTMANAGER') {
     const alert = {
@@ -53,12 +38,7 @@ function messageTo({ kind, name, url, secret }: Sink, publicUrl: string, now: Mi
       endsAt: new Date(now + alertFor).toISOString(),
       generatorURL: publicUrl,
     }
-    return {
-      method: 'POST',
-      url: `${url.replace(/\/+$/, '')}/api/v2/alerts`,
-      headers: { 'content-type': 'application/json', ...(secret !== null && { authorization: secret }) },
-      body: JSON.stringify([alert]),
-    }
+    return alertsRequest(sink, [alert])
   }
   const message = 'only webhooks and Alertmanagers take test messages'
   throw new DomainError('CONFLICT', message, { problems: [{ field: 'id', message }] })

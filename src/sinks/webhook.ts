@@ -13,8 +13,8 @@ import { resourcesByKey } from '../store/read/resources.ts'
 import { type Delivery, noteDelivery, wantedDeliveries } from '../store/sinks/deliveries.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
 import { describeChanges } from './change-data.ts'
-import type { Send } from './send.ts'
-import type { Deliver, Round } from './sinks.ts'
+import { type Deliver, type Round, roundAt } from './round.ts'
+import { type OutgoingRequest, type PostResult, post, type Send } from './send.ts'
 
 interface WebhookDeps {
   readonly database: Database
@@ -40,20 +40,14 @@ export function createWebhookDeliver(deps: WebhookDeps): Deliver {
   return async (sink, head, { isOver, reached }) => {
     let status: number | null = null
     let isSent = false
-    let isFurther = false
-    const end = (cursor: Revision, error: string | null): Round => ({
-      cursor,
-      isSent,
-      isFurther,
-      status,
-      error,
-      nextAt: null,
-    })
+    let isAccepted = false
+    const end = (cursor: Revision, error: string | null): Round =>
+      roundAt(cursor, { isSent, isAccepted, status, error })
     const push = async (event: CloudEvent): Promise<string | null> => {
-      const outcome = await post(deps, sink, event)
+      const outcome = await deliverEvent(deps, sink, event)
       status = outcome.status
       isSent = true
-      isFurther ||= outcome.error === null
+      isAccepted ||= outcome.error === null
       return outcome.error
     }
 
@@ -127,18 +121,9 @@ async function toEvents({ database, source }: WebhookDeps, changes: readonly Cha
     const { revision, at, kind, deploymentId, instanceId, targetName, traceparent } = change
     const subject = deploymentId ?? instanceId ?? targetName
     const id = String(revision)
-    const event = {
-      specversion: '1.0',
-      id,
-      source,
-      type: `rollcall.${kind.toLowerCase().replaceAll('_', '-')}`,
-      ...(subject !== null && { subject }),
-      time: new Date(at).toISOString(),
-      ...(traceparent !== null && { traceparent }),
-      datacontenttype: 'application/json',
-      data: described[index],
-    }
-    return { id, revision, body: JSON.stringify(event) }
+    const type = `rollcall.${kind.toLowerCase().replaceAll('_', '-')}`
+    const body = eventBody({ id, source, type, subject, at, traceparent, data: described[index] })
+    return { id, revision, body }
   })
 }
 
@@ -146,40 +131,19 @@ async function toEvents({ database, source }: WebhookDeps, changes: readonly Cha
 function resetEvent({ source, clock }: WebhookDeps, sink: Sink, from: Revision, to: Revision): CloudEvent {
   const id = `reset-${sink.key}-${to}`
   const data = { reason: 'CURSOR_EXPIRED', from: String(from), to: String(to) }
-  const time = new Date(clock()).toISOString()
-  const event = {
-    specversion: '1.0',
-    id,
-    source,
-    type: 'rollcall.reset',
-    time,
-    datacontenttype: 'application/json',
-    data,
-  }
-  return { id, revision: null, body: JSON.stringify(event) }
+  return { id, revision: null, body: eventBody({ id, source, type: 'rollcall.reset', at: clock(), data }) }
 }
 
 function toEvent({ eventId, revision, body }: Delivery): CloudEvent {
   return { id: eventId, revision, body }
 }
 
-async function post(
+async function deliverEvent(
   { database, send, clock }: WebhookDeps,
   sink: Sink,
   { id, revision, body }: CloudEvent,
-): Promise<{ readonly status: number | null; readonly error: string | null }> {
-  let status: number | null = null
-  let error: string | null = null
-  try {
-    const headers = {
-      'content-type': 'application/cloudevents+json; charset=utf-8',
-      ...signed(sink.secret, id, body, clock()),
-    }
-    status = (await send({ method: 'POST', url: sink.url, headers, body })).status
-    if (status < 200 || status >= 300) error = `answered ${status}`
-  } catch (cause) {
-    error = cause instanceof Error ? cause.message : 'could not be reached'
-  }
+): Promise<PostResult> {
+  const { status, error } = await post(send, webhookRequest(sink, { id, body }, clock()))
   await noteDelivery(
     database.session,
     { sinkKey: sink.key, eventId: id, revision, body, lastStatus: status, lastError: error },
@@ -187,6 +151,36 @@ async function post(
     kept,
   )
   return { status, error }
+}
+
+/** A CloudEvent in the structured JSON format. */
+export function eventBody(event: {
+  readonly id: string
+  readonly source: string
+  readonly type: string
+  readonly subject?: string | null
+  readonly at: Millis
+  readonly traceparent?: string | null
+  readonly data: unknown
+}): string {
+  const { id, source, type, subject = null, at, traceparent = null, data } = event
+  return JSON.stringify({
+    ...{ specversion: '1.0', id, source, type },
+    ...(subject !== null && { subject }),
+    time: new Date(at).toISOString(),
+    ...(traceparent !== null && { traceparent }),
+    datacontenttype: 'application/json',
+    data,
+  })
+}
+
+export function webhookRequest(
+  { url, secret }: Pick<Sink, 'url' | 'secret'>,
+  { id, body }: Pick<CloudEvent, 'id' | 'body'>,
+  now: Millis,
+): OutgoingRequest {
+  const headers = { 'content-type': 'application/cloudevents+json; charset=utf-8', ...signed(secret, id, body, now) }
+  return { method: 'POST', url, headers, body }
 }
 
 /** Standard Webhooks: `v1,` + base64 HMAC-SHA256 of `id.timestamp.body` with the secret's bytes. */

@@ -1,7 +1,8 @@
 /** Rounds of a webhook that is changed, or that its server holds no more. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createOutgoing } from '../../src/sinks/compose.ts'
-import { createSinks, type Deliver } from '../../src/sinks/sinks.ts'
+import type { Deliver } from '../../src/sinks/round.ts'
+import { createSinks } from '../../src/sinks/sinks.ts'
 import { createWebhookDeliver } from '../../src/sinks/webhook.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
@@ -13,7 +14,7 @@ import { renewing, tailOf, tell, useSinks } from './harness.ts'
 
 const filter = { kinds: ['INSTANCE_STATUS_CHANGED'] } as const
 
-const nothing = { isSent: false, isFurther: false, status: null, error: null, nextAt: null }
+const nothing = { isSent: false, isAccepted: false, status: null, error: null, nextAt: null }
 
 describe.each(stores)('rounds of a webhook on $name', (store) => {
   const { use, startStore, start } = useSinks(store)
@@ -75,7 +76,7 @@ describe.each(stores)('rounds of a webhook on $name', (store) => {
     const end: Deliver = async (round, head) => {
       rounds.push(round)
       await goOn.promise
-      return { ...nothing, cursor: head, isSent: true, isFurther: true, status: 200 }
+      return { ...nothing, cursor: head, isSent: true, isAccepted: true, status: 200 }
     }
     let isOld = true
     const { road, key } = await startRounds(end, async (rows) => {
@@ -94,7 +95,7 @@ describe.each(stores)('rounds of a webhook on $name', (store) => {
 
   it('that fail after a success wait as after the first failure', async () => {
     const now = Date.now()
-    const fail: Deliver = async ({ cursor }) => ({ ...nothing, cursor, isSent: true, isFurther: true, error: 'no' })
+    const fail: Deliver = async ({ cursor }) => ({ ...nothing, cursor, isSent: true, isAccepted: true, error: 'no' })
     const isLate = { failures: 20, attemptedAt: now - 1 }
     const { road, key } = await startRounds(
       fail,

@@ -1,6 +1,7 @@
 /** What ends or delays a round of a webhook: its operator, the clock of the database, and other receivers. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createSinks, type Deliver } from '../../src/sinks/sinks.ts'
+import type { Deliver } from '../../src/sinks/round.ts'
+import { createSinks } from '../../src/sinks/sinks.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { deleteSink, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -173,7 +174,7 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     const deliver: Deliver = async ({ name, cursor }, _, { isOver }) => {
       sent.push(name)
       while (!isOver()) await new Promise((resolve) => setImmediate(resolve))
-      return { cursor, isSent: true, isFurther: true, status: 200, error: null, nextAt: null }
+      return { cursor, isSent: true, isAccepted: true, status: 200, error: null, nextAt: null }
     }
     const sinks = createSinks({
       ...{ database: renewing(database, (rows) => rows.toSorted((a, b) => a.key - b.key)), hub: feed.hub },
@@ -196,7 +197,7 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     const deliver: Deliver = async ({ name }, head) => {
       begun.push(name)
       await goOn.promise
-      return { cursor: head, isSent: true, isFurther: true, status: 200, error: null, nextAt: null }
+      return { cursor: head, isSent: true, isAccepted: true, status: 200, error: null, nextAt: null }
     }
     const { revision: after } = await readHead(database.session)
     for (const name of ['one', 'two'])

@@ -102,7 +102,7 @@ describe.each(stores)('sinks on $name', (store) => {
     expect([more, (await hold('one', 3)).includes(other)]).toEqual([[], false])
 
     const attempt = { at: now, cursor: 7, status: 500, error: 'answered 500', nextAt: null }
-    const failed = { ...attempt, isSent: true, isFurther: false, isGivenUp: false }
+    const failed = { ...attempt, isSent: true, isAccepted: false, isGivenUp: false }
     for (const write of [
       () => noteAttempt(session(), own, 'two', failed),
       () => moveCursor(session(), own, 'two', 7),
@@ -116,7 +116,7 @@ describe.each(stores)('sinks on $name', (store) => {
     await noteAttempt(session(), own, 'one', failed)
     expect(await state(own)).toEqual({ cursor: 7, failures: 1, lastStatus: 500 })
     // A round that was frozen ends after another replica has come further.
-    await noteAttempt(session(), own, 'one', { ...failed, at: now + 1, cursor: 6, isFurther: true })
+    await noteAttempt(session(), own, 'one', { ...failed, at: now + 1, cursor: 6, isAccepted: true })
     expect(await sinkOf(own)).toMatchObject({ cursor: 7, failures: 1, attemptedAt: now + 1, succeededAt: now + 1 })
     // Nothing was sent, so nothing is known about the receiver.
     await noteAttempt(session(), own, 'one', { ...failed, at: now + 2, status: null, error: null, isSent: false })

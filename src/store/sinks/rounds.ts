@@ -58,14 +58,14 @@ export async function noteAttempt(
     /** Whether anything was sent. */
     readonly isSent: boolean
     /** Whether some of it was accepted. */
-    readonly isFurther: boolean
+    readonly isAccepted: boolean
     /** Merged into the present settings, which may have changed meanwhile. */
     readonly settings?: object
     /** Pauses the sink. */
     readonly isGivenUp: boolean
   },
 ): Promise<void> {
-  const { at, cursor, status, error, nextAt, isSent, isFurther, settings, isGivenUp } = attempt
+  const { at, cursor, status, error, nextAt, isSent, isAccepted, settings, isGivenUp } = attempt
   await session.run(
     `update sinks set cursor = greatest(cursor, $3::bigint),
        attempted_at = case when $7::boolean then $4::timestamptz else attempted_at end,
@@ -85,7 +85,7 @@ export async function noteAttempt(
       nextAt === null ? null : iso(nextAt),
       settings === undefined ? null : storableJson(settings),
       isGivenUp,
-      isFurther,
+      isAccepted,
     ],
   )
 }
