@@ -57,7 +57,7 @@ export function readCertificates({ ca, cert, key }: MqttConfig['files']): Certif
   }
 }
 
-interface ConnectionOptions {
+export interface ConnectionOptions {
   readonly certificates: Certificates
   /** Whether the broker keeps the session, and the client connects again and sends again what was not acknowledged. */
   readonly isLasting: boolean

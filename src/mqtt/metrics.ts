@@ -3,7 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 
 const outcomes = ['taken', 'refused', 'dropped'] as const
 
-interface MqttMetrics {
+export interface MqttMetrics {
   messageTaken(kind: 'report' | 'connection', outcome: (typeof outcomes)[number]): void
   answerDropped(): void
   answerRefused(): void

@@ -3,6 +3,7 @@
  *
  *   sessions.ts    which sessions of the shared subscription this server holds
  *   subscription.ts  makes the subscription of a session, again where it is refused
+ *   session.ts     one of them: receives the messages of devices, and answers
  *   intake.ts      receives, and acknowledges after COMMIT
  *   take.ts        one report: the parsers, credentials, limits and writer of HTTP
  *   publisher.ts   the present and the changes of the fleet, to the broker
@@ -16,20 +17,15 @@ import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Database } from '../store/database.ts'
 import { type MqttConfig, openConnection, readCertificates } from './connection.ts'
-import { createIntake } from './intake.ts'
 import { createLanes } from './lanes.ts'
 import { createMqttMetrics, type SessionCounts } from './metrics.ts'
 import { encodePacketLengths } from './packet-lengths.ts'
 import { createPublisher } from './publisher.ts'
+import { openSession } from './session.ts'
 import { createSessions, type Session } from './sessions.ts'
-import { keepSubscription, type SubscriptionState } from './subscription.ts'
-import { type Answer, takeMessage } from './take.ts'
-import { filtersOf, mayAnswer, type Subject, subjectOf } from './topics.ts'
-
-interface AnswerTo {
-  readonly responseTopic: string | undefined
-  readonly correlationData: Buffer | undefined
-}
+import type { SubscriptionState } from './subscription.ts'
+import { takeMessage } from './take.ts'
+import { subjectOf } from './topics.ts'
 
 export interface Mqtt {
   /** Sessions of this server, by state. */
@@ -55,7 +51,7 @@ export interface MqttDeps {
 
 export function createMqtt(deps: MqttDeps): Mqtt {
   const { config, database, writer, metrics, log, clock, interval = 2_500 } = deps
-  const { prefix, group } = config
+  const { prefix } = config
   encodePacketLengths()
   const requestIds = createRequestIds()
   const connecting = { certificates: readCertificates(config.files), troubled: new Set<string>() }
@@ -89,67 +85,18 @@ export function createMqtt(deps: MqttDeps): Mqtt {
   // Shared by all sessions: the messages of one device may arrive on several.
   const lanes = createLanes((topic) => subjectOf(prefix, topic)?.device ?? '')
 
-  function open(index: number): Session {
-    const connection = openConnection(config, `in-${index}`, log, { ...connecting, isLasting: true })
-    const { client } = connection
-    let isRefusalLogged = false
-    client.on('connect', () => {
-      isRefusalLogged = false
-    })
-
-    /** The device sends a report again if it gets no answer. A broker that refuses answers is in the log once for each connection. */
-    function noteUnanswered(error: unknown): void {
-      if (!isRefusal(error)) return
-      counted.answerRefused()
-      if (!isRefusalLogged)
-        log.error({ session: index, error }, 'the MQTT broker refuses answers: check its topic rules')
-      isRefusalLogged = true
-    }
-
-    async function answer(
-      subject: Subject,
-      { responseTopic, correlationData }: AnswerTo,
-      { contentType, body }: Answer,
-    ): Promise<void> {
-      if (responseTopic === undefined) return
-      if (!mayAnswer(prefix, subject, responseTopic)) return counted.answerDropped()
-      const more = correlationData === undefined ? {} : { correlationData }
-      const { acknowledged } = await connection.publish(responseTopic, body, { properties: { contentType, ...more } })
-      acknowledged.catch(noteUnanswered)
-    }
-
-    const intake = createIntake({
-      connection,
-      lanes,
-      async take(message) {
-        const subject = subjectOf(prefix, message.topic)
-        if (subject === null) return async () => {}
-        const taken = await takeMessage(taking, subject, message)
-        counted.messageTaken(subject.kind, taken.status === 200 ? 'taken' : 'refused')
-        // Not all of its properties, which can be large.
-        const { responseTopic, correlationData } = message.properties
-        return () => answer(subject, { responseTopic, correlationData }, taken)
+  const open = (index: number): Session =>
+    openSession(
+      {
+        config,
+        log,
+        connecting,
+        lanes,
+        metrics: counted,
+        take: (subject, message) => takeMessage(taking, subject, message),
       },
-      dropped: () => counted.messageTaken('report', 'dropped'),
-    })
-    const subscription = keepSubscription({
-      ...{ connection, filters: filtersOf(prefix, group), session: index, log, refused: counted.subscriptionRefused },
-    })
-    return {
-      size: intake.size,
-      state: subscription.state,
-      async stop() {
-        subscription.close()
-        await intake.finish()
-        await connection.close(client.connected)
-      },
-      drop() {
-        subscription.close()
-        return connection.close(false)
-      },
-    }
-  }
-
+      index,
+    )
   const leasing = { database, log, clock, interval }
   const sessions = createSessions({ ...leasing, count: config.sessions, name: 'mqtt:session', open })
 
@@ -173,11 +120,6 @@ export function createMqtt(deps: MqttDeps): Mqtt {
       await Promise.all([sessions.stop(), publishers?.stop()])
     },
   }
-}
-
-/** An acknowledgement (PUBACK) with the reason of a failure. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code >= 0x80
 }
 
 /** The broker checks certificates, so a certificate is proved by the topic that it may publish to. */

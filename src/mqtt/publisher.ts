@@ -1,7 +1,7 @@
 /**
  * Publishes the fleet to the broker: the present of each deployment and rollout as retained messages, and each change once.
  *
- *   connected → compare the broker's marker with the position → level → read the log → publish → acknowledged → marker → position
+ *   connected → compare the broker's marker with the position → reconcile → read the log → publish → acknowledged → marker → position
  *
  * The marker is a retained message with the revision that the retained messages have reached. A broker that is killed returns with what it had
  * written last, and the marker with it. So the marker says where to continue: from an older revision the log is published again, and without
@@ -58,9 +58,9 @@ interface Publisher {
 /** What is known of the broker by one connection. */
 interface Link {
   readonly connection: Connection
-  isLevel: boolean
+  isReconciled: boolean
   isLost: boolean
-  levelledAt: Millis
+  reconciledAt: Millis
   epoch: Revision
   /** Topics with a retained message, where the scope is restricted: no other topic is withdrawn, because its name would be shown. */
   readonly shown: Set<string>
@@ -86,7 +86,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
 
   function connect(): Link {
     const connection = open()
-    const made: Link = { connection, isLevel: false, isLost: false, levelledAt: 0, epoch: 0, shown: new Set() }
+    const made: Link = { connection, isReconciled: false, isLost: false, reconciledAt: 0, epoch: 0, shown: new Set() }
     connection.client.on('connect', look)
     connection.client.once('close', () => {
       made.isLost = true
@@ -176,12 +176,12 @@ export function createPublisher(options: PublisherOptions): Publisher {
   }
 
   /** Returns the revision to continue from. */
-  async function level(to: Link, cursor: Revision, head: LogHead): Promise<Revision> {
+  async function reconcile(to: Link, cursor: Revision, head: LogHead): Promise<Revision> {
     const reached = await readMarker(to, head)
     if (reached === null || scope !== null || cursor < head.tail) await publishAll(to)
     if (cursor < head.tail) await publish(to, [resetOf(prefix, cursor, head.tail)])
-    to.isLevel = true
-    to.levelledAt = clock()
+    to.isReconciled = true
+    to.reconciledAt = clock()
     to.epoch = head.epochBase
     return Math.max(Math.min(cursor, reached ?? cursor), head.tail)
   }
@@ -206,10 +206,10 @@ export function createPublisher(options: PublisherOptions): Publisher {
     // Published changes begin here, also if the server ends before the end of its first round.
     if (stored === null) await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor })
     // Either way: the clock of the database may have gone back.
-    const isDue = scope !== null && Math.abs(clock() - to.levelledAt) >= comparison
-    if (to.isLevel && to.epoch === head.epochBase && !isDue) {
+    const isDue = scope !== null && Math.abs(clock() - to.reconciledAt) >= comparison
+    if (to.isReconciled && to.epoch === head.epochBase && !isDue) {
       if (cursor === head.revision) return
-    } else cursor = await level(to, cursor, head)
+    } else cursor = await reconcile(to, cursor, head)
     while (cursor < head.revision) {
       const changes = await readLog(session, cursor, step, head.revision)
       await publishChanges(to, changes)
@@ -240,7 +240,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
         await round(to)
         noteSuccess()
       } catch (error) {
-        to.isLevel = false
+        to.isReconciled = false
         if (isStopped) return
         if (!to.isLost) noteFailure(error)
         await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
