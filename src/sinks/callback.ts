@@ -8,7 +8,7 @@ import type { Database } from '../store/database.ts'
 import { instancesByKey } from '../store/read/instances.ts'
 import { marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
-import { differenceOf, readLevel, type Shown } from './reconcile.ts'
+import { differenceOf, type PresentResource, readPresent } from './reconcile.ts'
 import { type Deliver, roundAt } from './round.ts'
 import type { Send } from './send.ts'
 
@@ -33,12 +33,12 @@ export function createCallbackDeliver({ database, send, clock }: CallbackDeps): 
   return async (sink) => {
     const instanceKey = sink.instanceKey ?? 0
     const snapshot = await database.snapshot()
-    const [level, known, instances] = await Promise.all([
-      readLevel(snapshot, instanceKey, () => true),
+    const [present, known, instances] = await Promise.all([
+      readPresent(snapshot, instanceKey, () => true),
       marksOf(snapshot, sink.key),
       instancesByKey(snapshot, [instanceKey], null),
     ]).finally(() => snapshot.close())
-    const { created, modified, deleted, marks } = differenceOf(level.shown, known, describe, withoutNoise)
+    const { created, modified, deleted, marks } = differenceOf(present.resources, known, describe, withoutNoise)
     const { minNotifyInterval, metadata } = callbackSettings(sink)
     const isQuiet = created.length + modified.length + deleted.length === 0
     const remember = (): Promise<void> =>
@@ -50,7 +50,7 @@ export function createCallbackDeliver({ database, send, clock }: CallbackDeps): 
       )
     if (isQuiet && sink.succeededAt !== null) {
       await remember()
-      return roundAt(level.revision)
+      return roundAt(present.revision)
     }
     const body = JSON.stringify({
       'instance-id': instances.get(instanceKey)?.instanceId,
@@ -65,7 +65,7 @@ export function createCallbackDeliver({ database, send, clock }: CallbackDeps): 
         return roundAt(sink.cursor, { isSent: true, status, error: `answered ${status}` })
       await remember()
       const nextAt = clock() + minNotifyInterval * 1000
-      return roundAt(level.revision, { isSent: true, isAccepted: true, status, nextAt })
+      return roundAt(present.revision, { isSent: true, isAccepted: true, status, nextAt })
     } catch (cause) {
       const error = cause instanceof Error ? cause.message : 'could not be reached'
       return roundAt(sink.cursor, { isSent: true, error })
@@ -73,7 +73,7 @@ export function createCallbackDeliver({ database, send, clock }: CallbackDeps): 
   }
 }
 
-function describe({ resource, detail }: Shown) {
+function describe({ resource, detail }: PresentResource) {
   const { group: Group, version: Version, kind: Kind } = resource
   return { name: resource.name, GVK: { Group, Version, Kind }, status: detail ?? {} }
 }

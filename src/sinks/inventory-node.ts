@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Readiness } from '../domain/values.ts'
-import type { Shown } from './reconcile.ts'
+import type { PresentResource } from './reconcile.ts'
 
 /** The values that k8splugin's design gives them. */
 const readinessWords: Readonly<Record<Readiness, string>> = {
@@ -43,7 +43,7 @@ export function describeNode(
   publicUrl: string,
   belonging: Belonging,
   instanceId: string,
-  { resource, detail }: Shown,
+  { resource, detail }: PresentResource,
   relationships: readonly object[],
 ): Node {
   const { name, group, version, kind, namespace } = resource

@@ -12,7 +12,7 @@ import { type Mark, marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
 import { deleteSink, type Sink } from '../store/sinks/sinks.ts'
 import { type Aai, type AaiConfig, createAai, type Operation, operationLimit } from './aai.ts'
 import { type Belonging, describeNode, modulePath, vnfPath } from './inventory-node.ts'
-import { differenceOf, type Level, readLevel, type Shown } from './reconcile.ts'
+import { differenceOf, type PresentResource, type PresentState, readPresent } from './reconcile.ts'
 import { type Deliver, type Round, roundAt } from './round.ts'
 import type { Send } from './send.ts'
 
@@ -38,7 +38,7 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
     const belonging = sink.settings as unknown as Belonging
     const { request } = belonging
     const isAwaited = belonging.toldRequest !== request
-    const level = await read(deps, sink, belonging)
+    const present = await readWanted(deps, sink, belonging)
     let isAccepted = false
     const accepted = (): void => {
       isAccepted = true
@@ -46,12 +46,12 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
     const end = (cursor: Revision, result: Partial<Omit<Round, 'cursor'>> = {}): Round =>
       roundAt(cursor, { isSent: true, isAccepted, ...result })
     try {
-      const isWhole = await bringLevel(deps, aai, sink, belonging, level, isStopped, accepted)
+      const isWhole = await reconcile(deps, aai, sink, belonging, present, isStopped, accepted)
       if (!isWhole) return end(sink.cursor)
-      const inService = await setOperationalStatus(aai, belonging, level)
+      const inService = await setOperationalStatus(aai, belonging, present)
       if (isAwaited) await sendResult(deps, belonging, 'COMPLETED', 'the inventory is level')
       if (belonging.isEnding) await deleteSink(deps.database.session, sink.key, request)
-      return end(level.revision, {
+      return end(present.revision, {
         status: 200,
         settings: { toldRequest: request, inService, format: inventoryFormat },
       })
@@ -69,41 +69,42 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
   }
 }
 
-async function read(
+async function readWanted(
   { database, config }: InventoryDeps,
   sink: Sink,
   { isEnding }: Belonging,
-): Promise<Level & { instanceId: string }> {
+): Promise<PresentState & { instanceId: string }> {
   const { includeKinds, excludeKinds } = config
   const isWanted = (kind: string): boolean => (includeKinds?.includes(kind) ?? true) && !excludeKinds.includes(kind)
   const instanceKey = sink.instanceKey ?? 0
   const snapshot = await database.snapshot()
   try {
-    const level = await readLevel(snapshot, instanceKey, isWanted)
+    const present = await readPresent(snapshot, instanceKey, isWanted)
     const instance = (await instancesByKey(snapshot, [instanceKey], null)).get(instanceKey)
-    return { ...level, shown: isEnding ? [] : level.shown, instanceId: instance?.instanceId ?? '' }
+    return { ...present, resources: isEnding ? [] : present.resources, instanceId: instance?.instanceId ?? '' }
   } finally {
     await snapshot.close()
   }
 }
 
 /** False: the time ended before all resources were written. */
-async function bringLevel(
+async function reconcile(
   deps: InventoryDeps,
   aai: Aai,
   sink: Sink,
   belonging: Belonging,
-  level: Level & { readonly instanceId: string },
+  present: PresentState & { readonly instanceId: string },
   isStopped: () => boolean,
   /** Called after each transaction that A&AI has accepted. */
   accepted: () => void,
 ): Promise<boolean> {
   const session = deps.database.session
   const relationships = await relationshipsOf(aai, belonging)
-  const describe = (shown: Shown) => describeNode(deps.publicUrl, belonging, level.instanceId, shown, relationships)
+  const describe = (resource: PresentResource) =>
+    describeNode(deps.publicUrl, belonging, present.instanceId, resource, relationships)
   const known = await marksOf(session, sink.key)
-  const { created, modified, deleted, marks } = differenceOf(level.shown, known, describe)
-  const byUri = new Map(level.shown.map((shown) => [describe(shown).uri, shown.resource.key]))
+  const { created, modified, deleted, marks } = differenceOf(present.resources, known, describe)
+  const byUri = new Map(present.resources.map((one) => [describe(one).uri, one.resource.key]))
   const markOf = new Map(marks.map((mark) => [mark.resourceKey, mark]))
   const puts = [...created, ...modified].map((node) => ({ node, mark: markOf.get(byUri.get(node.uri) ?? -1) ?? null }))
   // A resource of another API version has another id: its former node is deleted.
@@ -170,7 +171,11 @@ async function relationshipsOf(aai: Aai, belonging: Belonging): Promise<object[]
 }
 
 /** Sets the status of the vf-module, or else of the generic-vnf, and returns it. A k8s-resource has no status field. */
-async function setOperationalStatus(aai: Aai, belonging: Belonging, { readiness }: Level): Promise<boolean | null> {
+async function setOperationalStatus(
+  aai: Aai,
+  belonging: Belonging,
+  { readiness }: PresentState,
+): Promise<boolean | null> {
   const path = modulePath(belonging) ?? vnfPath(belonging)
   const inService = readiness === 'READY' && !belonging.isEnding
   if (!path || belonging.inService === inService) return belonging.inService

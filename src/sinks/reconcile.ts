@@ -5,45 +5,38 @@
 import { createHash } from 'node:crypto'
 import type { Readiness, Revision } from '../domain/values.ts'
 import type { Snapshot } from '../store/database.ts'
-import { detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/read/resources.ts'
+import { detailsOf, type ResourceRow, resourcePages, sumOfReadiness } from '../store/read/resources.ts'
 import type { Mark } from '../store/sinks/sink-marks.ts'
-import type { Page, PageRequest } from '../store/sql/order.ts'
 
-export interface Shown {
+export interface PresentResource {
   readonly resource: ResourceRow
   readonly detail: unknown
 }
 
-export interface Level {
+/** The resources of an instance that exist, and what follows from them. */
+export interface PresentState {
   readonly revision: Revision
   readonly readiness: Readiness
-  /** The resources that exist. */
-  readonly shown: readonly Shown[]
+  readonly resources: readonly PresentResource[]
 }
 
-export async function readLevel(
+export async function readPresent(
   snapshot: Snapshot,
   instanceKey: number,
   isWanted: (kind: string) => boolean,
-): Promise<Level> {
+): Promise<PresentState> {
   const scope = { of: 'instance', keys: [instanceKey] } as const
-  const shown: Shown[] = []
-  for (let after: string | null = null; ; ) {
-    const request: PageRequest = { size: 500, after, before: null, backward: false }
-    const page: Page<ResourceRow> | undefined = (
-      await pageResources(snapshot, scope, { presence: ['PRESENT'] }, request, null)
-    ).get(instanceKey)
-    const resources = (page?.edges ?? []).map(({ node }) => node).filter(({ kind }) => isWanted(kind))
+  const found: PresentResource[] = []
+  for await (const page of resourcePages(snapshot, instanceKey, { presence: ['PRESENT'] }, 500)) {
+    const wanted = page.filter(({ kind }) => isWanted(kind))
     const details = await detailsOf(
       snapshot,
-      resources.map(({ key }) => key),
+      wanted.map(({ key }) => key),
     )
-    shown.push(...resources.map((resource) => ({ resource, detail: details.get(resource.key)?.detail ?? null })))
-    after = page?.edges.at(-1)?.cursor ?? null
-    if (!page?.hasNextPage || after === null) break
+    found.push(...wanted.map((resource) => ({ resource, detail: details.get(resource.key)?.detail ?? null })))
   }
   const sums = await sumOfReadiness(snapshot, scope, null)
-  return { revision: (await snapshot.head).revision, readiness: sums.get(instanceKey) ?? 'UNKNOWN', shown }
+  return { revision: (await snapshot.head).revision, readiness: sums.get(instanceKey) ?? 'UNKNOWN', resources: found }
 }
 
 interface Difference<Description> {
@@ -56,16 +49,16 @@ interface Difference<Description> {
 
 /** `describe`: what is sent for a resource. `withoutNoise`: the part whose changes cause a notification. */
 export function differenceOf<Description extends Readonly<Record<string, unknown>>>(
-  shown: readonly Shown[],
+  present: readonly PresentResource[],
   known: ReadonlyMap<number, Mark>,
-  describe: (shown: Shown) => Description,
+  describe: (resource: PresentResource) => Description,
   withoutNoise: (description: Description) => unknown = (description) => description,
 ): Difference<Description> {
   const created: Description[] = []
   const modified: Description[] = []
   const marks: Mark[] = []
   const there = new Set<number>()
-  for (const one of shown) {
+  for (const one of present) {
     const { key, detailHash } = one.resource
     there.add(key)
     const description = describe(one)

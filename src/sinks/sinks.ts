@@ -123,8 +123,8 @@ export function createSinks(options: SinksOptions): Sinks {
       .sort((a, b) => lastTurn(a) - lastTurn(b))
     areOthersWaiting = false
     if (idle.length === 0) return
-    const level = idle.filter(({ kind }) => kind === 'CALLBACK' || kind === 'INVENTORY').map(({ key }) => key)
-    const behind = level.length === 0 ? new Set<number>() : await sinksBehind(database.session, level)
+    const reconciling = idle.filter(({ kind }) => kind === 'CALLBACK' || kind === 'INVENTORY').map(({ key }) => key)
+    const behind = reconciling.length === 0 ? new Set<number>() : await sinksBehind(database.session, reconciling)
     const webhooks = idle.filter(({ kind }) => kind === 'WEBHOOK').map(({ key }) => key)
     const wanted = webhooks.length === 0 ? [] : await wantedDeliveries(database.session, webhooks)
     for (const { sinkKey } of wanted) behind.add(sinkKey)

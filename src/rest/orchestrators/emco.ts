@@ -1,7 +1,4 @@
 /** EMCO: the routes that receive its facts (docs/wire.md §2). emco-status.ts answers its two status queries. */
-
-import { parseLargeJson } from '../../dialects/body/json.ts'
-import type { Room } from '../../dialects/body/json-reader.ts'
 import { actionsOf as actionsAnswer } from '../../dialects/emco/answer.ts'
 import { parseBundleState, roomForBundleState } from '../../dialects/emco/bundle-state.ts'
 import {
@@ -20,9 +17,10 @@ import type { Writer } from '../../ingest/writer.ts'
 import { paced } from '../../limits/pace.ts'
 import type { Database } from '../../store/database.ts'
 import { actionsOf } from '../../store/read/instances.ts'
-import { type Exchange, type Methods, readBody, requireMediaType, sendJson, tracedBy } from '../exchange.ts'
+import { type Exchange, type Methods, sendJson, tracedBy } from '../exchange.ts'
 import type { ReadingDeps } from '../reading.ts'
 import { sendStatus } from './emco-status.ts'
+import { readLargeJson } from './large-json.ts'
 
 interface EmcoDeps extends ReadingDeps {
   readonly writer: Writer
@@ -65,7 +63,7 @@ async function takeActions(
   rollout: EmcoRollout,
   actor: string,
 ): Promise<void> {
-  const facts = parseActions(await readJson(exchange, {}, smallLimit))
+  const facts = parseActions(await readLargeJson(exchange, {}, smallLimit))
   const command = tracedBy(exchange, recordActions(rollout, facts, actor))
   const { rolloutKey, revision, recorded } = await writer.submit(command)
   const actions = (await actionsOf(database.session, [rolloutKey], null)).get(rolloutKey) ?? []
@@ -79,7 +77,7 @@ async function takeResources(
   contextId: string,
 ): Promise<void> {
   const own = rollout.kind === 'CLUSTER_INTENTS' ? clusterOf(rollout) : null
-  const items = await paced(parseResources(await readJson(exchange, roomForResources, resourcesLimit), own))
+  const items = await paced(parseResources(await readLargeJson(exchange, roomForResources, resourcesLimit), own))
   const facts = items.flatMap((item) => (item.ok ? [item.fact] : []))
   const { revision, verdicts } = await writer.submit(tracedBy(exchange, reportResources(rollout, contextId, facts)))
   const verdict = verdicts.values()
@@ -95,7 +93,7 @@ async function takeBundle(
   rollout: EmcoRollout,
   target: ClusterName,
 ): Promise<void> {
-  const body = await readJson(exchange, roomForBundleState, bundleLimit)
+  const body = await readLargeJson(exchange, roomForBundleState, bundleLimit)
   const { unreadable, ...state } = await paced(parseBundleState(body))
   const command = tracedBy(exchange, reportStateSnapshot(rollout, { ...state, target }))
   const { revision, verdict } = await writer.submit(command)
@@ -107,16 +105,11 @@ async function takeBundle(
 }
 
 async function takeConnectivity({ writer }: EmcoDeps, exchange: Exchange, target: ClusterName): Promise<void> {
-  const connectivity = parseConnectivity(await readJson(exchange, {}, smallLimit))
+  const connectivity = parseConnectivity(await readLargeJson(exchange, {}, smallLimit))
   const { revision, verdict } = await writer.submit(tracedBy(exchange, setConnectivity(target, connectivity)))
   sendJson(exchange, 200, { verdict, revision: String(revision) })
 }
 
 function clusterOf({ provider, name }: RolloutName): ClusterName {
   return { kind: 'CLUSTER', provider: provider ?? '', name }
-}
-
-async function readJson(exchange: Exchange, room: Room, limit: number): Promise<unknown> {
-  requireMediaType(exchange.request, ['application/json'])
-  return parseLargeJson(await readBody(exchange, limit), room)
 }

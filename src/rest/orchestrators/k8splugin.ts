@@ -1,7 +1,4 @@
 /** The instance API of ONAP's k8splugin (docs/wire.md §3): routes that receive facts, and responses in the plugin's format. */
-
-import { parseLargeJson } from '../../dialects/body/json.ts'
-import type { Room } from '../../dialects/body/json-reader.ts'
 import { parseInstance } from '../../dialects/k8splugin/instance.ts'
 import type { K8spluginRoute } from '../../dialects/k8splugin/routes.ts'
 import { parseInstanceStatus, roomForStatus } from '../../dialects/k8splugin/status.ts'
@@ -16,23 +13,15 @@ import { bundleInstances, type InstanceRow, instanceById } from '../../store/rea
 import {
   countResources,
   detailsOf,
-  pageResources,
   type ResourceRow,
+  resourcePages,
   sumOfReadiness,
 } from '../../store/read/resources.ts'
 import { rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
-import {
-  type Exchange,
-  type Methods,
-  type Route,
-  readBody,
-  requireMediaType,
-  searchOf,
-  sendJson,
-  tracedBy,
-} from '../exchange.ts'
+import { type Exchange, type Methods, type Route, searchOf, sendJson, tracedBy } from '../exchange.ts'
 import { createParts } from '../parts.ts'
 import { type ReadingDeps, reading } from '../reading.ts'
+import { readLargeJson } from './large-json.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
 export interface K8spluginDeps extends SubscriptionDeps, ReadingDeps {
@@ -82,7 +71,7 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
 }
 
 async function takeInstance({ writer }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
-  const fact = parseInstance(await readJson(exchange, {}), instanceId)
+  const fact = parseInstance(await readLargeJson(exchange, {}, bodyLimit), instanceId)
   const { verdict, revision, isNew } = await writer.submit(tracedBy(exchange, reportInstance(fact)))
   sendJson(exchange, isNew ? 201 : 200, { id: instanceId, verdict, revision: String(revision) })
 }
@@ -94,7 +83,7 @@ async function endInstance({ writer }: K8spluginDeps, exchange: Exchange, instan
 
 /** Responds with one verdict for the snapshot, and a refusal for each unreadable object. */
 async function takeStatus({ writer, database }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
-  const body = await readJson(exchange, roomForStatus)
+  const body = await readLargeJson(exchange, roomForStatus, bodyLimit)
   const items = await paced(parseInstanceStatus(body, await namespaceOf(database, instanceId)))
   const objects = items.flatMap((item) => (item.ok ? [item.object] : []))
   const { verdict, revision } = await writer.submit(tracedBy(exchange, reportInstanceStatus(instanceId, objects)))
@@ -187,16 +176,9 @@ async function showStatus(snapshot: Snapshot, instanceId: string, query: URLSear
 }
 
 async function allResources(snapshot: Snapshot, instanceKey: number): Promise<ResourceRow[]> {
-  const scope = { of: 'instance', keys: [instanceKey] } as const
   const found: ResourceRow[] = []
-  for (let after: string | null = null; ; ) {
-    const page = (
-      await pageResources(snapshot, scope, {}, { size: 1_000, after, before: null, backward: false }, null)
-    ).get(instanceKey)
-    found.push(...(page?.edges.map(({ node }) => node) ?? []))
-    after = page?.edges.at(-1)?.cursor ?? null
-    if (!page?.hasNextPage || after === null) return found
-  }
+  for await (const page of resourcePages(snapshot, instanceKey, {}, 1_000)) found.push(...page)
+  return found
 }
 
 async function requireInstance(snapshot: Snapshot, instanceId: string): Promise<InstanceRow> {
@@ -205,9 +187,4 @@ async function requireInstance(snapshot: Snapshot, instanceId: string): Promise<
   // This API hides a deleted instance. Its history remains in GraphQL.
   if (instance && rollout?.kind === 'RESOURCE_BUNDLE' && instance.reportedState !== 'REMOVED') return instance
   throw new DomainError('NOT_FOUND', `there is no instance ${instanceId}`)
-}
-
-async function readJson(exchange: Exchange, room: Room): Promise<unknown> {
-  requireMediaType(exchange.request, ['application/json'])
-  return parseLargeJson(await readBody(exchange, bodyLimit), room)
 }

@@ -152,6 +152,25 @@ export async function sumOfReadiness(
   return new Map(parentsOf(scope).map((parent) => [parent, worst(byParent.get(parent) ?? [])]))
 }
 
+/** The resources of an instance that match, in pages of `size`. */
+export async function* resourcePages(
+  session: Session,
+  instanceKey: number,
+  filter: ResourceFilter,
+  size: number,
+): AsyncGenerator<readonly ResourceRow[]> {
+  const scope: ResourceScope = { of: 'instance', keys: [instanceKey] }
+  for (let after: string | null = null; ; ) {
+    const request: PageRequest = { size, after, before: null, backward: false }
+    const page: Page<ResourceRow> | undefined = (await pageResources(session, scope, filter, request, null)).get(
+      instanceKey,
+    )
+    yield (page?.edges ?? []).map(({ node }) => node)
+    after = page?.edges.at(-1)?.cursor ?? null
+    if (!page?.hasNextPage || after === null) return
+  }
+}
+
 interface ResourceDetailRow {
   readonly detail: unknown
   readonly detailCut: boolean
