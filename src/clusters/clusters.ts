@@ -9,7 +9,7 @@ import type { ClusterState, Metrics } from '../metrics/metrics.ts'
 import type { Database } from '../store/database.ts'
 import { holdLeases, releaseLeases } from '../store/leases.ts'
 import { type ApiServerLimits, createApiServer } from './api-server.ts'
-import { type ClusterTuning, type ClusterWatch, watchCluster } from './cluster.ts'
+import { type ClusterTuning, type ClusterWatch, watchCluster } from './cluster-watch.ts'
 import { loadKubeconfig } from './kubeconfig.ts'
 
 export interface ClustersConfig {
@@ -98,15 +98,15 @@ export function createClusters(options: ClustersOptions): Clusters {
       round = null
     })
   }
-  const instanceCame = (instanceId: string): void => {
-    for (const watch of held.values()) watch.instanceCame(instanceId)
+  const instanceCreated = (instanceId: string): void => {
+    for (const watch of held.values()) watch.instanceCreated(instanceId)
   }
   const unsubscribe = hub.subscribe({
     topics: ['all'],
     changed(changes) {
       for (const change of changes)
         if (change.kind === 'LIFECYCLE_ACTION_RECORDED' && change.actionInstanceId !== null)
-          instanceCame(change.actionInstanceId)
+          instanceCreated(change.actionInstanceId)
     },
     // Objects of instances that were missed are retried periodically.
     interrupted: () => {},

@@ -12,7 +12,7 @@ import type { PendingStates } from './pending-states.ts'
 
 interface StateSnapshots {
   /** Writes them in order, after all earlier calls. Rejects if they could not be decided: the caller must retry. */
-  take(ones: readonly CustomResource[]): Promise<void>
+  take(resources: readonly CustomResource[]): Promise<void>
   /** Retries the pending states that `pick` selects. */
   retry(pick: () => readonly CustomResource[]): Promise<void>
 }
@@ -39,13 +39,13 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
     return mine
   }
 
-  async function submit(ones: readonly CustomResource[]): Promise<void> {
-    if (ones.length === 0) return
-    const contexts = [...new Set(ones.map(({ state }) => state.context))]
+  async function submit(resources: readonly CustomResource[]): Promise<void> {
+    if (resources.length === 0) return
+    const contexts = [...new Set(resources.map(({ state }) => state.context))]
     const rollouts = await rolloutsOfContexts(database.session, contexts)
     // A replica that no longer holds the lease of the cluster must not write.
     signal.throwIfAborted()
-    const decided = ones.map(async (one) => {
+    const decided = resources.map(async (one) => {
       const { unreadable, ...state } = one.state
       const rollout = rollouts.get(state.context)
       if (!rollout) return wait(one)
@@ -75,7 +75,7 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
   }
 
   return {
-    take: (ones) => inTurn(() => submit(ones)),
+    take: (resources) => inTurn(() => submit(resources)),
     retry: (pick) => inTurn(() => submit(pick())),
   }
 }

@@ -32,12 +32,12 @@ import {
 import { createPendingStates, type PendingStatesLimits } from './pending-states.ts'
 import { createStateSnapshots } from './state-snapshots.ts'
 
-type Whose = Pick<CustomResource['state'], 'context' | 'component' | 'uid'>
+type Owner = Pick<CustomResource['state'], 'context' | 'component' | 'uid'>
 
 export interface ClusterWatch {
   readonly state: { readonly failures: number; readonly waiting: number }
   /** An instance exists that may be new. */
-  instanceCame(instanceId: string): void
+  instanceCreated(instanceId: string): void
   /** Never rejects. Work in progress has ended when it resolves. */
   stop(): Promise<void>
 }
@@ -83,34 +83,34 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     log.warn({ cluster, count }, 'too many states of unknown instances from the cluster: some were dropped')
   }
   const pending = createPendingStates(clock, dropped, options.waiting)
-  const took = (verdict: Verdict | 'REFUSED'): void => observe(verdict, 1)
-  const stateSnapshots = createStateSnapshots({ database, writer, target, pending, signal, log, observe: took })
+  const taken = (verdict: Verdict | 'REFUSED'): void => observe(verdict, 1)
+  const stateSnapshots = createStateSnapshots({ database, writer, target, pending, signal, log, observe: taken })
 
   /** Objects in the cluster, by name. */
-  let present = new Map<string, Whose>()
+  let present = new Map<string, Owner>()
   /** The version up to which every event was processed. Null: list first. */
   let after: string | null = null
   let isPaged = true
   /** Consecutive attempts that failed before any event, and consecutive attempts that the API server refused. */
   let failures = 0
   let refusals = 0
-  let isLetIn = false
+  let wasReachable = false
   let connectivity: Connectivity | null = null
-  let lastTrouble: string | null = null
+  let lastFailure: string | null = null
 
   async function list(): Promise<string> {
     const known = await shownComponents(database.session, target.provider, target.name)
-    const listed = new Map<string, Whose>()
+    const listed = new Map<string, Owner>()
     const labels = new Set<string>()
     let version = ''
     isIncomplete = false
     isListWanted = false
     for await (const page of api.list(path, signal, isPaged)) {
-      if (version === '') await hear()
+      if (version === '') await noteReachable()
       version = page.resourceVersion
-      const ones = (await paced(eachPaced(page.items, (object) => read(object, false, listed)))).flat()
-      for (const { label } of ones) labels.add(label)
-      await stateSnapshots.take(ones)
+      const resources = (await paced(eachPaced(page.items, (object) => read(object, false, listed)))).flat()
+      for (const { label } of resources) labels.add(label)
+      await stateSnapshots.take(resources)
     }
     isPaged = true
     const gone = known.filter((one) => !labels.has(labelOf(one)))
@@ -120,34 +120,36 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     return version
   }
 
-  async function follow(from: string): Promise<void> {
+  async function watch(from: string): Promise<void> {
     for await (const events of api.watch(path, from, signal)) {
       const last = events.at(-1)
       if (!last) {
-        await hear()
+        await noteReachable()
         continue
       }
-      await stateSnapshots.take(events.flatMap(settle))
+      await stateSnapshots.take(events.flatMap(resourcesAfter))
       after = resourceVersionOf(last.object) ?? after
       failures = 0
     }
   }
 
-  function settle({ type, object }: WatchEvent): CustomResource[] {
+  /** What an event of the watch changes: the state of its object, and the end of what the object was before. */
+  function resourcesAfter({ type, object }: WatchEvent): CustomResource[] {
     if (type === 'BOOKMARK') return []
     const before = present.get(nameOf(object))
     const isGone = type === 'DELETED'
-    const ones = read(object, isGone, present)
+    const resources = read(object, isGone, present)
     const isShown = (label: string): boolean => present.values().some((one) => labelOf(one) === label)
     // If an object changes its label or is deleted, its state is removed, unless another object has the same label.
-    const isLeft = before && ones[0]?.label !== labelOf(before) && !isShown(labelOf(before))
+    const hasLeft = before && resources[0]?.label !== labelOf(before) && !isShown(labelOf(before))
     return [
-      ...(isLeft ? [goneResource(before, resourceVersionOf(object))] : []),
-      ...ones.filter(({ label }) => !isGone || !isShown(label)),
+      ...(hasLeft ? [goneResource(before, resourceVersionOf(object))] : []),
+      ...resources.filter(({ label }) => !isGone || !isShown(label)),
     ]
   }
 
-  function read(object: object, isGone: boolean, into: Map<string, Whose>): CustomResource[] {
+  /** None: it does not name its instance. */
+  function read(object: object, isGone: boolean, into: Map<string, Owner>): CustomResource[] {
     const one = readCustomResource(object, isGone)
     const name = nameOf(object)
     into.delete(name)
@@ -163,14 +165,14 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     return [one]
   }
 
-  async function hear(): Promise<void> {
-    isLetIn = true
+  async function noteReachable(): Promise<void> {
+    wasReachable = true
     refusals = 0
-    lastTrouble = null
-    await say('ONLINE')
+    lastFailure = null
+    await recordConnectivity('ONLINE')
   }
 
-  async function say(to: Connectivity): Promise<void> {
+  async function recordConnectivity(to: Connectivity): Promise<void> {
     // A repeated ONLINE is written as a sign of life. A repeated loss is not written.
     if (to === connectivity && to !== 'ONLINE') return
     signal.throwIfAborted()
@@ -182,10 +184,10 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   async function run(): Promise<void> {
     while (!signal.aborted) {
       let pause = 0
-      isLetIn = false
+      wasReachable = false
       try {
         after ??= await list()
-        await follow(after)
+        await watch(after)
         failures = 0
       } catch (error) {
         if (signal.aborted) return
@@ -195,7 +197,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
           if (error.isExpired) {
             isPaged = after !== null
             after = null
-          } else await miss(error)
+          } else await noteFailure(error)
         } else {
           after = null
           log.warn({ cluster, error }, 'the state of a cluster was not written: trying again')
@@ -208,30 +210,30 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   }
 
   /** A broken stream alone does not change the connectivity. The next attempt does. */
-  async function miss({ message }: ApiServerError): Promise<void> {
-    if (isLetIn) {
+  async function noteFailure({ message }: ApiServerError): Promise<void> {
+    if (wasReachable) {
       log.info({ cluster }, `the watch of a cluster was interrupted: ${message}`)
       return
     }
-    if (message !== lastTrouble) log.warn({ cluster, failures }, `a cluster cannot be watched: ${message}`)
-    lastTrouble = message
+    if (message !== lastFailure) log.warn({ cluster, failures }, `a cluster cannot be watched: ${message}`)
+    lastFailure = message
     refusals += 1
     // A replica that has just begun to watch does not know whether the cluster was ONLINE before.
     const to = refusals >= maxRefusals ? 'OFFLINE' : connectivity === 'ONLINE' ? 'RETRYING' : null
-    if (to) await say(to).catch(() => undefined)
+    if (to) await recordConnectivity(to).catch(() => undefined)
   }
 
-  const again = (pick: () => readonly CustomResource[]): void => void stateSnapshots.retry(pick).catch(() => undefined)
-  const timer = setInterval(() => again(pending.due), retryInterval)
+  const retry = (pick: () => readonly CustomResource[]): void => void stateSnapshots.retry(pick).catch(() => undefined)
+  const timer = setInterval(() => retry(pending.due), retryInterval)
   const running = run()
 
   return {
     get state() {
       return { failures, waiting: pending.size }
     },
-    instanceCame(instanceId) {
+    instanceCreated(instanceId) {
       if (isIncomplete) isListWanted = true
-      if (pending.ofContext(instanceId).length > 0) again(() => pending.ofContext(instanceId))
+      if (pending.ofContext(instanceId).length > 0) retry(() => pending.ofContext(instanceId))
     },
     async stop() {
       leaving.abort()
