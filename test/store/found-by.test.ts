@@ -2,8 +2,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { followOnce, readPosition } from '../../src/store/write/derived/changed-deployments.ts'
-import { named, nameStatements } from '../../src/store/write/derived/deployment-names.ts'
-import { indexed, searchStatements } from '../../src/store/write/derived/search-entries.ts'
+import { nameStatements, namesDuty } from '../../src/store/write/derived/deployment-names.ts'
+import { searchDuty, searchStatements } from '../../src/store/write/derived/search-entries.ts'
 import { openFresh } from '../support/databases.ts'
 import { report } from '../support/reports.ts'
 import { createRoad } from '../support/road.ts'
@@ -15,7 +15,7 @@ async function start(store: Store) {
   onTestFinished(() => road.feed.close())
   const { session } = road.database
   const follow = async (limit = 100): Promise<string> => {
-    const position = await readPosition(session, indexed)
+    const position = await readPosition(session, searchDuty)
     for (let next = position; ; ) {
       const read = await followOnce(session, searchStatements, next, limit)
       if (!read?.hasMore) return position.readFrom
@@ -122,7 +122,7 @@ describe.each(stores)('the index of what deployments are found by, on $name', (s
 
   it('keeps names of new deployments and of those that moved to another rollout', async () => {
     const { send, session } = await start(store)
-    const index = async () => followOnce(session, nameStatements, await readPosition(session, named), 100)
+    const index = async () => followOnce(session, nameStatements, await readPosition(session, namesDuty), 100)
     const names = async () => session.run('select deployment_id as id from deployment_names order by 1')
     await send(1)
     await index()

@@ -13,9 +13,9 @@ import { fleetScope } from '../../domain/alerts/alert.ts'
 import { isForecastMetric } from '../../domain/alerts/ending.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import {
+  alertsDuty,
   dueChecks,
   enabledRules,
-  evaluation,
   makeAllDue,
   newestVersion,
   readCursor,
@@ -209,7 +209,7 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
   }
 
   return {
-    name: evaluation,
+    name: alertsDuty,
     interval: 0,
     budget: 4_000,
     async run(turn) {

@@ -3,7 +3,7 @@ import type { Database } from '../../store/database.ts'
 import {
   completeSummary,
   readSummarized,
-  summarized,
+  summariesDuty,
   summarizeNext,
   summarySize,
   timeSummaries,
@@ -12,7 +12,7 @@ import type { Duty } from './duties.ts'
 
 export function createSummaries({ session }: Database): Duty {
   return {
-    name: summarized,
+    name: summariesDuty,
     interval: 10_000,
     budget: 4_000,
     async run({ isOver }) {

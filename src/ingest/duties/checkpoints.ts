@@ -1,7 +1,7 @@
 /** Follows the log and writes checkpoints of counts, so that counts in the past read a bounded number of entries (store/write/derived/checkpoints.ts). */
 import type { Database } from '../../store/database.ts'
 import {
-  checkpointed,
+  checkpointsDuty,
   entriesSinceCheckpoint,
   fleetSpacing,
   largeRollouts,
@@ -46,7 +46,7 @@ export function createCheckpoints(database: Database): Duty {
   }
 
   return {
-    name: checkpointed,
+    name: checkpointsDuty,
     interval: 0,
     budget: 4_000,
     async run({ isOver }) {

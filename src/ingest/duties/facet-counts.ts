@@ -6,8 +6,8 @@ import {
   countNext,
   countPrevious,
   type FacetState,
-  faceted,
   facetSpacing,
+  facetsDuty,
   readFacetState,
 } from '../../store/write/derived/facet-counts.ts'
 import type { Duty } from './duties.ts'
@@ -47,7 +47,7 @@ export function createFacetCounts(
   }
 
   return {
-    name: faceted,
+    name: facetsDuty,
     interval: 10_000,
     budget: 4_000,
     async run({ isOver }) {

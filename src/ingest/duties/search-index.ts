@@ -1,8 +1,8 @@
 /** Keeps what lists of deployments are read from beside the deployments, a few seconds behind the writer (store/write/derived). */
 import type { Database } from '../../store/database.ts'
 import { followOnce, readPosition } from '../../store/write/derived/changed-deployments.ts'
-import { named, nameStatements } from '../../store/write/derived/deployment-names.ts'
-import { indexed, searchStatements } from '../../store/write/derived/search-entries.ts'
+import { nameStatements, namesDuty } from '../../store/write/derived/deployment-names.ts'
+import { searchDuty, searchStatements } from '../../store/write/derived/search-entries.ts'
 import type { Duty } from './duties.ts'
 
 /**
@@ -15,11 +15,11 @@ const mostSearched = { postgres: 250, pglite: 100 }
 const mostNamed = { postgres: 2_000, pglite: 1_000 }
 
 export function createSearchIndex(database: Database): Duty {
-  return follow(database, indexed, searchStatements, mostSearched[database.kind])
+  return follow(database, searchDuty, searchStatements, mostSearched[database.kind])
 }
 
 export function createNameIndex(database: Database): Duty {
-  return follow(database, named, nameStatements, mostNamed[database.kind])
+  return follow(database, namesDuty, nameStatements, mostNamed[database.kind])
 }
 
 function follow({ session }: Database, name: string, statements: typeof searchStatements, most: number): Duty {

@@ -2,7 +2,7 @@ import type { Millis, Revision } from '../../domain/values.ts'
 import { readHead } from '../../store/connection/log-head.ts'
 import type { Database } from '../../store/database.ts'
 import { findOverdue, type StallLimits, settleOverdue, shortest } from '../../store/write/standstill.ts'
-import { followed, followSteps, readFollowed } from '../../store/write/step-durations.ts'
+import { followSteps, readFollowed, standstillDuty } from '../../store/write/step-durations.ts'
 import { markStalled } from '../commands/stall.ts'
 import type { Writer } from '../writer.ts'
 import type { Duty } from './duties.ts'
@@ -45,7 +45,7 @@ export function createStandstill(
   }
 
   return {
-    name: followed,
+    name: standstillDuty,
     interval: 10_000,
     budget: 4_000,
     async run({ now, listeningSince, isOver }) {

@@ -9,7 +9,7 @@ import { iso } from '../sql/record-set.ts'
 import { type RuleRecord, type StoredRule, toRule } from './rows.ts'
 
 /** The duty's name, which is also the name of its cursor. */
-export const evaluation = 'alerts'
+export const alertsDuty = 'alerts'
 
 export interface Check {
   readonly ruleKey: number
@@ -44,7 +44,7 @@ const current = (parameter: string): string =>
      join alert_rules r on r.key = x."ruleKey" and r.version = x.version and r.enabled and not r.deleted for share of r`
 const settleText = `
   with turn as (
-    update duties set cursor = $2::bigint where name = '${evaluation}' and cursor = $1::bigint
+    update duties set cursor = $2::bigint where name = '${alertsDuty}' and cursor = $1::bigint
       and coalesce((select max(version) from alert_rules), 0) = $6::bigint returning cursor
   ), kept as (
     insert into alert_checks (rollout_key, rule_key, due_at, breached_since, swept_to)
@@ -86,11 +86,11 @@ export async function readCursor(session: Session): Promise<{
     tail: Revision
     attemptedAt: Millis | null
   }>(
-    `select d.cursor, h.revision as newest, h.tail, d.attempted_at as "attemptedAt" from log_head h left join duties d on d.name = '${evaluation}'`,
+    `select d.cursor, h.revision as newest, h.tail, d.attempted_at as "attemptedAt" from log_head h left join duties d on d.name = '${alertsDuty}'`,
   )
   if (row?.cursor !== null && row !== undefined) return { ...row, cursor: row.cursor }
   await session.run(
-    `insert into duties as d (name, cursor) select '${evaluation}', revision from log_head
+    `insert into duties as d (name, cursor) select '${alertsDuty}', revision from log_head
      on conflict (name) do update set cursor = coalesce(d.cursor, excluded.cursor)`,
   )
   return readCursor(session)
@@ -99,7 +99,7 @@ export async function readCursor(session: Session): Promise<{
 /** The log no longer has the entries after the cursor: every rule is evaluated from the beginning. */
 export async function restart(session: Session, from: Revision, to: Revision, now: Millis): Promise<void> {
   await session.run(
-    `with turn as (update duties set cursor = $2::bigint where name = '${evaluation}' and cursor = $1::bigint returning cursor)
+    `with turn as (update duties set cursor = $2::bigint where name = '${alertsDuty}' and cursor = $1::bigint returning cursor)
      insert into alert_checks (rollout_key, rule_key, due_at, swept_to)
      select 0, r.key, $3::timestamptz, case when (r.rule->>'perRollout')::boolean then 0 end from turn, alert_rules r
      where r.enabled and not r.deleted

@@ -1,12 +1,12 @@
 /** Loads alert rules and alerts for the writer. */
 import { storableJson } from '../../domain/text.ts'
 import type { Revision } from '../../domain/values.ts'
-import { evaluation } from '../alerts/checks.ts'
+import { alertsDuty } from '../alerts/checks.ts'
 import { type AlertRecord, type RuleRecord, toAlert, toRule } from '../alerts/rows.ts'
 import type { Reader } from '../database.ts'
 import type { AlertNeed, LoadedAlerts } from './contract.ts'
 
-const readCursor = `select cursor from duties where name = '${evaluation}' for update`
+const readCursor = `select cursor from duties where name = '${alertsDuty}' for update`
 /** $1 names, $2 keys, $3 whether those of the file are wanted. */
 const readRules = `select r.* from alert_rules r where r.name in (select x from json_array_elements_text($1::text::json) x)
   or r.key in (select x::bigint from json_array_elements_text($2::text::json) x) or ($3::boolean and r.origin = 'FILE')`

@@ -13,7 +13,7 @@ export const fewestPeers = 10
 /** Steps of one deployment that are followed. */
 const mostSteps = 32
 
-export const followed = 'standstill'
+export const standstillDuty = 'standstill'
 
 /** Whether `d` can stand still: it is in progress, was reported, and does not wait for a reason that it gives (an error on PENDING). */
 export const isUnderWay = `d.state in ('PENDING', 'INSTALLING', 'REMOVING') and d.forgotten_at is null and d.is_current and d.claimed
@@ -29,7 +29,7 @@ const isPassed = `step."from" in ('PENDING', 'INSTALLING', 'REMOVING') and step.
  */
 const follow = `
   with turn as (
-    select from duties where name = '${followed}' and coalesce(cursor, 0) = $1::bigint for update
+    select from duties where name = '${standstillDuty}' and coalesce(cursor, 0) = $1::bigint for update
   ), entries as materialized (
     select l.* from turn cross join lateral (
       select first_revision, last_revision, deployment_key, resource_key, rollout_key, from_target_key, at, before, changes from change_log
@@ -103,14 +103,14 @@ const follow = `
       set rollout_key = excluded.rollout_key, state = excluded.state, since = excluded.since, has_peers = excluded.has_peers
   )
   update duties set cursor = case when (select count(*) from entries) < $3::int then $2::bigint else (select max(last_revision) from entries) end
-  where name = '${followed}' and exists (select from turn)
+  where name = '${standstillDuty}' and exists (select from turn)
   returning cursor, (select count(*)::int from entries) as entries`
 
 /** The cursor of the reader. */
 export async function readFollowed(session: Session): Promise<Revision> {
-  await session.run(`insert into duties (name, cursor) values ('${followed}', 0) on conflict (name) do nothing`)
+  await session.run(`insert into duties (name, cursor) values ('${standstillDuty}', 0) on conflict (name) do nothing`)
   const [row] = await session.run<{ cursor: Revision }>(
-    `select coalesce(cursor, 0) as cursor from duties where name = '${followed}'`,
+    `select coalesce(cursor, 0) as cursor from duties where name = '${standstillDuty}'`,
   )
   return row?.cursor ?? 0
 }

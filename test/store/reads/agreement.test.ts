@@ -28,8 +28,8 @@ import { targetsByKey } from '../../../src/store/read/targets.ts'
 import { type ResourceRecord, toResource } from '../../../src/store/sql/rows-orchestration.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { named, nameStatements } from '../../../src/store/write/derived/deployment-names.ts'
-import { indexed, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
+import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
+import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
 import { stores } from '../../support/stores.ts'
 import { anyAct, instanceIds } from './all-acts.ts'
 import { foldAll, live } from './history.ts'
@@ -74,8 +74,9 @@ describe.each(stores)('a fleet with orchestrators on $name', (store) => {
             seen.set(revision, await readResources(session))
             if (step % 13 === 10) await facets.run(turn)
             if (step % 17 === 5)
-              await followOnce(session, searchStatements, await readPosition(session, indexed), 1_000)
-            if (step % 19 === 5) await followOnce(session, nameStatements, await readPosition(session, named), 1_000)
+              await followOnce(session, searchStatements, await readPosition(session, searchDuty), 1_000)
+            if (step % 19 === 5)
+              await followOnce(session, nameStatements, await readPosition(session, namesDuty), 1_000)
             if (step % 29 === 28)
               await writeCheckpoints(database, revision, [0, ...(await keysOf(session, 'rollouts'))])
           },

@@ -19,7 +19,7 @@ import { countReports, pageReports } from '../../../src/store/read/reports/repor
 import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts/rollouts.ts'
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
-import { named, nameStatements } from '../../../src/store/write/derived/deployment-names.ts'
+import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, watched } from './history.ts'
 import { readPlans } from './plan.ts'
@@ -44,7 +44,7 @@ describe.each(stores)('reads on $name', (store) => {
     database = await empty.open()
     base = await inSnapshot(database, async ({ head }) => (await head).revision)
     await database.transaction((session) => fill(session, base))
-    while (await followOnce(database.session, nameStatements, await readPosition(database.session, named), size));
+    while (await followOnce(database.session, nameStatements, await readPosition(database.session, namesDuty), size));
     await database.transaction((session) => session.run('analyze'))
   })
   afterAll(async () => {

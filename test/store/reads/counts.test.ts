@@ -8,7 +8,7 @@ import { countSearched } from '../../../src/store/read/counts/searched-total.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { countDeployments } from '../../../src/store/read/deployments.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
-import { indexed, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
+import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { componentNames } from './history.ts'
 import { limits, type Question, whole } from './questions.ts'
@@ -100,7 +100,7 @@ describe.each(stores)('counts of filters on $name', (store) => {
       }
     }
     await compare()
-    while (await followOnce(session, searchStatements, await readPosition(session, indexed), 100)) await compare()
+    while (await followOnce(session, searchStatements, await readPosition(session, searchDuty), 100)) await compare()
     // Too many entries, and too many deployments to compare.
     expect(await countSearched(session, 'fleet', { components: ['api'] }, whole.limits, 1)).toBeNull()
     await expect(

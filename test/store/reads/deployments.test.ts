@@ -14,7 +14,7 @@ import {
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
-import { indexed, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
+import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { limits, parentsOf, type Question, searched, whole } from './questions.ts'
 import { answerTo, pageOfParent, type RecordedLife, recordLife, targetOf } from './recorded-life.ts'
@@ -251,11 +251,11 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     }
     const follow = async (limit: number, stops: () => Promise<void>): Promise<void> => {
       for (
-        let read = await followOnce(session, searchStatements, await readPosition(session, indexed), limit);
+        let read = await followOnce(session, searchStatements, await readPosition(session, searchDuty), limit);
         read;
       ) {
         await stops()
-        read = await followOnce(session, searchStatements, await readPosition(session, indexed), limit)
+        read = await followOnce(session, searchStatements, await readPosition(session, searchDuty), limit)
       }
     }
     const searches = fc.sample(

@@ -19,7 +19,7 @@ import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { indexed, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
+import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { began, fillFleet, size } from './filtered-fleet.ts'
 import { readPlans } from './plan.ts'
@@ -67,7 +67,7 @@ describe.each(stores)('filtered reads on $name', (store) => {
     database = await empty.open()
     base = await database.transaction(fillFleet)
     while (
-      await followOnce(database.session, searchStatements, await readPosition(database.session, indexed), size - 3)
+      await followOnce(database.session, searchStatements, await readPosition(database.session, searchDuty), size - 3)
     );
     await database.session.run('analyze')
     await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })

@@ -7,7 +7,7 @@ import { countDeployments, pageDeployments } from '../../../src/store/read/deplo
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { isAnyOf } from '../../../src/store/sql/parameters.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
-import { indexed, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
+import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { readPlans } from './plan.ts'
 
@@ -36,7 +36,7 @@ describe.each(stores)('long lists on $name', (store) => {
     await database.transaction(fill)
     // The last ones have changed since they were indexed.
     while (
-      await followOnce(database.session, searchStatements, await readPosition(database.session, indexed), size - 20)
+      await followOnce(database.session, searchStatements, await readPosition(database.session, searchDuty), size - 20)
     );
     await database.session.run('analyze')
   })

@@ -9,8 +9,8 @@ import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { readSummarized, summarizeNext } from '../../../src/store/write/derived/change-summaries.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
-import { named, nameStatements } from '../../../src/store/write/derived/deployment-names.ts'
-import { indexed, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
+import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
+import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
 import { type Life, live } from './history.ts'
 import { limits, ownerOf, type Question } from './questions.ts'
 import { comparisons, filters, matches } from './reference.ts'
@@ -26,8 +26,8 @@ export async function recordLife(database: Database): Promise<RecordedLife> {
   // What duties derive is out of date in part, and lacks what is new.
   const life = await live(database, 5, 90, async (step) => {
     if (step % 25 !== 24) return
-    await followOnce(database.session, searchStatements, await readPosition(database.session, indexed), 1_000)
-    await followOnce(database.session, nameStatements, await readPosition(database.session, named), 1_000)
+    await followOnce(database.session, searchStatements, await readPosition(database.session, searchDuty), 1_000)
+    await followOnce(database.session, nameStatements, await readPosition(database.session, namesDuty), 1_000)
     for (let next: number | null = (await readSummarized(database.session)).cursor; next !== null; )
       next = await summarizeNext(database.session, next, 5)
   })

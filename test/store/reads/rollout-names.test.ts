@@ -5,7 +5,7 @@ import type { DeploymentFilter } from '../../../src/store/read/deployment-filter
 import { pageDeployments, type Scope } from '../../../src/store/read/deployments.ts'
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
-import { named, nameStatements } from '../../../src/store/write/derived/deployment-names.ts'
+import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
 import { live } from './history.ts'
@@ -21,7 +21,7 @@ it.each(stores)('a list of one rollout by name shows each row, or is refused, on
   // The index has entries that are out of date, and none of what is new.
   const { moments } = await live(database, 7, 90, async (step) => {
     if (step % 25 === 24)
-      await followOnce(database.session, nameStatements, await readPosition(database.session, named), 1_000)
+      await followOnce(database.session, nameStatements, await readPosition(database.session, namesDuty), 1_000)
   })
   const present = (moments.at(-1)?.deployments ?? []).filter(({ forgottenAt }) => forgottenAt === null)
   let refused = 0

@@ -4,7 +4,7 @@ import type { DeploymentState, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { isAnyOf } from '../../sql/parameters.ts'
 import { duties, stepDurations } from '../../tables/schema.ts'
-import { followed } from '../../write/step-durations.ts'
+import { standstillDuty } from '../../write/step-durations.ts'
 import { seesWholeRollouts } from './rollout-life.ts'
 
 /** Milliseconds. A value is the mean of its bucket, which is 4.4 % wide. */
@@ -46,7 +46,7 @@ export async function stepDurationsOf(
       order by ${stepDurations.rolloutKey}, ${stepDurations.component}, ${stepDurations.state}, ${stepDurations.bucket}`,
   )
   const [duty] = await session.rows<{ cursor: Revision | null }>(
-    sql`select ${duties.cursor} from ${duties} where ${duties.name} = ${followed}`,
+    sql`select ${duties.cursor} from ${duties} where ${duties.name} = ${standstillDuty}`,
   )
   const byRollout = Map.groupBy(buckets, ({ rollout }) => rollout)
   return new Map(

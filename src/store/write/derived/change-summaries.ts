@@ -5,7 +5,7 @@
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 
-export const summarized = 'summaries'
+export const summariesDuty = 'summaries'
 
 /** Entries of one summary. */
 export const summarySize = 1_000
@@ -31,7 +31,7 @@ const was = `case when from_state is not null then coalesce(from_revision, (befo
  */
 const summarize = `
   with turn as (
-    select from duties where name = '${summarized}' and coalesce(cursor, 0) = $1::bigint for update
+    select from duties where name = '${summariesDuty}' and coalesce(cursor, 0) = $1::bigint for update
   ), entries as materialized (
     select l.* from turn cross join lateral (
       select first_revision, last_revision, at, changes, from_state, from_convergence, ${was} from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
@@ -55,16 +55,16 @@ const summarize = `
       oldest_before = excluded.oldest_before, last_at = excluded.last_at
     returning last_revision
   )
-  update duties set cursor = (select last_revision from written) where name = '${summarized}' and exists (select from written)
+  update duties set cursor = (select last_revision from written) where name = '${summariesDuty}' and exists (select from written)
   returning cursor`
 
 /** The cursor: the entries up to it are summarised. And the head of the log. */
 export async function readSummarized(
   session: Session,
 ): Promise<{ readonly cursor: Revision; readonly head: Revision }> {
-  await session.run(`insert into duties (name, cursor) values ('${summarized}', 0) on conflict (name) do nothing`)
+  await session.run(`insert into duties (name, cursor) values ('${summariesDuty}', 0) on conflict (name) do nothing`)
   const [row] = await session.run<{ cursor: Revision; head: Revision }>(
-    `select coalesce(d.cursor, 0) as cursor, h.revision as head from duties d cross join log_head h where d.name = '${summarized}'`,
+    `select coalesce(d.cursor, 0) as cursor, h.revision as head from duties d cross join log_head h where d.name = '${summariesDuty}'`,
   )
   return row ?? { cursor: 0, head: 0 }
 }

@@ -16,14 +16,14 @@ export const fleetSpacing = 2_000
 /** Rollouts of fewer deployments have no checkpoints: they have few entries. */
 const fewest = 10
 
-export const checkpointed = 'checkpoints'
+export const checkpointsDuty = 'checkpoints'
 
 /** Where the duty goes on. Null: a server of an earlier version writes, so the newest entries do not say what they did. */
 export async function readCheckpointed(session: Session): Promise<Revision | null> {
-  await session.run(`insert into duties (name, cursor) values ('${checkpointed}', 0) on conflict (name) do nothing`)
+  await session.run(`insert into duties (name, cursor) values ('${checkpointsDuty}', 0) on conflict (name) do nothing`)
   const [row] = await session.run<{ cursor: Revision }>(
     `select greatest(d.cursor, h.counted_since, h.tail) as cursor from duties d cross join log_head h
-     where d.name = '${checkpointed}' and h.counted_writes = h.writes`,
+     where d.name = '${checkpointsDuty}' and h.counted_writes = h.writes`,
   )
   return row?.cursor ?? null
 }
@@ -109,7 +109,7 @@ export async function writeCheckpoints(
 
 export async function moveCheckpointed(session: Session, cursor: Revision): Promise<void> {
   await session.run(
-    `update duties set cursor = $1::bigint where name = '${checkpointed}' and coalesce(cursor, 0) < $1::bigint`,
+    `update duties set cursor = $1::bigint where name = '${checkpointsDuty}' and coalesce(cursor, 0) < $1::bigint`,
     [cursor],
   )
 }

@@ -4,11 +4,11 @@
  */
 import { followDeployments } from './changed-deployments.ts'
 
-export const named = 'names'
+export const namesDuty = 'names'
 
 /** Keep the names up to date (followOnce). A row is written when its rollout differs. */
 export const nameStatements = followDeployments(
-  named,
+  namesDuty,
   'key, rollout_key, deployment_id, revision, forgotten_at',
   `written as (
     insert into deployment_names as known (deployment_key, rollout_key, deployment_id)

@@ -10,8 +10,8 @@ import { totalFacets } from '../../read/counts/facet-totals.ts'
 import { entryColumns, selectFacetMoves } from '../../sql/facet-moves.ts'
 import { sumOfStates } from '../../sql/state-counters.ts'
 
-export const faceted = 'facets'
-const facetedPast = 'facets-past'
+export const facetsDuty = 'facets'
+const pastFacetsDuty = 'facets-past'
 
 /** Entries of one step. */
 export const facetSpacing = 1_000
@@ -29,14 +29,16 @@ export interface FacetState {
 
 /** Null: a server of an earlier version writes, so the newest entries do not say what they did. */
 export async function readFacetState(session: Session): Promise<FacetState | null> {
-  await session.run(`insert into duties (name) values ('${faceted}'), ('${facetedPast}') on conflict (name) do nothing`)
+  await session.run(
+    `insert into duties (name) values ('${facetsDuty}'), ('${pastFacetsDuty}') on conflict (name) do nothing`,
+  )
   // A facet that no deployment has. Error codes with numbers in them would add up for ever.
   await session.run("delete from facet_counts where counts::text = '[]'")
   const [row] = await session.run<FacetState>(
     `select d.cursor, p.cursor as past, greatest(h.tail, h.counted_since) as oldest, ${sumOfStates('h')} as deployments,
        (select count(*)::int from facet_counts) as facets
      from log_head h cross join duties d cross join duties p
-     where h.counted_writes = h.writes and d.name = '${faceted}' and p.name = '${facetedPast}'`,
+     where h.counted_writes = h.writes and d.name = '${facetsDuty}' and p.name = '${pastFacetsDuty}'`,
   )
   return row ?? null
 }
@@ -46,7 +48,7 @@ const removed = 20_000
 
 /** Removes all counts. The cursors first: a snapshot without them uses no counts, and one that has them has all counts. */
 export async function clearFacets(session: Session): Promise<void> {
-  await session.run(`update duties set cursor = null where name in ('${faceted}', '${facetedPast}')`)
+  await session.run(`update duties set cursor = null where name in ('${facetsDuty}', '${pastFacetsDuty}')`)
   for (const table of ['facet_checkpoints', 'facet_counts'])
     for (let rows = [{}]; rows.length > 0; )
       rows = await session.run(
@@ -77,9 +79,9 @@ export async function beginFacets(database: Database, most: number): Promise<boo
   }))
   await session.run(
     `with begun as (
-       update duties set cursor = $2::bigint where name in ('${faceted}', '${facetedPast}') and cursor is null returning name
+       update duties set cursor = $2::bigint where name in ('${facetsDuty}', '${pastFacetsDuty}') and cursor is null returning name
      ), boundary as (
-       insert into facet_checkpoints (facet, revision, counts) select '', $2::bigint, '[]' from begun where name = '${faceted}'
+       insert into facet_checkpoints (facet, revision, counts) select '', $2::bigint, '[]' from begun where name = '${facetsDuty}'
      )
      insert into facet_counts (facet, counts)
      select facet, counts from json_to_recordset($1::text::json) as total(facet text, counts json) where exists (select from begun)`,
@@ -96,7 +98,7 @@ export async function countNext(
 ): Promise<Revision | null> {
   const [moved] = await session.run<{ cursor: Revision }>(
     `with turn as (
-       select from duties where name = '${faceted}' and cursor = $1::bigint for update
+       select from duties where name = '${facetsDuty}' and cursor = $1::bigint for update
      ), entries as materialized (
        select l.* from turn cross join lateral (
          select last_revision, ${entryColumns} from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
@@ -118,7 +120,7 @@ export async function countNext(
        select facet, ${talliesLeft} from summed group by facet
        on conflict (facet) do update set counts = excluded.counts
      )
-     update duties set cursor = (select revision from block) where name = '${faceted}' and exists (select from block) returning cursor`,
+     update duties set cursor = (select revision from block) where name = '${facetsDuty}' and exists (select from block) returning cursor`,
     [cursor, entries],
   )
   return moved?.cursor ?? null
@@ -136,7 +138,7 @@ export async function countPrevious(
 ): Promise<Revision | null> {
   const [moved] = await session.run<{ cursor: Revision }>(
     `with turn as (
-       select from duties where name = '${facetedPast}' and cursor = $1::bigint for update
+       select from duties where name = '${pastFacetsDuty}' and cursor = $1::bigint for update
      ), read as materialized (
        select l.* from turn cross join lateral (
          select first_revision, last_revision, ${entryColumns} from change_log
@@ -163,7 +165,7 @@ export async function countPrevious(
        insert into facet_checkpoints (facet, revision, counts)
        select facet, $1::bigint, ${talliesLeft} from summed group by facet union all select '', start, '[]' from block
      )
-     update duties set cursor = (select start from block) where name = '${facetedPast}' and exists (select from block) returning cursor`,
+     update duties set cursor = (select start from block) where name = '${pastFacetsDuty}' and exists (select from block) returning cursor`,
     [past, oldest, entries],
   )
   return moved?.cursor ?? null

@@ -5,7 +5,7 @@
  */
 import { followDeployments } from './changed-deployments.ts'
 
-export const indexed = 'search'
+export const searchDuty = 'search'
 
 /** Characters of a deployment's text. A longer text, of many errors, is not indexed: each search reads its deployment. */
 const longest = 4_000
@@ -25,7 +25,7 @@ const gateways = `
 
 /** Keeps the index up to date (followOnce). A deployment whose entry would be the same is not written. */
 export const searchStatements = followDeployments(
-  indexed,
+  searchDuty,
   '*',
   `made as (
     select d.key, array(
