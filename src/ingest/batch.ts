@@ -16,7 +16,7 @@ import type {
 import type { LockedHead } from '../store/write/load.ts'
 import { sortProofs } from '../store/write/tokens.ts'
 import type { Command } from './command.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'
 
 export interface Waiting {
   readonly command: Command<unknown>

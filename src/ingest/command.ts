@@ -3,7 +3,7 @@ import type { StatusReport } from '../domain/report.ts'
 import type { Paced } from '../limits/pace.ts'
 import type { Proof } from '../store/signature-claims.ts'
 import type { Needs, Statement } from '../store/write/contract.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'
 
 /**
  * One write. It is decided under the lock or, while no other server writes, on cached rows. It may be decided more than once. `decide`

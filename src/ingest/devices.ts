@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors.ts'
 import { retiredMessage, type Target } from '../domain/target.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'
 
 /** The gateway in a hierarchical name ("gateway/child", Margo's deviceId). Null for a plain name. */
 export function parentName(device: string): string | null {

@@ -11,7 +11,7 @@ import { type LockedHead, loadNeeds } from '../store/write/load.ts'
 import { saveBatch } from '../store/write/save.ts'
 import { headAfter } from './batch.ts'
 import type { Command, WritePart } from './command.ts'
-import { createUnitOfWork } from './unit-of-work.ts'
+import { createUnitOfWork } from './unit-of-work/unit-of-work.ts'
 import type { WriterState } from './writer-state.ts'
 
 export async function writeInParts<Result>(

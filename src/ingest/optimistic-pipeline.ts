@@ -30,7 +30,7 @@ import {
 import { changesOf } from './changes.ts'
 import type { Attempt, OrderedWrite } from './ordered-write.ts'
 import { isReported } from './row-cache.ts'
-import { createUnitOfWork } from './unit-of-work.ts'
+import { createUnitOfWork } from './unit-of-work/unit-of-work.ts'
 import { forget, isFollowed, type WriterOptions, type WriterState } from './writer-state.ts'
 
 interface Pipeline {

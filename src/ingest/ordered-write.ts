@@ -31,7 +31,7 @@ import {
 import { changesOf } from './changes.ts'
 import { writeInParts } from './divided-write.ts'
 import type { HandOver } from './servers/hand-over.ts'
-import { createUnitOfWork } from './unit-of-work.ts'
+import { createUnitOfWork } from './unit-of-work/unit-of-work.ts'
 import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
 
 /** The latest attempt to write a batch. */

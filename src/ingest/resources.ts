@@ -1,5 +1,4 @@
 /** Finds, assesses and puts one resource, the same for every source. */
-
 import type { Instance } from '../domain/instance.ts'
 import type { ObjectName } from '../domain/orchestrated-facts.ts'
 import type { Verdict } from '../domain/report.ts'
@@ -7,7 +6,7 @@ import type { Assessment, Resource, ResourceDetail } from '../domain/resource.ts
 import type { Rollout } from '../domain/rollout.ts'
 import type { Readiness } from '../domain/values.ts'
 import { resourceReadiness } from '../readiness/sum.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'
 
 /** Candidates have the same name. Compares group and kind, not the version. If a source gives no namespace, the only candidate matches. */
 export function matchResource(

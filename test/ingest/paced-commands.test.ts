@@ -7,7 +7,7 @@ import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { type DeviceRegistration, registerDevices } from '../../src/ingest/commands/device.ts'
 import { forgetDeployments, removeDeployments } from '../../src/ingest/commands/remove.ts'
 import { retireDevices } from '../../src/ingest/commands/retire.ts'
-import { createUnitOfWork, type UnitOfWork } from '../../src/ingest/unit-of-work.ts'
+import { createUnitOfWork, type UnitOfWork } from '../../src/ingest/unit-of-work/unit-of-work.ts'
 import { stepsOf } from '../../src/limits/pace.ts'
 
 const items = 300

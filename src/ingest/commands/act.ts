@@ -11,8 +11,8 @@ import {
 import type { ActionFact } from '../../domain/orchestrated-facts.ts'
 import { kindInWords, type LifecycleRolloutName, type Rollout } from '../../domain/rollout.ts'
 import type { Command } from '../command.ts'
-import { followDeployments, followInstance, makeCurrent } from '../instances.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import { followDeployments, followInstance, makeCurrent } from '../derived-states.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
 interface Acted {
   readonly rolloutKey: number

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { DomainError } from '../../domain/errors.ts'
 import type { RuleOrigin, StoredRule } from '../../store/alerts/rows.ts'
 import type { Command } from '../command.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import { resolveAlert } from './alerts.ts'
 
 export type GivenRule = Pick<StoredRule, 'name' | 'rule' | 'selector' | 'enabled'>

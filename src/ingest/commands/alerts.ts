@@ -8,7 +8,7 @@ import type { Revision } from '../../domain/values.ts'
 import { type Settlement, settle } from '../../store/alerts/checks.ts'
 import type { StoredRule } from '../../store/alerts/rows.ts'
 import type { Command } from '../command.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
 export interface AlertDecision {
   readonly ruleKey: number

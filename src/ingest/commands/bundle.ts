@@ -1,5 +1,4 @@
 /** An instance of a k8splugin. One request gives the instance with the list of its resources, another one the status of them (docs/wire.md §3). */
-
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
 import { applyMoveToRollout } from '../../domain/orchestrated.ts'
@@ -12,7 +11,7 @@ import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { saveDocument } from '../../store/write/save-document.ts'
 import { type Command, inParts, partSize } from '../command.ts'
 import { assess, blankResource, matchListed, putResource } from '../resources.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import {
   applySnapshot,
   type ComponentSnapshot,

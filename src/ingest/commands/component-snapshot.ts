@@ -16,9 +16,9 @@ import type { Rollout } from '../../domain/rollout.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Needs, OrchestratedNeed, ResourceNeed } from '../../store/write/contract.ts'
 import { partSize, type WritePart } from '../command.ts'
-import { followDeployment, followInstance } from '../instances.ts'
+import { followDeployment, followInstance } from '../derived-states.ts'
 import { assess, blankResource, matchListed, matchResource, putResource, withAssessment } from '../resources.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
 export interface ComponentSnapshot {
   readonly component: string

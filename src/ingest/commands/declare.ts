@@ -1,5 +1,4 @@
 /** Declares deployments. */
-
 import { applyDeclaration } from '../../domain/declaration.ts'
 import type { Deployment } from '../../domain/deployment.ts'
 import { type Digest, largestManifest, type ManifestEntry, manifestOwner } from '../../domain/desired.ts'
@@ -10,9 +9,9 @@ import { desireDocument } from '../../domain/transition.ts'
 import type { Digits, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, type ItemList, inParts, itemsAt, partSize, partsOf, placesOf } from '../command.ts'
-import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'
 import { ensureChild, newParent, parentName } from '../devices.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { Cause, DesiredDocument, DigestBundle } from '../unit-of-work/desired-state.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import { labelRollout } from './rollout-labels.ts'
 
 export interface DeploymentDeclaration {

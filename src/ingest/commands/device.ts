@@ -1,5 +1,4 @@
 /** Operators' commands for devices. They are not changes of the feed, but are ordered with the reports. */
-
 import { DomainError } from '../../domain/errors.ts'
 import { noMarks } from '../../domain/order.ts'
 import { inService, type Label, type Target } from '../../domain/target.ts'
@@ -16,7 +15,7 @@ import {
 } from '../../store/write/tokens.ts'
 import { type Command, inParts, partSize } from '../command.ts'
 import { ensureChild, newParent, parentName, refuseEnded, requireDevice } from '../devices.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import { parentsOf, refuseCycles, refuseRetiredParents } from './parents.ts'
 
 export interface DeviceRegistration {

@@ -2,7 +2,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import type { Paced } from '../../limits/pace.ts'
 import { parentName } from '../devices.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
 interface Placed {
   readonly deviceId: string

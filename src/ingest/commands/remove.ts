@@ -6,7 +6,7 @@ import { forgetDeployment } from '../../domain/transition.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, inParts, partSize, partsOf } from '../command.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import { type Desire, setDesired } from './declare.ts'
 
 /** Removes the documents from the manifests of their devices. The deployments stay in all lists until they are forgotten. */

@@ -10,9 +10,9 @@ import { applyReport } from '../../domain/transition.ts'
 import type { Placement } from '../../domain/transition-result.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
-import { isFree } from '../deployment-rows.ts'
 import { ensureChild, isBehind, isNamedBehind, newParent, parentName, refuseEnded } from '../devices.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import { isFree } from '../unit-of-work/deployment-rows.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
 /** Margo's gateway error code for "child device unreachable". */
 const childUnreachable = '102'

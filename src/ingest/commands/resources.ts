@@ -8,9 +8,9 @@ import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { Connectivity, TargetName } from '../../domain/target.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, inParts, partSize } from '../command.ts'
-import { followDeployment, followInstance } from '../instances.ts'
+import { followDeployment, followInstance } from '../derived-states.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import {
   applySnapshot,
   type ComponentSnapshot,

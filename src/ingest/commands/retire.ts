@@ -20,7 +20,7 @@ import type { Target } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, type ItemList, inParts, itemsAt, partSize, partsOf, placesOf } from '../command.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import type { Desire } from './declare.ts'
 import { forget, withdraw } from './remove.ts'
 

@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { Label } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { SmallCommand } from '../command.ts'
-import type { UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
 /** `ifRevision`: refuses to change labels that were changed after this revision. Null: changes them always. */
 export function setRolloutLabels(

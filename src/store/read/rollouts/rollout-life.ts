@@ -1,4 +1,4 @@
-/** When rollouts were created, started, changed last and finished. The writer keeps it in their rows (ingest/rollout-lives.ts). */
+/** When rollouts were created, started, changed last and finished. The writer keeps it in their rows (ingest/unit-of-work/rollout-lives.ts). */
 import { sql } from 'drizzle-orm'
 import { kindsOfBothRollouts } from '../../../domain/change.ts'
 import type { Counters } from '../../../domain/counters.ts'

@@ -1,5 +1,5 @@
-/** The labels of rollouts in a batch's unit of work. Pure bookkeeping: unit-of-work.ts owns it. */
-import type { RolloutLabels } from '../domain/rollout.ts'
+/** The labels of rollouts in a batch's unit of work. Pure bookkeeping. */
+import type { RolloutLabels } from '../../domain/rollout.ts'
 
 export interface RolloutLabelRows {
   /** Null: they were never set. Only for commands that need labels. */

@@ -1,12 +1,12 @@
-/** The desired state of devices in a batch's unit of work. Pure bookkeeping: unit-of-work.ts owns it. */
+/** The desired state of devices in a batch's unit of work. Pure bookkeeping. */
 import {
   type Declaration,
   type Digest,
   firstManifestVersion,
   type Manifest,
   type ManifestEntry,
-} from '../domain/desired.ts'
-import type { DesiredEffects, LoadedDesired } from '../store/write/contract.ts'
+} from '../../domain/desired.ts'
+import type { DesiredEffects, LoadedDesired } from '../../store/write/contract.ts'
 
 export interface DesiredDocument {
   readonly content: string

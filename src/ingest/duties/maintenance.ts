@@ -3,24 +3,28 @@
  * writer's lock, so two replicas that both believe they hold the lease do nothing twice.
  */
 import { randomUUID } from 'node:crypto'
-import type { Millis } from '../domain/values.ts'
-import type { Database } from '../store/database.ts'
-import { holdLease } from '../store/leases.ts'
-import { findEnded, findSilent, forgetBatches, forgetSignatures } from '../store/write/housekeeping.ts'
-import type { StallLimits } from '../store/write/standstill.ts'
-import { analyzeTable, findUnanalyzed } from '../store/write/statistics.ts'
-import { createAlertEvaluation } from './alerts/evaluation.ts'
-import { forgetRemoved } from './commands/remove.ts'
-import { markSilent } from './commands/silence.ts'
-import { createSummaries } from './duties/change-summaries.ts'
-import { createCheckpoints } from './duties/checkpoints.ts'
-import { createDuties, type Duty } from './duties/duties.ts'
-import { createFacetCounts } from './duties/facet-counts.ts'
-import { type Archive, createArchiving, createPartitioning, createRetention } from './duties/history.ts'
-import { inTurn } from './duties/in-turn.ts'
-import { createNameIndex, createSearchIndex } from './duties/search-index.ts'
-import { createStandstill } from './duties/standstill.ts'
-import type { Writer } from './writer.ts'
+import type { Millis } from '../../domain/values.ts'
+import type { Database } from '../../store/database.ts'
+import { holdLease } from '../../store/leases.ts'
+import type { StallLimits } from '../../store/write/standstill.ts'
+import { createAlertEvaluation } from '../alerts/evaluation.ts'
+import type { Writer } from '../writer.ts'
+import { createSummaries } from './change-summaries.ts'
+import { createCheckpoints } from './checkpoints.ts'
+import { createDuties, type Duty } from './duties.ts'
+import { createFacetCounts } from './facet-counts.ts'
+import { type Archive, createArchiving, createPartitioning, createRetention } from './history.ts'
+import {
+  createBatchCleanup,
+  createForgetting,
+  createSignatureCleanup,
+  createSilenceCheck,
+  createStatistics,
+  day,
+} from './housekeeping.ts'
+import { inTurn } from './in-turn.ts'
+import { createNameIndex, createSearchIndex } from './search-index.ts'
+import { createStandstill } from './standstill.ts'
 
 export interface Maintenance {
   /** One round, now. False: another replica has the lease. */
@@ -45,11 +49,6 @@ export interface MaintenanceOptions {
   /** Milliseconds between rounds; the lease lasts three of them. */
   readonly interval?: number
 }
-
-const day = 24 * 60 * 60 * 1000
-const chunk = 500
-/** Days that the last batch of a server is remembered. A server that was suspended for as long may write its batch twice. */
-const batchDays = 30
 
 export function createMaintenance(options: MaintenanceOptions): Maintenance {
   const { database, clock, interval = 5_000, failed = () => {} } = options
@@ -105,40 +104,12 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
   const { database, writer, offlineAfter, stalling, forgetRemovedDays, historyDays, archive = null } = options
   const { session } = database
   const background = { ...database, session: inTurn(session, () => writer.newest) }
-  const duties: Duty[] = [
-    {
-      name: 'signatures',
-      interval: 0,
-      budget: 5_000,
-      async run({ now }) {
-        await forgetSignatures(session, now)
-        return true
-      },
-    },
-    {
-      name: 'batches',
-      interval: day,
-      budget: 5_000,
-      async run({ now }) {
-        await forgetBatches(session, now - batchDays * day)
-        return true
-      },
-    },
-    {
-      name: 'silence',
-      interval: 0,
-      budget: 5_000,
-      async run({ now, listeningSince, isOver }) {
-        for (;;) {
-          const silent = await findSilent(session, now, listeningSince, offlineAfter, chunk)
-          if (silent.length === 0) return true
-          const { marked } = await writer.submit(markSilent(silent, listeningSince))
-          // The devices were heard meanwhile.
-          if (silent.length < chunk || marked === 0) return true
-          if (isOver()) return false
-        }
-      },
-    },
+  const kept = historyDays === null ? null : historyDays * day
+  const retention = kept === null ? null : { database, kept, signal, archive }
+  return [
+    createSignatureCleanup(session),
+    createBatchCleanup(session),
+    createSilenceCheck(session, writer, offlineAfter),
     createStandstill(background, writer, stalling),
     createAlertEvaluation(database, writer),
     createCheckpoints(background),
@@ -146,40 +117,10 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     createNameIndex(background),
     createSummaries(background),
     createFacetCounts(background),
-    {
-      name: 'statistics',
-      interval: 0,
-      budget: 5_000,
-      async run({ isOver }) {
-        for (const table of await findUnanalyzed(session)) {
-          await analyzeTable(session, table)
-          if (isOver()) return false
-        }
-        return true
-      },
-    },
+    createStatistics(session),
+    ...(forgetRemovedDays === null ? [] : [createForgetting(session, writer, forgetRemovedDays * day)]),
+    createPartitioning({ database, kept, signal }),
+    ...(retention && archive ? [createArchiving(retention, archive)] : []),
+    ...(retention ? [createRetention(retention)] : []),
   ]
-  if (forgetRemovedDays !== null)
-    duties.push({
-      name: 'forgetting',
-      interval: 0,
-      budget: 5_000,
-      async run({ now, isOver }) {
-        const before = now - forgetRemovedDays * day
-        for (;;) {
-          const keys = await findEnded(session, before, chunk)
-          if (keys.length === 0) return true
-          await writer.submit(forgetRemoved(keys, before))
-          if (isOver()) return false
-        }
-      },
-    })
-  const history = { database, kept: historyDays === null ? null : historyDays * day, signal }
-  duties.push(createPartitioning(history))
-  if (history.kept !== null) {
-    const retention = { ...history, kept: history.kept, archive }
-    if (archive) duties.push(createArchiving(retention, archive))
-    duties.push(createRetention(retention))
-  }
-  return duties
 }

@@ -4,7 +4,7 @@ import { type Instance, instanceStatus } from '../domain/instance.ts'
 import { applyDerived, applyIsCurrent } from '../domain/orchestrated.ts'
 import type { Rollout } from '../domain/rollout.ts'
 import type { Target } from '../domain/target.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'
 
 /** The orchestrator's name for a target, which is the reporter of its deployments. */
 function reporterOf({ kind, provider, name }: Pick<Target, 'kind' | 'provider' | 'name'>): string {

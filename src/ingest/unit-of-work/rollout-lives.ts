@@ -3,10 +3,10 @@
  * and the last change of all. A rollout without deployments in progress has been finished since that number last changed, so no
  * counter is needed to know it.
  */
-import { type ChangeBody, leftAt } from '../domain/change.ts'
-import type { Deployment } from '../domain/deployment.ts'
-import type { DeploymentState, Revision } from '../domain/values.ts'
-import type { RolloutLife } from '../store/write/contract.ts'
+import { type ChangeBody, leftAt } from '../../domain/change.ts'
+import type { Deployment } from '../../domain/deployment.ts'
+import type { DeploymentState, Revision } from '../../domain/values.ts'
+import type { RolloutLife } from '../../store/write/contract.ts'
 
 interface RolloutLives {
   /** The changes of a deployment, up to `revision`. */

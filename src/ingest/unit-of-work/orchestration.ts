@@ -2,14 +2,19 @@
  * The orchestrators' part of a batch's unit of work: rollouts with a lifecycle, their instances, resources and tallies. Pure
  * bookkeeping: unit-of-work.ts owns it and numbers its changes.
  */
-
-import { type Instance, type SyncCounts, stateOfSync } from '../domain/instance.ts'
-import type { LifecycleAction } from '../domain/lifecycle.ts'
-import type { DerivedDeployment } from '../domain/orchestrated.ts'
-import type { Resource } from '../domain/resource.ts'
-import type { Readiness } from '../domain/values.ts'
-import { isCounted, sumReadiness } from '../readiness/sum.ts'
-import type { Bundle, DetailWrite, LoadedOrchestration, OrchestrationEffects, Tally } from '../store/write/contract.ts'
+import { type Instance, type SyncCounts, stateOfSync } from '../../domain/instance.ts'
+import type { LifecycleAction } from '../../domain/lifecycle.ts'
+import type { DerivedDeployment } from '../../domain/orchestrated.ts'
+import type { Resource } from '../../domain/resource.ts'
+import type { Readiness } from '../../domain/values.ts'
+import { isCounted, sumReadiness } from '../../readiness/sum.ts'
+import type {
+  Bundle,
+  DetailWrite,
+  LoadedOrchestration,
+  OrchestrationEffects,
+  Tally,
+} from '../../store/write/contract.ts'
 
 export const nothingOrchestrated: LoadedOrchestration = {
   instances: [],

@@ -2,17 +2,23 @@
  * A batch's unit of work: the rows that were loaded, the changes of the commands so far, and everything that must be written.
  * Pure bookkeeping: commands decide, store/write/save.ts writes.
  */
-import { type Alert, fleetScope } from '../domain/alerts/alert.ts'
-import type { ChangeBody } from '../domain/change.ts'
-import type { Deployment } from '../domain/deployment.ts'
-import type { Deviation } from '../domain/deviation.ts'
-import type { Instance } from '../domain/instance.ts'
-import type { LifecycleAction } from '../domain/lifecycle.ts'
-import type { Resource } from '../domain/resource.ts'
-import { newRollout, type Rollout, type RolloutLabels, type RolloutName, rolloutUniqueName } from '../domain/rollout.ts'
-import type { Target, TargetKind } from '../domain/target.ts'
-import type { Moment, Transition } from '../domain/transition-result.ts'
-import type { Millis, Revision } from '../domain/values.ts'
+import { type Alert, fleetScope } from '../../domain/alerts/alert.ts'
+import type { ChangeBody } from '../../domain/change.ts'
+import type { Deployment } from '../../domain/deployment.ts'
+import type { Deviation } from '../../domain/deviation.ts'
+import type { Instance } from '../../domain/instance.ts'
+import type { LifecycleAction } from '../../domain/lifecycle.ts'
+import type { Resource } from '../../domain/resource.ts'
+import {
+  newRollout,
+  type Rollout,
+  type RolloutLabels,
+  type RolloutName,
+  rolloutUniqueName,
+} from '../../domain/rollout.ts'
+import type { Target, TargetKind } from '../../domain/target.ts'
+import type { Moment, Transition } from '../../domain/transition-result.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
 import type {
   DeviationDelta,
   Effects,
@@ -22,12 +28,12 @@ import type {
   Loaded,
   Subject,
   Touch,
-} from '../store/write/contract.ts'
-import { type AlertRows, createAlertRows, noAlerts } from './alerts/alert-rows.ts'
+} from '../../store/write/contract.ts'
+import { type AlertRows, createAlertRows, noAlerts } from './alert-rows.ts'
 import { createDeploymentRows } from './deployment-rows.ts'
-import { createDesiredState, type DesiredState, nothingLoaded } from './desired.ts'
+import { createDesiredState, type DesiredState, nothingLoaded } from './desired-state.ts'
 import { createOrchestration, nothingOrchestrated, type Orchestration } from './orchestration.ts'
-import { createRolloutLabelRows, type RolloutLabelRows } from './rollout-labels.ts'
+import { createRolloutLabelRows, type RolloutLabelRows } from './rollout-label-rows.ts'
 import { createRolloutLives } from './rollout-lives.ts'
 import { createTargetRows, newTarget } from './target-rows.ts'
 

@@ -1,8 +1,8 @@
 /** The deployments of a unit of work, by name, by target and by manifest, with the changes of the batch. */
-import { type Counters, convergenceCounter, isCounted, stateCounter, zeroCounters } from '../domain/counters.ts'
-import type { Deployment } from '../domain/deployment.ts'
-import { manifestOwner } from '../domain/desired.ts'
-import { type Effects, stronger, type Touch } from '../store/write/contract.ts'
+import { type Counters, convergenceCounter, isCounted, stateCounter, zeroCounters } from '../../domain/counters.ts'
+import type { Deployment } from '../../domain/deployment.ts'
+import { manifestOwner } from '../../domain/desired.ts'
+import { type Effects, stronger, type Touch } from '../../store/write/contract.ts'
 
 interface DeploymentRows {
   byKey(key: number): Deployment | null

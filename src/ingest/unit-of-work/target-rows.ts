@@ -1,7 +1,7 @@
 /** The targets of a unit of work, by name, public key and SPIFFE id, with the changes of the batch. */
-import { inService, type Target, type TargetKind } from '../domain/target.ts'
-import type { Revision } from '../domain/values.ts'
-import { type Effects, type Loaded, stronger, type Touch } from '../store/write/contract.ts'
+import { inService, type Target, type TargetKind } from '../../domain/target.ts'
+import type { Revision } from '../../domain/values.ts'
+import { type Effects, type Loaded, stronger, type Touch } from '../../store/write/contract.ts'
 
 interface TargetRows {
   /** Throws if the target was not loaded. */

@@ -1,0 +1,95 @@
+/** Small duties: what was kept for a time is forgotten, devices that are silent become OFFLINE, and PostgreSQL gets statistics. */
+import type { Millis } from '../../domain/values.ts'
+import type { Session } from '../../store/database.ts'
+import { findEnded, findSilent, forgetBatches, forgetSignatures } from '../../store/write/housekeeping.ts'
+import { analyzeTable, findUnanalyzed } from '../../store/write/statistics.ts'
+import { forgetRemoved } from '../commands/remove.ts'
+import { markSilent } from '../commands/silence.ts'
+import type { Writer } from '../writer.ts'
+import type { Duty } from './duties.ts'
+
+export const day: Millis = 24 * 60 * 60 * 1000
+/** Devices or deployments in one command. */
+const chunk = 500
+/** Days that the last batch of a server is remembered. A server that was suspended for as long may write its batch twice. */
+const batchDays = 30
+
+export function createSignatureCleanup(session: Session): Duty {
+  return {
+    name: 'signatures',
+    interval: 0,
+    budget: 5_000,
+    async run({ now }) {
+      await forgetSignatures(session, now)
+      return true
+    },
+  }
+}
+
+export function createBatchCleanup(session: Session): Duty {
+  return {
+    name: 'batches',
+    interval: day,
+    budget: 5_000,
+    async run({ now }) {
+      await forgetBatches(session, now - batchDays * day)
+      return true
+    },
+  }
+}
+
+/** `offlineAfter`: seconds. */
+export function createSilenceCheck(
+  session: Session,
+  writer: Pick<Writer, 'submit'>,
+  offlineAfter: number | null,
+): Duty {
+  return {
+    name: 'silence',
+    interval: 0,
+    budget: 5_000,
+    async run({ now, listeningSince, isOver }) {
+      for (;;) {
+        const silent = await findSilent(session, now, listeningSince, offlineAfter, chunk)
+        if (silent.length === 0) return true
+        const { marked } = await writer.submit(markSilent(silent, listeningSince))
+        // The devices were heard meanwhile.
+        if (silent.length < chunk || marked === 0) return true
+        if (isOver()) return false
+      }
+    },
+  }
+}
+
+export function createStatistics(session: Session): Duty {
+  return {
+    name: 'statistics',
+    interval: 0,
+    budget: 5_000,
+    async run({ isOver }) {
+      for (const table of await findUnanalyzed(session)) {
+        await analyzeTable(session, table)
+        if (isOver()) return false
+      }
+      return true
+    },
+  }
+}
+
+/** Forgets deployments that have been REMOVED for so long. */
+export function createForgetting(session: Session, writer: Pick<Writer, 'submit'>, kept: Millis): Duty {
+  return {
+    name: 'forgetting',
+    interval: 0,
+    budget: 5_000,
+    async run({ now, isOver }) {
+      const before = now - kept
+      for (;;) {
+        const keys = await findEnded(session, before, chunk)
+        if (keys.length === 0) return true
+        await writer.submit(forgetRemoved(keys, before))
+        if (isOver()) return false
+      }
+    },
+  }
+}
