@@ -13,7 +13,7 @@ import { type BackOff, pauseAfter } from '../back-off.ts'
 import type { Verdict } from '../domain/report.ts'
 import type { Connectivity, TargetName } from '../domain/target.ts'
 import type { Millis } from '../domain/values.ts'
-import { setConnectivity } from '../ingest/commands/resources.ts'
+import { reportConnectivity } from '../ingest/commands/connectivity.ts'
 import type { Writer } from '../ingest/writer.ts'
 import { eachPaced, paced } from '../limits/pace.ts'
 import type { Log } from '../log.ts'
@@ -176,7 +176,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     // A repeated ONLINE is written as a sign of life. A repeated loss is not written.
     if (to === connectivity && to !== 'ONLINE') return
     signal.throwIfAborted()
-    await writer.submit(setConnectivity(target, to))
+    await writer.submit(reportConnectivity(target, to))
     if (to !== connectivity) log.info({ cluster, connectivity: to }, 'the connection to a cluster has changed')
     connectivity = to
   }

@@ -58,3 +58,13 @@ export function requireDevice(work: UnitOfWork, name: string, field: 'deviceId' 
   const message = `there is no device ${name}`
   throw new DomainError('NOT_FOUND', message, { problems: [{ field, message }] })
 }
+
+/** Throws unless the caller is each of these devices, or a gateway above it. */
+export function refuseStrangers(work: UnitOfWork, caller: string, devices: readonly string[]): void {
+  const stranger = devices.find((device) => !isBehind(work, device, caller))
+  if (stranger !== undefined)
+    throw new DomainError(
+      'FORBIDDEN',
+      `the credential is of ${caller}, which reports for itself and for devices behind it, and ${stranger} is not one of them`,
+    )
+}

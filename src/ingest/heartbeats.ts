@@ -3,7 +3,7 @@
  * of one device no more often than needed. None waits so long that its device would seem silent.
  */
 import type { Millis } from '../domain/values.ts'
-import { hearDevices } from './commands/report.ts'
+import { hearDevices } from './commands/connectivity.ts'
 import type { Writer } from './writer.ts'
 
 interface HeartbeatsOptions {

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
 import { recordActions } from '../../src/ingest/commands/act.ts'
-import { reportResources, setConnectivity } from '../../src/ingest/commands/resources.ts'
+import { reportConnectivity } from '../../src/ingest/commands/connectivity.ts'
+import { reportResources } from '../../src/ingest/commands/resources.ts'
 import { stores } from '../support/stores.ts'
 import { declare, munich, register } from './access-scope-fleet.ts'
 import { type Api, startApi } from './harness.ts'
@@ -39,7 +40,7 @@ describe.each(stores)('clusters on $name', (store) => {
         reportResources(name, instanceId, [{ ...object, target, name: 'pod', showable: true }]),
       )
     }
-    await api.road.writer.submit(setConnectivity({ kind: 'CLUSTER', provider: 'q', name: 'edge' }, 'RETRYING'))
+    await api.road.writer.submit(reportConnectivity({ kind: 'CLUSTER', provider: 'q', name: 'edge' }, 'RETRYING'))
     for (const [device, site] of [
       ['m-1', 'munich'],
       ['m-2', 'munich'],
@@ -141,8 +142,8 @@ describe.each(stores)('clusters on $name', (store) => {
       rollout(key: { name: "r", project: "alpha" }, atRevision: $r) { ${shown} }
       deployments(atRevision: $r, filter: { deviceIds: ["m-1"] }) { nodes { target { connectivity } } } }`
     const before = await api.ask(document)
-    await api.road.writer.submit(setConnectivity({ kind: 'DEVICE', provider: '', name: 'm-1' }, 'OFFLINE'))
-    await api.road.writer.submit(setConnectivity({ kind: 'CLUSTER', provider: 'q', name: 'edge' }, 'ONLINE'))
+    await api.road.writer.submit(reportConnectivity({ kind: 'DEVICE', provider: '', name: 'm-1' }, 'OFFLINE'))
+    await api.road.writer.submit(reportConnectivity({ kind: 'CLUSTER', provider: 'q', name: 'edge' }, 'ONLINE'))
     await api.report({ reporter: 'n-1', deploymentId: 'later' })
     for (const who of [undefined, munich, 'viewer/project:alpha']) {
       const { deviceCounts, devices } = await api.ask(document, { r: then }, who)
@@ -158,7 +159,7 @@ describe.each(stores)('clusters on $name', (store) => {
     api.statements()
     await api.ask('{ rollouts { nodes { deviceCounts { total } } } }')
     expect(api.statements()).toBe(2)
-    await api.road.writer.submit(setConnectivity({ kind: 'DEVICE', provider: '', name: 'm-1' }, 'ONLINE'))
+    await api.road.writer.submit(reportConnectivity({ kind: 'DEVICE', provider: '', name: 'm-1' }, 'ONLINE'))
   })
 
   it('cost one statement for a list with its deployments, and one for counts', async () => {

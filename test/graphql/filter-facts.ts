@@ -2,11 +2,11 @@
 import { expect } from 'vitest'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
 import { recordActions } from '../../src/ingest/commands/act.ts'
+import { markSilent } from '../../src/ingest/commands/connectivity.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { recordCapabilities } from '../../src/ingest/commands/introduce.ts'
 import { reportResources, reportStateSnapshot } from '../../src/ingest/commands/resources.ts'
-import { markSilent } from '../../src/ingest/commands/silence.ts'
 import { declare, documentOf } from './desired-operations.ts'
 import type { Api } from './harness.ts'
 

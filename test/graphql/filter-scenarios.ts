@@ -1,8 +1,8 @@
 /** For each field of a filter, what moves a row into it or out of it. */
 import type { DeploymentFilterInput } from '../../src/graphql/objects/selectors/deployment-filter.ts'
 import type { ResourceFilterInput } from '../../src/graphql/objects/selectors/resource-filter.ts'
+import { reportConnectivity } from '../../src/ingest/commands/connectivity.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
-import { setConnectivity } from '../../src/ingest/commands/resources.ts'
 import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
 import type { Facts } from './filter-facts.ts'
@@ -192,7 +192,7 @@ export function resourceScenarios(facts: Facts): Scenarios<ResourceFilterInput> 
     connectivity: {
       begin: applied,
       filter: (id) => ({ connectivity: ['OFFLINE'], apps: [`app ${id}`] }),
-      act: (id) => submit(setConnectivity(clusterOf(id), 'OFFLINE')),
+      act: (id) => submit(reportConnectivity(clusterOf(id), 'OFFLINE')),
     },
     names: appears((id) => ({ names: [`object ${id}`] })),
     groups: appears((id) => ({ groups: [''], names: [`object ${id}`] })),
@@ -220,7 +220,7 @@ export function resourceScenarios(facts: Facts): Scenarios<ResourceFilterInput> 
     where: {
       begin: applied,
       filter: (id) => ({ where: { and: [{ apps: [`app ${id}`] }, { not: { connectivity: ['UNKNOWN'] } }] } }),
-      act: (id) => submit(setConnectivity(clusterOf(id), 'ONLINE')),
+      act: (id) => submit(reportConnectivity(clusterOf(id), 'ONLINE')),
     },
   }
 }

@@ -1,4 +1,4 @@
-import { setConnectivity } from '../../ingest/commands/resources.ts'
+import { reportConnectivity } from '../../ingest/commands/connectivity.ts'
 import { required } from '../execution/required.ts'
 import { Cluster } from '../objects/refs.ts'
 import { ConnectivityEnum, VerdictEnum } from '../objects/vocabulary.ts'
@@ -20,7 +20,7 @@ addMutation('reportConnectivity', {
   },
   check: ({ cluster }, check) => readCluster(check, ['cluster'], cluster),
   act: async ({ connectivity }, context, target) => {
-    const { revision, verdict, targetKey } = await context.write(setConnectivity(target, connectivity))
+    const { revision, verdict, targetKey } = await context.write(reportConnectivity(target, connectivity))
     const cluster = required(await (await context.reader()).target(targetKey, null), 'cluster')
     return { revision, verdict, cluster }
   },

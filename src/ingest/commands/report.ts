@@ -1,18 +1,15 @@
 /** Decides the verdict of a status report. */
 import type { Deployment } from '../../domain/deployment.ts'
 import type { Deviation } from '../../domain/deviation.ts'
-import { DomainError } from '../../domain/errors.ts'
-import { isOlderConnection, orderConnection } from '../../domain/order.ts'
 import type { OrderKey, ReportOutcome, StatusReport } from '../../domain/report.ts'
 import { implicitRollout } from '../../domain/rollout.ts'
-import type { ConnectivitySource, Target } from '../../domain/target.ts'
 import { applyReport } from '../../domain/transition.ts'
 import type { Placement } from '../../domain/transition-result.ts'
-import type { Millis } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
-import { ensureChild, isBehind, isNamedBehind, newParent, parentName, refuseEnded } from '../devices.ts'
+import { ensureChild, isNamedBehind, newParent, parentName, refuseEnded, refuseStrangers } from '../devices.ts'
 import { isFree } from '../unit-of-work/deployment-rows.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
+import { changeConnectivity, hear, hearKnown } from './connectivity.ts'
 
 /** Margo's gateway error code for "child device unreachable". */
 const childUnreachable = '102'
@@ -86,20 +83,6 @@ function declaredOn(work: UnitOfWork, deploymentId: string, targetKey: number, r
   return onTarget ?? (isOfItself ? null : (work.freeOf(reporter, deploymentId)[0] ?? null))
 }
 
-export function refuseStrangers(work: UnitOfWork, caller: string, devices: readonly string[]): void {
-  const stranger = devices.find((device) => !isBehind(work, device, caller))
-  if (stranger !== undefined)
-    throw new DomainError(
-      'FORBIDDEN',
-      `the credential is of ${caller}, which reports for itself and for devices behind it, and ${stranger} is not one of them`,
-    )
-}
-
-/** A request with a valid credential and without a valid report still shows that its device is alive. */
-export function hearDevice(name: string): Command<null> {
-  return hearDevices([name])
-}
-
 /** Counts the deviations of a refused report, only for a known device: a refusal creates no device. */
 export function countDeviations(name: string, deviations: readonly Deviation[]): Command<null> {
   return {
@@ -113,31 +96,6 @@ export function countDeviations(name: string, deviations: readonly Deviation[]):
   }
 }
 
-export function hearDevices(names: readonly string[]): Command<null> {
-  return {
-    portable: { kind: 'hear', names },
-    needs: { devices: names },
-    decide(work) {
-      for (const name of names) hearKnown(work, name)
-      return null
-    },
-  }
-}
-
-export function hearKnown(work: UnitOfWork, name: string): void {
-  const device = work.device(name)
-  if (device && device.revokedAt === null && device.retiredAt === null) hear(work, device.key, null)
-}
-
-/** A sign of life. It ends an absence, and makes a device ONLINE that promised heartbeats or must send them. */
-function hear(work: UnitOfWork, reporterKey: number, observedAt: Millis | null): void {
-  const device = { ...work.targetByKey(reporterKey), lastHeardAt: work.now }
-  work.putTarget(device, 'heard')
-  const isExpected = device.expectedInterval !== null || work.offlineAfter !== null
-  if (device.connectivity === 'OFFLINE' || (isExpected && device.connectivity === 'UNKNOWN'))
-    setConnectivity(work, device, 'ONLINE', 'REPORT', observedAt)
-}
-
 function keep(work: UnitOfWork, report: StatusReport, place: Placement, staleBy: OrderKey | null): void {
   const shared = { deploymentKey: place.key, staleBy, receivedAt: work.now, report }
   if (staleBy) work.keepReport({ ...shared, verdict: 'STALE', place, revision: null })
@@ -149,55 +107,6 @@ function noteChild(work: UnitOfWork, targetKey: number, reporterKey: number, rep
   if (targetKey === reporterKey) return
   const target = work.targetByKey(targetKey)
   const codes = [report.error, ...report.components.map((component) => component.error)].map((error) => error?.code)
-  if (codes.includes(childUnreachable)) setConnectivity(work, target, 'OFFLINE', 'GATEWAY', report.observedAt)
-  else if (target.connectivity === 'OFFLINE') setConnectivity(work, target, 'ONLINE', 'GATEWAY', report.observedAt)
-}
-
-interface ConnectionMessage {
-  readonly caller: string
-  /** When the connection began, by the device's clock. */
-  readonly connectedAt: Millis | null
-  /** Whether the broker delivers the messages of a device in their order. */
-  readonly isInOrder: boolean
-}
-
-/** A birth or a last will of a device at its broker: the birth ends an absence, the will begins one. A will creates no device. */
-export function recordConnection(
-  name: string,
-  to: 'ONLINE' | 'OFFLINE',
-  { caller, connectedAt, isInOrder }: ConnectionMessage,
-): Command<ReportOutcome> {
-  return {
-    needs: {
-      devices: [name, ...(caller === name ? [] : [caller])],
-      ...(!isNamedBehind(name, caller) && { ancestors: true }),
-    },
-    decide(work) {
-      refuseStrangers(work, caller, [name])
-      refuseEnded(work.device(name), work.device(caller))
-      const before = work.revision()
-      const device = to === 'ONLINE' ? work.ensureDevice(name) : work.device(name)
-      const order = orderConnection(connectedAt, to, work.now)
-      if (device && isOlderConnection(device.connectionOrder, order, { to, now: work.now, isInOrder }))
-        return { verdict: 'STALE', revision: before, staleBy: 'observedAt' }
-      if (device) {
-        const heard = to === 'ONLINE' ? { lastHeardAt: work.now } : {}
-        work.putTarget({ ...device, ...heard, connectionOrder: order ?? device.connectionOrder }, 'heard')
-        setConnectivity(work, work.targetByKey(device.key), to, 'BROKER', null)
-      }
-      return { verdict: work.revision() === before ? 'UNCHANGED' : 'APPLIED', revision: work.revision() }
-    },
-  }
-}
-
-function setConnectivity(
-  work: UnitOfWork,
-  target: Target,
-  to: 'ONLINE' | 'OFFLINE',
-  source: ConnectivitySource,
-  observedAt: Millis | null,
-): void {
-  if (target.connectivity === to) return
-  const change = { kind: 'CONNECTIVITY_CHANGED', from: target.connectivity, to, source } as const
-  work.recordTarget({ ...target, connectivity: to }, change, observedAt)
+  if (codes.includes(childUnreachable)) changeConnectivity(work, target, 'OFFLINE', 'GATEWAY', report.observedAt)
+  else if (target.connectivity === 'OFFLINE') changeConnectivity(work, target, 'ONLINE', 'GATEWAY', report.observedAt)
 }

@@ -5,7 +5,7 @@ import type { AppliedResource } from '../../domain/orchestrated-facts.ts'
 import type { Verdict } from '../../domain/report.ts'
 import type { Resource } from '../../domain/resource.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
-import type { Connectivity, TargetName } from '../../domain/target.ts'
+import type { TargetName } from '../../domain/target.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, inParts, partSize } from '../command.ts'
 import { followDeployment, followInstance } from '../derived-states.ts'
@@ -207,28 +207,6 @@ function* applyStateSnapshot(
 
 function targetKeyOf(work: UnitOfWork, { kind, provider, name }: TargetName): number {
   return work.ensureTarget(kind, provider, name).key
-}
-
-/** Records the connectivity of a cluster. Creates the cluster if it is unknown. */
-export function setConnectivity(
-  target: TargetName,
-  to: Connectivity,
-): Command<{ readonly revision: number; readonly verdict: Verdict; readonly targetKey: number }> {
-  return {
-    needs: { targets: [target] },
-    decide(work) {
-      const known = work.ensureTarget(target.kind, target.provider, target.name)
-      const before = work.revision()
-      const heard = { ...known, lastHeardAt: to === 'ONLINE' ? work.now : known.lastHeardAt }
-      if (known.connectivity === to) work.putTarget(heard, 'heard')
-      else {
-        const change = { kind: 'CONNECTIVITY_CHANGED', from: known.connectivity, to, source: 'ORCHESTRATOR' } as const
-        work.recordTarget({ ...heard, connectivity: to }, change, null)
-      }
-      const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
-      return { revision: work.revision(), verdict, targetKey: known.key }
-    },
-  }
 }
 
 function requireInstances(

@@ -12,7 +12,8 @@ import type { ClusterName, EmcoRollout, EmcoRoute } from '../../dialects/emco/ro
 import type { Principal } from '../../domain/principal.ts'
 import type { RolloutName } from '../../domain/rollout.ts'
 import { recordActions } from '../../ingest/commands/act.ts'
-import { reportResources, reportStateSnapshot, setConnectivity } from '../../ingest/commands/resources.ts'
+import { reportConnectivity } from '../../ingest/commands/connectivity.ts'
+import { reportResources, reportStateSnapshot } from '../../ingest/commands/resources.ts'
 import type { Writer } from '../../ingest/writer.ts'
 import { paced } from '../../limits/pace.ts'
 import type { Database } from '../../store/database.ts'
@@ -106,7 +107,7 @@ async function takeBundle(
 
 async function takeConnectivity({ writer }: EmcoDeps, exchange: Exchange, target: ClusterName): Promise<void> {
   const connectivity = parseConnectivity(await readLargeJson(exchange, {}, smallLimit))
-  const { revision, verdict } = await writer.submit(tracedBy(exchange, setConnectivity(target, connectivity)))
+  const { revision, verdict } = await writer.submit(tracedBy(exchange, reportConnectivity(target, connectivity)))
   sendJson(exchange, 200, { verdict, revision: String(revision) })
 }
 

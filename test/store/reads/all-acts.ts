@@ -8,11 +8,12 @@ import { deploymentIntentGroup, type LifecycleRolloutName, resourceBundle } from
 import { deploymentStates, readinesses } from '../../../src/domain/values.ts'
 import { recordActions } from '../../../src/ingest/commands/act.ts'
 import { removeInstance, reportInstance, reportInstanceStatus } from '../../../src/ingest/commands/bundle.ts'
+import { reportConnectivity } from '../../../src/ingest/commands/connectivity.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/device.ts'
 import { forgetDeployments, removeDeployments } from '../../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
-import { reportResources, reportStateSnapshot, setConnectivity } from '../../../src/ingest/commands/resources.ts'
+import { reportResources, reportStateSnapshot } from '../../../src/ingest/commands/resources.ts'
 import { retireDevices } from '../../../src/ingest/commands/retire.ts'
 import { markStalled } from '../../../src/ingest/commands/stall.ts'
 import { desire } from '../../ingest/desired-model.ts'
@@ -81,7 +82,7 @@ function otherAct(pick: Picker, known: readonly Deployment[]): Act {
     default: {
       const target = cluster(pick)
       const to = pick.one(['ONLINE', 'OFFLINE', 'RETRYING'] as const)
-      return (submit) => submit(setConnectivity(target, to))
+      return (submit) => submit(reportConnectivity(target, to))
     }
   }
 }

@@ -5,10 +5,10 @@ import { matchesLabel } from '../../../src/domain/selectors/label-condition.ts'
 import { matchesSelector } from '../../../src/domain/selectors/selector.ts'
 import { connectivities, type Target } from '../../../src/domain/target.ts'
 import type { Revision } from '../../../src/domain/values.ts'
+import { reportConnectivity } from '../../../src/ingest/commands/connectivity.ts'
 import type { Desire } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/device.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
-import { setConnectivity } from '../../../src/ingest/commands/resources.ts'
 import { retireDevices } from '../../../src/ingest/commands/retire.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import { countClusters, pageClusters } from '../../../src/store/read/clusters.ts'
@@ -82,7 +82,7 @@ describe.each(stores)('targets in the past on $name', (store) => {
     const { submit, tick } = liveBy(database, Math.max((await readHead(session)).at + 1_000, Date.now()))
     const device = { deviceId: 'edge-1', name: null, labels: [], parent: null, expectedInterval: null }
     await submit(registerDevices([{ ...device, tokenHash: 'hash' }]))
-    await submit(setConnectivity({ kind: 'DEVICE', provider: '', name: 'edge-1' }, 'ONLINE'))
+    await submit(reportConnectivity({ kind: 'DEVICE', provider: '', name: 'edge-1' }, 'ONLINE'))
     const { revision: online } = await readHead(session)
     const retire = (reason: string) =>
       submit(retireDevices([{ deviceId: 'edge-1', replacedBy: null }], { reason, withChildren: true, desire }))
@@ -127,7 +127,7 @@ describe.each(stores)('targets in the past on $name', (store) => {
         const isCluster = pick.flip()
         const name = isCluster ? pick.one(['edge', 'core']) : deviceId
         const place = { kind: isCluster ? 'CLUSTER' : 'DEVICE', provider: isCluster ? 'p' : '', name } as const
-        return submit(setConnectivity(place, pick.one(connectivities)))
+        return submit(reportConnectivity(place, pick.one(connectivities)))
       }
       // Some are refused: reports of retired devices, unknown replacements.
       await act().catch(() => undefined)

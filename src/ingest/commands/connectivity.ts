@@ -1,0 +1,137 @@
+/**
+ * Signs of life, and what makes a target ONLINE or OFFLINE:
+ *
+ *   REPORT         a device sent something that was accepted or refused for its content
+ *   SILENCE        a device that must send heartbeats did not
+ *   BROKER         its birth, or its last will, at the MQTT broker
+ *   GATEWAY        a report of its gateway (report.ts)
+ *   ORCHESTRATOR   an orchestrator says so, or the watch of a cluster
+ */
+import { isOlderConnection, orderConnection } from '../../domain/order.ts'
+import type { ReportOutcome, Verdict } from '../../domain/report.ts'
+import type { Connectivity, ConnectivitySource, Target, TargetName } from '../../domain/target.ts'
+import type { Millis } from '../../domain/values.ts'
+import type { Command } from '../command.ts'
+import { isNamedBehind, refuseEnded, refuseStrangers } from '../devices.ts'
+import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
+
+/** A request with a valid credential and without a valid report still shows that its device is alive. */
+export function hearDevice(name: string): Command<null> {
+  return hearDevices([name])
+}
+
+export function hearDevices(names: readonly string[]): Command<null> {
+  return {
+    portable: { kind: 'hear', names },
+    needs: { devices: names },
+    decide(work) {
+      for (const name of names) hearKnown(work, name)
+      return null
+    },
+  }
+}
+
+export function hearKnown(work: UnitOfWork, name: string): void {
+  const device = work.device(name)
+  if (device && device.revokedAt === null && device.retiredAt === null) hear(work, device.key, null)
+}
+
+/** A sign of life. It ends an absence, and makes a device ONLINE that promised heartbeats or must send them. */
+export function hear(work: UnitOfWork, reporterKey: number, observedAt: Millis | null): void {
+  const device = { ...work.targetByKey(reporterKey), lastHeardAt: work.now }
+  work.putTarget(device, 'heard')
+  const isExpected = device.expectedInterval !== null || work.offlineAfter !== null
+  if (device.connectivity === 'OFFLINE' || (isExpected && device.connectivity === 'UNKNOWN'))
+    changeConnectivity(work, device, 'ONLINE', 'REPORT', observedAt)
+}
+
+/**
+ * Marks devices OFFLINE that must send heartbeats, and are still silent when the command is decided. `listeningSince`: our own downtime is not their
+ * silence.
+ */
+export function markSilent(deviceIds: readonly string[], listeningSince: Millis): Command<{ readonly marked: number }> {
+  return {
+    needs: { devices: deviceIds },
+    decide(work) {
+      let marked = 0
+      for (const deviceId of deviceIds) {
+        const device = work.device(deviceId)
+        const seconds = device?.expectedInterval ?? work.offlineAfter
+        if (!device || seconds === null || device.lastHeardAt === null || device.connectivity === 'OFFLINE') continue
+        if (device.retiredAt !== null) continue
+        if (work.now - Math.max(device.lastHeardAt, listeningSince) <= seconds * 1000) continue
+        changeConnectivity(work, device, 'OFFLINE', 'SILENCE', null)
+        marked += 1
+      }
+      return { marked }
+    },
+  }
+}
+
+interface ConnectionMessage {
+  readonly caller: string
+  /** When the connection began, by the device's clock. */
+  readonly connectedAt: Millis | null
+  /** Whether the broker delivers the messages of a device in their order. */
+  readonly isInOrder: boolean
+}
+
+/** A birth or a last will of a device at its broker: the birth ends an absence, the will begins one. A will creates no device. */
+export function recordConnection(
+  name: string,
+  to: 'ONLINE' | 'OFFLINE',
+  { caller, connectedAt, isInOrder }: ConnectionMessage,
+): Command<ReportOutcome> {
+  return {
+    needs: {
+      devices: [name, ...(caller === name ? [] : [caller])],
+      ...(!isNamedBehind(name, caller) && { ancestors: true }),
+    },
+    decide(work) {
+      refuseStrangers(work, caller, [name])
+      refuseEnded(work.device(name), work.device(caller))
+      const before = work.revision()
+      const device = to === 'ONLINE' ? work.ensureDevice(name) : work.device(name)
+      const order = orderConnection(connectedAt, to, work.now)
+      if (device && isOlderConnection(device.connectionOrder, order, { to, now: work.now, isInOrder }))
+        return { verdict: 'STALE', revision: before, staleBy: 'observedAt' }
+      if (device) {
+        const heard = to === 'ONLINE' ? { lastHeardAt: work.now } : {}
+        work.putTarget({ ...device, ...heard, connectionOrder: order ?? device.connectionOrder }, 'heard')
+        changeConnectivity(work, work.targetByKey(device.key), to, 'BROKER', null)
+      }
+      return { verdict: work.revision() === before ? 'UNCHANGED' : 'APPLIED', revision: work.revision() }
+    },
+  }
+}
+
+/** Records the connectivity of a cluster. Creates the cluster if it is unknown. */
+export function reportConnectivity(
+  target: TargetName,
+  to: Connectivity,
+): Command<{ readonly revision: number; readonly verdict: Verdict; readonly targetKey: number }> {
+  return {
+    needs: { targets: [target] },
+    decide(work) {
+      const known = work.ensureTarget(target.kind, target.provider, target.name)
+      const before = work.revision()
+      const heard = { ...known, lastHeardAt: to === 'ONLINE' ? work.now : known.lastHeardAt }
+      if (known.connectivity === to) work.putTarget(heard, 'heard')
+      else changeConnectivity(work, heard, to, 'ORCHESTRATOR', null)
+      const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
+      return { revision: work.revision(), verdict, targetKey: known.key }
+    },
+  }
+}
+
+export function changeConnectivity(
+  work: UnitOfWork,
+  target: Target,
+  to: Connectivity,
+  source: ConnectivitySource,
+  observedAt: Millis | null,
+): void {
+  if (target.connectivity === to) return
+  const change = { kind: 'CONNECTIVITY_CHANGED', from: target.connectivity, to, source } as const
+  work.recordTarget({ ...target, connectivity: to }, change, observedAt)
+}
