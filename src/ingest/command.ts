@@ -86,18 +86,18 @@ export function lazyList<From, Item>(from: readonly From[], make: (item: From, i
   }
 }
 
-/** The items at these places, with their places. */
+/** The items at these indexes, with their indexes. */
 export function itemsAt<Item extends object>(
   list: ItemList<Item>,
-  places: readonly number[],
+  indexes: readonly number[],
 ): (Item & { readonly index: number })[] {
-  return places.flatMap((index) => {
+  return indexes.flatMap((index) => {
     const item = list.at(index)
     return item ? [{ ...item, index }] : []
   })
 }
 
-export function placesOf({ length }: ItemList<unknown>): number[] {
+export function indexesOf({ length }: ItemList<unknown>): number[] {
   return Array.from({ length }, (_, index) => index)
 }
 

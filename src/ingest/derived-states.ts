@@ -11,13 +11,28 @@ function reporterOf({ kind, provider, name }: Pick<Target, 'kind' | 'provider' |
   return kind === 'CLUSTER' ? `${provider}+${name}` : name
 }
 
+/** An instance on a target. Its deployment there may not exist yet. */
+export interface InstanceOnTarget {
+  readonly rollout: Rollout
+  readonly instance: Instance
+  readonly targetKey: number
+  readonly deploymentKey: number
+}
+
+/** With the changes of the batch so far. */
+export function latestOf(work: UnitOfWork, place: InstanceOnTarget): InstanceOnTarget {
+  const { rollout, instance } = place
+  return {
+    ...place,
+    rollout: work.rolloutByKey(rollout.key) ?? rollout,
+    instance: work.orchestration.instance(instance.key) ?? instance,
+  }
+}
+
 /** Updates the deployment of an instance on a target after its resources or the instance's goal have changed. Creates it if it is new. */
-export function followDeployment(
+export function deriveDeployment(
   work: UnitOfWork,
-  rollout: Rollout,
-  instance: Instance,
-  targetKey: number,
-  key: number,
+  { rollout, instance, targetKey, deploymentKey: key }: InstanceOnTarget,
 ): void {
   const known = work.deploymentByKey(key)
   const standing = work.orchestration.standing(key, instance)
@@ -39,13 +54,13 @@ export function followDeployment(
 }
 
 /** Updates all deployments of an instance after its goal has changed. */
-export function followDeployments(work: UnitOfWork, rollout: Rollout, instance: Instance): void {
+export function deriveDeployments(work: UnitOfWork, rollout: Rollout, instance: Instance): void {
   for (const { key, targetKey, forgottenAt } of work.deploymentsOfInstance(instance.key))
-    if (forgottenAt === null) followDeployment(work, rollout, instance, targetKey, key)
+    if (forgottenAt === null) deriveDeployment(work, { rollout, instance, targetKey, deploymentKey: key })
 }
 
 /** Updates the status of the instance, then of the instance that it updates, then of the rollout. */
-export function followInstance(work: UnitOfWork, rolloutKey: number, instanceKey: number): void {
+export function deriveInstance(work: UnitOfWork, rolloutKey: number, instanceKey: number): void {
   const instance = work.orchestration.instance(instanceKey)
   if (!instance) throw new Error(`instance ${instanceKey} was not loaded`)
   const successor = instance.successorKey === null ? null : work.orchestration.instance(instance.successorKey)
@@ -53,7 +68,7 @@ export function followInstance(work: UnitOfWork, rolloutKey: number, instanceKey
   setStatus(work, instance, status)
   for (const earlier of work.orchestration.instancesOf(rolloutKey))
     if (earlier.successorKey === instanceKey && earlier.goal === 'GIVE_WAY')
-      followInstance(work, rolloutKey, earlier.key)
+      deriveInstance(work, rolloutKey, earlier.key)
   const rollout = work.rolloutByKey(rolloutKey)
   if (rollout?.currentInstanceKey === instanceKey && rollout.status !== status) work.putRollout({ ...rollout, status })
 }

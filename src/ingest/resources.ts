@@ -3,9 +3,9 @@ import type { Instance } from '../domain/instance.ts'
 import type { ObjectName } from '../domain/orchestrated-facts.ts'
 import type { Verdict } from '../domain/report.ts'
 import type { Assessment, Resource, ResourceDetail } from '../domain/resource.ts'
-import type { Rollout } from '../domain/rollout.ts'
 import type { Readiness } from '../domain/values.ts'
 import { resourceReadiness } from '../readiness/sum.ts'
+import type { InstanceOnTarget } from './derived-states.ts'
 import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'
 
 /** Candidates have the same name. Compares group and kind, not the version. If a source gives no namespace, the only candidate matches. */
@@ -109,10 +109,7 @@ export function withAssessment(next: Resource, assessed: Assessment | null): Res
 
 export function blankResource(
   key: number,
-  rollout: Rollout,
-  instance: Instance,
-  deploymentKey: number,
-  targetKey: number,
+  { rollout, instance, targetKey, deploymentKey }: InstanceOnTarget,
   { component, group, version, kind, namespace, name }: ObjectName & Pick<Resource, 'component'>,
 ): Resource {
   return {

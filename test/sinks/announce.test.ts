@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseInstance } from '../../src/dialects/k8splugin/instance.ts'
-import { reportInstance } from '../../src/ingest/commands/bundle.ts'
+import { reportInstance } from '../../src/ingest/commands/bundle-instance.ts'
 import { createAnnouncements } from '../../src/sinks/announce.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Change } from '../../src/domain/change.ts'
-import { removeInstance } from '../../src/ingest/commands/bundle.ts'
+import { removeInstance } from '../../src/ingest/commands/bundle-instance.ts'
 import type { AaiConfig } from '../../src/sinks/aai.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { instanceById } from '../../src/store/read/instances.ts'

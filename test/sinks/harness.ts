@@ -1,7 +1,7 @@
 import { afterEach } from 'vitest'
 import { toDetail } from '../../src/dialects/kubernetes/detail.ts'
 import { resourceBundle } from '../../src/domain/rollout.ts'
-import { reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle.ts'
+import { reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle-instance.ts'
 import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/sinks/compose.ts'
 import { readRange } from '../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../src/store/database.ts'

@@ -11,7 +11,7 @@ import {
 import type { ActionFact } from '../../domain/orchestrated-facts.ts'
 import { kindInWords, type LifecycleRolloutName, type Rollout } from '../../domain/rollout.ts'
 import type { Command } from '../command.ts'
-import { followDeployments, followInstance, makeCurrent } from '../derived-states.ts'
+import { deriveDeployments, deriveInstance, makeCurrent } from '../derived-states.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
 interface Acted {
@@ -171,8 +171,8 @@ function act(work: UnitOfWork, rolloutKey: number, fact: ActionFact, actor: stri
   if (!known) current = makeCurrent(work, current, changed)
   if (fact.state === 'UPDATED' && before)
     orchestration.putInstance({ ...before, isCurrent: false, goal: 'GIVE_WAY', successorKey: changed.key })
-  if (known && known.goal !== changed.goal) followDeployments(work, current, changed)
-  followInstance(work, rolloutKey, changed.key)
+  if (known && known.goal !== changed.goal) deriveDeployments(work, current, changed)
+  deriveInstance(work, rolloutKey, changed.key)
 }
 
 function newInstance(

@@ -1,10 +1,10 @@
 /**
  * A cluster's snapshot of a component. Resources that it lists are present, and those that it does not list do not exist there.
  *
- *   begin    the snapshot is noted. An older one is STALE
- *   show     each listed object
- *   hide     each other resource of the component
- *   follow   the sums: the states of the deployment, the instance and the rollout
+ *   noteSnapshot   the snapshot is noted. An older one is STALE
+ *   putObserved    each listed object
+ *   putMissing     each other resource of the component
+ *   deriveStates   the sums: the states of the deployment, the instance and the rollout
  *
  * A small snapshot is one unit of work. A large one is written in parts (divided-write.ts), with the same steps.
  */
@@ -12,11 +12,10 @@ import type { Instance } from '../../domain/instance.ts'
 import type { ObjectName, ObservedObject } from '../../domain/orchestrated-facts.ts'
 import type { Verdict } from '../../domain/report.ts'
 import type { Resource } from '../../domain/resource.ts'
-import type { Rollout } from '../../domain/rollout.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Needs, OrchestratedNeed, ResourceNeed } from '../../store/write/contract.ts'
 import { partSize, type WritePart } from '../command.ts'
-import { followDeployment, followInstance } from '../derived-states.ts'
+import { deriveDeployment, deriveInstance, type InstanceOnTarget, latestOf } from '../derived-states.ts'
 import { assess, blankResource, matchListed, matchResource, putResource, withAssessment } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
@@ -32,40 +31,32 @@ export interface ComponentSnapshot {
   readonly canShow: (group: string, kind: string) => boolean
 }
 
-/** A component of an instance on a target. Its deployment may not exist yet. */
-export interface Place {
-  readonly rollout: Rollout
-  readonly instance: Instance
-  readonly targetKey: number
-  readonly deploymentKey: number
-}
-
-export function* applySnapshot(work: UnitOfWork, place: Place, snapshot: ComponentSnapshot): Paced<Verdict> {
+export function* applySnapshot(work: UnitOfWork, place: InstanceOnTarget, snapshot: ComponentSnapshot): Paced<Verdict> {
   const before = work.revision()
-  if (!begin(work, place, snapshot)) return 'STALE'
-  const listed = new Set(yield* eachPaced(snapshot.objects, (object) => show(work, place, snapshot, object)))
+  if (!noteSnapshot(work, place, snapshot)) return 'STALE'
+  const listed = new Set(yield* eachPaced(snapshot.objects, (object) => putObserved(work, place, snapshot, object)))
   const canShow = shownBy(snapshot)
   for (const known of work.orchestration.resourcesOf(place.deploymentKey, listedIn(snapshot))) {
-    if (!listed.has(known.key)) hide(work, place, known, canShow)
+    if (!listed.has(known.key)) putMissing(work, place, known, canShow)
     yield
   }
-  follow(work, place)
+  deriveStates(work, place)
   return work.revision() > before ? 'APPLIED' : 'UNCHANGED'
 }
 
-/** `needs` and `at` give the instance and its deployment in each part. */
+/** `needs` and `placeIn` give the instance and its deployment in each part. */
 export async function writeSnapshot(
   write: WritePart,
   needs: PartNeeds,
-  at: (work: UnitOfWork, deploymentKey: number | null) => Place,
+  placeIn: (work: UnitOfWork, deploymentKey: number | null) => InstanceOnTarget,
   snapshot: ComponentSnapshot,
 ): Promise<{ readonly revision: number; readonly verdict: Verdict }> {
   const begun = await write({
     needs: needs([]),
     decide(work) {
-      const place = at(work, null)
+      const place = placeIn(work, null)
       const before = work.revision()
-      return { before, deploymentKey: place.deploymentKey, isNew: begin(work, place, snapshot) }
+      return { before, deploymentKey: place.deploymentKey, isNew: noteSnapshot(work, place, snapshot) }
     },
   })
   const { before, deploymentKey } = begun
@@ -77,9 +68,9 @@ export async function writeSnapshot(
     { deploymentKey, component: snapshot.component, listedIn: listedIn(snapshot) },
     snapshot.objects,
     {
-      at: (work) => at(work, deploymentKey),
-      put: (work, place, object) => show(work, place, snapshot, object),
-      miss: (work, place, known) => hide(work, place, known, canShow),
+      placeIn: (work) => placeIn(work, deploymentKey),
+      put: (work, place, object) => putObserved(work, place, snapshot, object),
+      putMissing: (work, place, known) => putMissing(work, place, known, canShow),
     },
   )
   return { revision, verdict: revision > before ? 'APPLIED' : 'UNCHANGED' }
@@ -93,11 +84,11 @@ export function partNeeds(needs: Needs, orchestrated: OrchestratedNeed): PartNee
 }
 
 interface ResourceSteps<Item> {
-  at(work: UnitOfWork): Place
+  placeIn(work: UnitOfWork): InstanceOnTarget
   /** Returns the key of the item's resource. */
-  put(work: UnitOfWork, place: Place, item: Item): number
+  put(work: UnitOfWork, place: InstanceOnTarget, item: Item): number
   /** A resource of the component that no item lists. */
-  miss(work: UnitOfWork, place: Place, known: Resource): void
+  putMissing(work: UnitOfWork, place: InstanceOnTarget, known: Resource): void
 }
 
 interface ResourceList {
@@ -113,7 +104,7 @@ export async function writeResources<Item extends ObjectName>(
   needs: PartNeeds,
   { deploymentKey, component, listedIn }: ResourceList,
   items: readonly Item[],
-  { at, put, miss }: ResourceSteps<Item>,
+  { placeIn, put, putMissing }: ResourceSteps<Item>,
 ): Promise<number> {
   const named = (names: readonly string[]): Needs => needs([{ deploymentKey, component, wanted: { names } }])
   const listed = new Set<number>()
@@ -122,7 +113,7 @@ export async function writeResources<Item extends ObjectName>(
     const keys = await write({
       needs: named([...new Set(part.map(({ name }) => name))]),
       decide(work) {
-        const place = at(work)
+        const place = placeIn(work)
         return eachPaced(part, (item) => put(work, place, item))
       },
     })
@@ -133,22 +124,26 @@ export async function writeResources<Item extends ObjectName>(
       needs: needs([{ deploymentKey, component: listedIn, wanted: { after, limit: partSize } }]),
       *decide(work) {
         const page = work.orchestration.resourcesOf(deploymentKey, listedIn)
-        const place = at(work)
-        yield* eachPaced(page, (known) => (listed.has(known.key) ? undefined : miss(work, place, known)))
+        const place = placeIn(work)
+        yield* eachPaced(page, (known) => (listed.has(known.key) ? undefined : putMissing(work, place, known)))
         return page.length < partSize ? null : Math.max(...page.map(({ key }) => key))
       },
     })
   return write({
     needs: named([]),
     decide(work) {
-      follow(work, at(work))
+      deriveStates(work, placeIn(work))
       return work.revision()
     },
   })
 }
 
 /** False: the snapshot is older than the last one. */
-function begin(work: UnitOfWork, { instance, targetKey }: Place, snapshot: ComponentSnapshot): boolean {
+function noteSnapshot(
+  work: UnitOfWork,
+  { instance, targetKey }: InstanceOnTarget,
+  snapshot: ComponentSnapshot,
+): boolean {
   const { component, uid, resourceVersion } = snapshot
   const known = work.orchestration.bundle(instance.key, targetKey, component)
   if (known && known.uid === uid && isOlder(resourceVersion, known.resourceVersion)) return false
@@ -157,19 +152,18 @@ function begin(work: UnitOfWork, { instance, targetKey }: Place, snapshot: Compo
   return true
 }
 
-function show(
+function putObserved(
   work: UnitOfWork,
-  place: Place,
+  place: InstanceOnTarget,
   { component, isOfAll }: ComponentSnapshot,
   object: ObservedObject,
 ): number {
-  const { rollout, instance, targetKey, deploymentKey } = place
+  const { instance, deploymentKey } = place
   const { isNamespaceGuessed = false } = object
   const known = isOfAll
     ? matchListed(work, deploymentKey, component, object, isNamespaceGuessed)
     : matchResource(work.orchestration.resourcesLike(deploymentKey, component, object), object)
-  const base =
-    known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...object, component })
+  const base = known ?? blankResource(work.newKey(), place, { ...object, component })
   const next: Resource = {
     ...base,
     version: object.version || base.version,
@@ -183,7 +177,12 @@ function show(
   return base.key
 }
 
-function hide(work: UnitOfWork, { instance }: Place, known: Resource, canShow: ComponentSnapshot['canShow']): void {
+function putMissing(
+  work: UnitOfWork,
+  { instance }: InstanceOnTarget,
+  known: Resource,
+  canShow: ComponentSnapshot['canShow'],
+): void {
   if (known.goneAt !== null) return
   const showable = known.showable || canShow(known.group, known.kind)
   const goneAt = known.sync === null ? work.moment().at : null
@@ -192,10 +191,10 @@ function hide(work: UnitOfWork, { instance }: Place, known: Resource, canShow: C
   putResource(work, instance, known, next, { detail: null })
 }
 
-export function follow(work: UnitOfWork, { rollout, instance, targetKey, deploymentKey }: Place): void {
-  const latest = work.rolloutByKey(rollout.key) ?? rollout
-  followDeployment(work, latest, work.orchestration.instance(instance.key) ?? instance, targetKey, deploymentKey)
-  followInstance(work, rollout.key, instance.key)
+export function deriveStates(work: UnitOfWork, place: InstanceOnTarget): void {
+  const { rollout, instance } = place
+  deriveDeployment(work, latestOf(work, place))
+  deriveInstance(work, rollout.key, instance.key)
 }
 
 function listedIn({ component, isOfAll }: ComponentSnapshot): string | null {

@@ -8,7 +8,7 @@ import type { Label } from '../../domain/target.ts'
 import { desireDocument } from '../../domain/transition.ts'
 import type { Digits, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import { type Command, type ItemList, inParts, itemsAt, partSize, partsOf, placesOf } from '../command.ts'
+import { type Command, type ItemList, indexesOf, inParts, itemsAt, partSize, partsOf } from '../command.ts'
 import { ensureChild, newParent, parentName } from '../devices.ts'
 import type { Cause, DesiredDocument, DigestBundle } from '../unit-of-work/desired-state.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
@@ -49,7 +49,7 @@ export function declareDeployments(
   deployments: ItemList<DeploymentDeclaration>,
   desire: Desire | null = null,
 ): Command<Declared> {
-  if (deployments.length <= partSize) return declarePart(rollout, itemsAt(deployments, placesOf(deployments)), desire)
+  if (deployments.length <= partSize) return declarePart(rollout, itemsAt(deployments, indexesOf(deployments)), desire)
   return inParts(async (write) => {
     const deploymentKeys: number[] = []
     let [revision, rolloutKey]: [Revision, number | null] = [0, null]
@@ -65,14 +65,14 @@ export function declareDeployments(
   })
 }
 
-/** With the place in the command. */
+/** With the index in the command. */
 type Listed = DeploymentDeclaration & { readonly index: number }
 
 /** In order. With documents, all declarations for one manifest are in one part: a command creates one version of a manifest. */
 function groupsOf(deployments: ItemList<DeploymentDeclaration>): Iterable<readonly number[]> {
-  const places = placesOf(deployments)
-  if (!places.some((index) => deployments.at(index)?.document)) return places.map((index) => [index])
-  return Map.groupBy(places, (index) => manifestOwner(deployments.at(index)?.deviceId ?? '')).values()
+  const indexes = indexesOf(deployments)
+  if (!indexes.some((index) => deployments.at(index)?.document)) return indexes.map((index) => [index])
+  return Map.groupBy(indexes, (index) => manifestOwner(deployments.at(index)?.deviceId ?? '')).values()
 }
 
 function declarePart(
@@ -219,7 +219,10 @@ function findDeclared(
     work.deployment(deploymentId, deviceId),
     ...(targetKey === null ? [] : work.deploymentsOn(deploymentId, targetKey)),
     ...(document
-      ? [work.deployment(deploymentId, manifestOwner(deviceId)), ...work.freeOf(manifestOwner(deviceId), deploymentId)]
+      ? [
+          work.deployment(deploymentId, manifestOwner(deviceId)),
+          ...work.unclaimedOf(manifestOwner(deviceId), deploymentId),
+        ]
       : []),
   ].filter((deployment) => deployment !== null)
   return candidates.find((deployment) => deployment.forgottenAt === null) ?? candidates[0] ?? null

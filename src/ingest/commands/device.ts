@@ -53,7 +53,7 @@ interface AllRegistered {
   readonly names: ReadonlySet<string>
 }
 
-/** `first`: the place of the first device in the command. */
+/** `first`: the index of the first device in the command. */
 function registerPart(devices: readonly DeviceRegistration[], first: number, all: AllRegistered): Command<Registered> {
   return {
     needs: {

@@ -36,7 +36,7 @@ interface Owned {
   readonly owner: string
 }
 
-/** The device whose manifest lists each document. `first`: the place of the first key in the command. */
+/** The device whose manifest lists each document. `first`: the index of the first key in the command. */
 function findOwners(keys: readonly number[], first: number): Command<readonly Owned[]> {
   return {
     needs: { deploymentKeys: keys },
@@ -96,7 +96,7 @@ export function forgetDeployments(keys: readonly number[]): Command<{ readonly r
   })
 }
 
-/** `first`: the place of the first key in the command. */
+/** `first`: the index of the first key in the command. */
 function forgetPart(keys: readonly number[], first: number): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys },

@@ -7,7 +7,7 @@ import { applyReport } from '../../domain/transition.ts'
 import type { Placement } from '../../domain/transition-result.ts'
 import type { Command } from '../command.ts'
 import { ensureChild, isNamedBehind, newParent, parentName, refuseEnded, refuseStrangers } from '../devices.ts'
-import { isFree } from '../unit-of-work/deployment-rows.ts'
+import { isUnclaimed } from '../unit-of-work/deployment-rows.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import { changeConnectivity, hear, hearKnown } from './connectivity.ts'
 
@@ -77,10 +77,10 @@ export function recordReport(
  * deployment of its manifest on another child than the declared one.
  */
 function declaredOn(work: UnitOfWork, deploymentId: string, targetKey: number, reporter: string): Deployment | null {
-  const onTarget = work.deploymentsOn(deploymentId, targetKey).find(isFree)
+  const onTarget = work.deploymentsOn(deploymentId, targetKey).find(isUnclaimed)
   // Listed deployments are loaded only for a reporter that reports about another device.
   const isOfItself = work.targetByKey(targetKey).name === reporter
-  return onTarget ?? (isOfItself ? null : (work.freeOf(reporter, deploymentId)[0] ?? null))
+  return onTarget ?? (isOfItself ? null : (work.unclaimedOf(reporter, deploymentId)[0] ?? null))
 }
 
 /** Counts the deviations of a refused report, only for a known device: a refusal creates no device. */

@@ -8,14 +8,13 @@ import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { TargetName } from '../../domain/target.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, inParts, partSize } from '../command.ts'
-import { followDeployment, followInstance } from '../derived-states.ts'
+import { deriveDeployment, deriveInstance, type InstanceOnTarget, latestOf } from '../derived-states.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import {
   applySnapshot,
   type ComponentSnapshot,
   deploymentKeyOf,
-  type Place,
   partNeeds,
   writeSnapshot,
 } from './component-snapshot.ts'
@@ -123,11 +122,10 @@ function* applyPart(
   const last = isContinued ? [...touched].at(-1) : undefined
   if (last) touched.delete(last[0])
   for (const [targetKey, deploymentKey] of touched) {
-    const latest = work.orchestration.instance(instance.key) ?? instance
-    followDeployment(work, work.rolloutByKey(rollout.key) ?? rollout, latest, targetKey, deploymentKey)
+    deriveDeployment(work, latestOf(work, { rollout, instance, targetKey, deploymentKey }))
     yield
   }
-  if (isLast) followInstance(work, rollout.key, instance.key)
+  if (isLast) deriveInstance(work, rollout.key, instance.key)
   return { revision: work.revision(), verdicts, begun: last?.[1] ?? null }
 }
 
@@ -172,7 +170,7 @@ export function reportStateSnapshot(
     const verdicts: Verdict[] = []
     let revision = 0
     for (const key of keys) {
-      const at = (work: UnitOfWork, deploymentKey: number | null): Place => {
+      const placeIn = (work: UnitOfWork, deploymentKey: number | null): InstanceOnTarget => {
         const { rollout, instances } = requireInstances(work, name, context, 'shared')
         const instance = instances.find((one) => one.key === key)
         if (!instance) throw new Error(`instance ${key} was not loaded`)
@@ -182,7 +180,7 @@ export function reportStateSnapshot(
           deploymentKey: deploymentKey ?? deploymentKeyOf(work, instance, targetKey),
         }
       }
-      const written = await writeSnapshot(write, partsNeed, at, snapshot)
+      const written = await writeSnapshot(write, partsNeed, placeIn, snapshot)
       verdicts.push(written.verdict)
       revision = written.revision
     }
@@ -243,7 +241,7 @@ function applyItem(
   const known = matchResource(work.orchestration.resourcesLike(deploymentKey, item.component, item), item)
   const seen = work.orchestration.bundle(instance.key, target.key, item.component) !== null
   const base = known ?? {
-    ...blankResource(work.newKey(), rollout, instance, deploymentKey, target.key, item),
+    ...blankResource(work.newKey(), { rollout, instance, targetKey: target.key, deploymentKey }, item),
     showable: item.showable,
   }
   const presence = base.presence === 'UNKNOWN' && seen && base.showable ? 'NOT_PRESENT' : base.presence

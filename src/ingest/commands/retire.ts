@@ -19,7 +19,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { Target } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import { type Command, type ItemList, inParts, itemsAt, partSize, partsOf, placesOf } from '../command.ts'
+import { type Command, type ItemList, indexesOf, inParts, itemsAt, partSize, partsOf } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import type { Desire } from './declare.ts'
 import { forget, withdraw } from './remove.ts'
@@ -54,23 +54,23 @@ interface Retired {
 const mostNamed = 10
 
 export function retireDevices(retirements: ItemList<Retirement>, options: RetireOptions): Command<Retired> {
-  const places = placesOf(retirements)
+  const indexes = indexesOf(retirements)
   const nameAt = (index: number): string => retirements.at(index)?.deviceId ?? ''
   const whole: WholeCommand = {
-    named: new Set(places.map(nameAt)),
+    named: new Set(indexes.map(nameAt)),
     successors: new Map(
-      places.flatMap((index) => {
+      indexes.flatMap((index) => {
         const { replacedBy = null } = retirements.at(index) ?? {}
-        return replacedBy === null ? [] : itemsAt(retirements, [index]).map((place) => [replacedBy, place] as const)
+        return replacedBy === null ? [] : itemsAt(retirements, [index]).map((listed) => [replacedBy, listed] as const)
       }),
     ),
   }
-  if (retirements.length <= partSize) return retirePart(itemsAt(retirements, places), options, whole)
+  if (retirements.length <= partSize) return retirePart(itemsAt(retirements, indexes), options, whole)
   return inParts(async (write) => {
     const results: Retired['results'][number][] = []
     let revision = 0
     // All devices of one manifest are in one part: a command creates one version of a manifest.
-    for (const part of partsOf(Map.groupBy(places, (index) => manifestOwner(nameAt(index))).values())) {
+    for (const part of partsOf(Map.groupBy(indexes, (index) => manifestOwner(nameAt(index))).values())) {
       const retired = await write(retirePart(itemsAt(retirements, part), options, whole))
       part.forEach((index, n) => {
         const result = retired.results[n]
@@ -82,17 +82,17 @@ export function retireDevices(retirements: ItemList<Retirement>, options: Retire
   })
 }
 
-/** With the place in the command. */
-type Place = Retirement & { readonly index: number }
+/** With the index in the command. */
+type Listed = Retirement & { readonly index: number }
 
 /** All devices of a command, of which a part is retired. */
 interface WholeCommand {
   readonly named: ReadonlySet<string>
   /** By the name of the replacement. */
-  readonly successors: ReadonlyMap<string, Place>
+  readonly successors: ReadonlyMap<string, Listed>
 }
 
-function retirePart(retirements: readonly Place[], options: RetireOptions, whole: WholeCommand): Command<Retired> {
+function retirePart(retirements: readonly Listed[], options: RetireOptions, whole: WholeCommand): Command<Retired> {
   return {
     needs: {
       devices: retirements.flatMap(({ deviceId, replacedBy }) => [
@@ -124,7 +124,7 @@ function retirePart(retirements: readonly Place[], options: RetireOptions, whole
 }
 
 interface Branch {
-  readonly retirement: Place
+  readonly retirement: Listed
   readonly device: Target
   /** The devices behind it that are in service and are not retired by name. */
   readonly below: readonly Target[]
@@ -132,7 +132,7 @@ interface Branch {
 
 function* findBranches(
   work: UnitOfWork,
-  retirements: readonly Place[],
+  retirements: readonly Listed[],
   named: ReadonlySet<string>,
 ): Paced<readonly Branch[]> {
   const children = Map.groupBy(work.targets(), ({ parentKey }) => parentKey)
@@ -170,12 +170,12 @@ function findReplacements(
   branches: readonly Branch[],
   { named, successors }: WholeCommand,
 ): readonly (Target | null)[] {
-  const ended = ({ replacedBy, index }: Place) =>
+  const ended = ({ replacedBy, index }: Listed) =>
     refusal('CONFLICT', `${replacedBy} is retired, or is to be: name a device in service`, index, 'replacedBy')
   for (const { below } of branches)
     for (const { name } of below) {
-      const place = successors.get(name)
-      if (place) throw ended(place)
+      const successor = successors.get(name)
+      if (successor) throw ended(successor)
     }
   return branches.map(({ retirement, device }) => {
     const { replacedBy, index } = retirement

@@ -10,7 +10,7 @@ interface DeploymentRows {
   /** Deployments with that deploymentId on that target, of any reporter, forgotten ones included. */
   on(deploymentId: string, targetKey: number): readonly Deployment[]
   /** Deployments with that deploymentId that the device's manifest lists or listed, and that are not reported yet. A desired one comes first. */
-  freeOf(owner: string, deploymentId: string): readonly Deployment[]
+  unclaimedOf(owner: string, deploymentId: string): readonly Deployment[]
   all(): Iterable<Deployment>
   ofReporter(reporter: string): readonly Deployment[]
   filter(isWanted: (deployment: Deployment) => boolean): readonly Deployment[]
@@ -72,9 +72,9 @@ export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentR
       found('places', nameOf(deploymentId, String(targetKey)))
         .filter((deployment) => deployment.targetKey === targetKey)
         .toSorted((a, b) => a.key - b.key),
-    freeOf: (owner, deploymentId) =>
+    unclaimedOf: (owner, deploymentId) =>
       found('owners', nameOf(deploymentId, owner))
-        .filter((d) => d.targetManifestVersion !== null && isFree(d))
+        .filter((d) => d.targetManifestVersion !== null && isUnclaimed(d))
         .toSorted((a, b) => Number(b.documentDigest !== null) - Number(a.documentDigest !== null) || a.key - b.key),
     all: () => rows.values(),
     ofReporter: (reporter) => found('reporters', reporter).filter((deployment) => deployment.reporter === reporter),
@@ -104,7 +104,7 @@ export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentR
 }
 
 /** Declared, and not reported yet. */
-export function isFree({ claimed, forgottenAt }: Deployment): boolean {
+export function isUnclaimed({ claimed, forgottenAt }: Deployment): boolean {
   return !claimed && forgottenAt === null
 }
 

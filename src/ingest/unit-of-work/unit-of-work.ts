@@ -60,7 +60,7 @@ export interface UnitOfWork {
   /** Deployments with that deploymentId on that device, of any reporter, forgotten ones included. */
   deploymentsOn(deploymentId: string, targetKey: number): readonly Deployment[]
   /** Deployments with that deploymentId that the device's manifest lists or listed, and that are not reported yet. A desired one comes first. */
-  freeOf(owner: string, deploymentId: string): readonly Deployment[]
+  unclaimedOf(owner: string, deploymentId: string): readonly Deployment[]
   deploymentByKey(key: number): Deployment | null
   deploymentsOf(reporter: string): readonly Deployment[]
   /** All that were loaded or created. */
@@ -153,7 +153,7 @@ export function createUnitOfWork(
     moment: () => ({ now, at, revision: revision + 1 }),
     deployment: deployments.byName,
     deploymentsOn: deployments.on,
-    freeOf: deployments.freeOf,
+    unclaimedOf: deployments.unclaimedOf,
     deploymentByKey: deployments.byKey,
     deploymentsOf: deployments.ofReporter,
     deployments: deployments.all,

@@ -10,13 +10,13 @@ import type { DeploymentState } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { saveDocument } from '../../store/write/save-document.ts'
 import { type Command, inParts, partSize } from '../command.ts'
+import type { InstanceOnTarget } from '../derived-states.ts'
 import { assess, blankResource, matchListed, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import {
   applySnapshot,
   type ComponentSnapshot,
-  follow,
-  type Place,
+  deriveStates,
   partNeeds,
   writeResources,
   writeSnapshot,
@@ -53,9 +53,9 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
         },
       })
       const revision = await writeResources(write, partsNeed, { deploymentKey, component, listedIn: null }, resources, {
-        at: (work) => placeIn(work, instanceKey, deploymentKey, fact.cloudRegion),
+        placeIn: (work) => placeIn(work, instanceKey, deploymentKey, fact.cloudRegion),
         put: (work, place, item) => putListed(work, place, fact, item),
-        miss: endListed,
+        putMissing: endListed,
       })
       return { revision, instanceKey, verdict: revision > before ? 'APPLIED' : 'UNCHANGED', isNew }
     }),
@@ -71,7 +71,7 @@ function* applyList(work: UnitOfWork, fact: BundleInstance): Paced<BundleReporte
     if (!listed.has(known.key)) endListed(work, place, known)
     yield
   }
-  follow(work, place)
+  deriveStates(work, place)
   return reported(work, place, before, isNew)
 }
 
@@ -106,7 +106,7 @@ function* applyStatus(
   return { revision: work.revision(), verdict }
 }
 
-function snapshotOf({ rollout }: Place, objects: readonly ObservedObject[]): ComponentSnapshot {
+function snapshotOf({ rollout }: InstanceOnTarget, objects: readonly ObservedObject[]): ComponentSnapshot {
   return {
     ...{ component: componentOf(rollout), uid: null, resourceVersion: null, objects, isOfAll: true },
     canShow: () => true,
@@ -126,15 +126,15 @@ export function removeInstance(instanceId: string): Command<{ readonly revision:
       },
     })
     const revision = await writeResources(write, partsNeed, { deploymentKey, component, listedIn: null }, [], {
-      at: (work) => requireInstance(work, instanceId),
+      placeIn: (work) => requireInstance(work, instanceId),
       put: () => 0,
-      miss: removeResource,
+      putMissing: removeResource,
     })
     return { revision, verdict: revision > before ? 'APPLIED' : 'UNCHANGED' }
   })
 }
 
-function removeResource(work: UnitOfWork, { instance }: Place, known: Resource): void {
+function removeResource(work: UnitOfWork, { instance }: InstanceOnTarget, known: Resource): void {
   const goneAt = known.sync === null ? work.moment().at : null
   const sync = known.sync === null ? null : 'DELETED'
   const next = { ...known, sync, presence: 'NOT_PRESENT', goneAt, detailHash: null } as const
@@ -145,7 +145,7 @@ function removeResource(work: UnitOfWork, { instance }: Place, known: Resource):
 function beginInstance(
   work: UnitOfWork,
   fact: BundleInstance,
-): { readonly place: Place; readonly before: number; readonly isNew: boolean } {
+): { readonly place: InstanceOnTarget; readonly before: number; readonly isNew: boolean } {
   const known = work.orchestration.instanceById(fact.instanceId)
   if (known) requireBundle(work, known, fact)
   const before = work.revision()
@@ -166,20 +166,19 @@ function beginInstance(
   return { place: { rollout, instance, targetKey, deploymentKey }, before, isNew: !known }
 }
 
-function placeIn(work: UnitOfWork, instanceKey: number, deploymentKey: number, cloudRegion: string): Place {
+function placeIn(work: UnitOfWork, instanceKey: number, deploymentKey: number, cloudRegion: string): InstanceOnTarget {
   const instance = work.orchestration.instance(instanceKey)
   const rollout = instance && work.rolloutByKey(instance.rolloutKey)
   if (!rollout) throw new Error(`instance ${instanceKey} was not loaded`)
   return { rollout, instance, targetKey: work.ensureTarget('CLOUD_REGION', '', cloudRegion).key, deploymentKey }
 }
 
-function putListed(work: UnitOfWork, place: Place, fact: BundleInstance, item: ObjectName): number {
-  const { rollout, instance, targetKey, deploymentKey } = place
+function putListed(work: UnitOfWork, place: InstanceOnTarget, fact: BundleInstance, item: ObjectName): number {
+  const { instance, targetKey, deploymentKey } = place
   const { component, reportedState } = fact
   const { orchestration } = work
   const known = matchListed(work, deploymentKey, component, item, true)
-  const base =
-    known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...item, component })
+  const base = known ?? blankResource(work.newKey(), place, { ...item, component })
   const isSeen = orchestration.bundle(instance.key, targetKey, component) !== null
   const next = {
     ...base,
@@ -194,13 +193,13 @@ function putListed(work: UnitOfWork, place: Place, fact: BundleInstance, item: O
 }
 
 /** The list of the instance does not have it any more. */
-function endListed(work: UnitOfWork, { instance }: Place, known: Resource): void {
+function endListed(work: UnitOfWork, { instance }: InstanceOnTarget, known: Resource): void {
   if (known.goneAt !== null || known.sync === null) return
   const goneAt = known.presence === 'PRESENT' ? null : work.moment().at
   putResource(work, instance, known, assess({ ...known, sync: null, goneAt }, known), {})
 }
 
-function reported(work: UnitOfWork, { instance }: Place, before: number, isNew: boolean): BundleReported {
+function reported(work: UnitOfWork, { instance }: InstanceOnTarget, before: number, isNew: boolean): BundleReported {
   const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
   return { revision: work.revision(), instanceKey: instance.key, verdict, isNew }
 }
@@ -235,7 +234,7 @@ function requireBundle(work: UnitOfWork, known: Instance, fact: BundleInstance):
     throw conflict('request.cloud-region', `instance ${known.instanceId} runs on ${region}: it cannot move`)
 }
 
-function requireInstance(work: UnitOfWork, instanceId: string): Place {
+function requireInstance(work: UnitOfWork, instanceId: string): InstanceOnTarget {
   const instance = work.orchestration.instanceById(instanceId)
   const rollout = instance && work.rolloutByKey(instance.rolloutKey)
   const [deployment] = instance ? work.deploymentsOfInstance(instance.key) : []
