@@ -70,7 +70,7 @@ export function needsOf({ waiting, handed }: Batch): Needs[] {
 }
 
 export function* decideBatch({ waiting, handed }: Batch, work: UnitOfWork): Paced<Decided> {
-  const beside: Beside = { also: [], spent: new Map() }
+  const beside: Beside = { statements: [], spent: new Map() }
   const outcomes = yield* decideAll(
     waiting.map(({ command }) => command),
     work,
@@ -78,13 +78,13 @@ export function* decideBatch({ waiting, handed }: Batch, work: UnitOfWork): Pace
   )
   const answers: HandedAnswer[] = []
   for (const { name, commands } of handed) answers.push({ name, outcomes: yield* decideAll(commands, work, beside) })
-  const { also, spent } = beside
-  return { outcomes, answers, also, spent: sortProofs([...spent.values()]), effects: work.effects() }
+  const { statements, spent } = beside
+  return { outcomes, answers, statements, spent: sortProofs([...spent.values()]), effects: work.effects() }
 }
 
 /** What the commands of a batch write beside the effects of its unit of work. */
 interface Beside {
-  readonly also: Statement[]
+  readonly statements: Statement[]
   readonly spent: Map<string, Proof>
 }
 
@@ -92,14 +92,18 @@ interface Beside {
  * Not a function within `decideBatch`: V8 creates an old object for each new generator function, which holds its context. So every batch would stay
  * in memory until the next full garbage collection.
  */
-function* decideAll(commands: Iterable<Command<unknown>>, work: UnitOfWork, { also, spent }: Beside): Paced<Outcome[]> {
+function* decideAll(
+  commands: Iterable<Command<unknown>>,
+  work: UnitOfWork,
+  { statements, spent }: Beside,
+): Paced<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const command of commands) {
     work.trace(command.traceparent ?? null)
     const outcome = yield* decide(command, work)
     outcomes.push(outcome)
     if ('ok' in outcome) {
-      if (command.also) for (const statement of command.also(outcome.ok)) also.push(statement)
+      if (command.statements) for (const statement of command.statements(outcome.ok)) statements.push(statement)
       if (command.proof) spent.set(command.proof.id, command.proof)
     }
     yield

@@ -14,7 +14,7 @@ export interface Command<Result> {
   readonly needs: Needs
   decide(work: UnitOfWork): Result | Paced<Result>
   /** Further statements of the same transaction, for rows outside the unit of work (tokens). */
-  also?(result: Result): readonly Statement[]
+  statements?(result: Result): readonly Statement[]
   /** The signed message that requested it. The same transaction writes the command and marks the message as used. */
   readonly proof?: Proof
   /** The W3C trace context of the request, for the changes that the command makes. It does not affect what is decided. */
@@ -40,6 +40,17 @@ export function inParts<Result>(divided: (write: WritePart) => Promise<Result>):
     },
     divided,
   }
+}
+
+/** Writes items part by part, in order. `first`: the index of the first item of a part. */
+export async function eachPart<Item, Result>(
+  items: readonly Item[],
+  write: (part: readonly Item[], first: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  for (let first = 0; first < items.length; first += partSize)
+    results.push(await write(items.slice(first, first + partSize), first))
+  return results
 }
 
 /** A command that decides at once. */

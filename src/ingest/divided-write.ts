@@ -17,7 +17,7 @@ import type { WriterState } from './writer-state.ts'
 export async function writeInParts<Result>(
   session: Session,
   before: LockedHead,
-  { divided, also }: Command<Result>,
+  { divided, statements }: Command<Result>,
   name: BatchName,
   { clock, offlineAfter }: Pick<WriterState, 'clock' | 'offlineAfter'>,
 ): Promise<{ readonly result: Result; readonly head: LockedHead }> {
@@ -28,12 +28,12 @@ export async function writeInParts<Result>(
     const work = createUnitOfWork(head, await loadNeeds(session, [part.needs]), now, offlineAfter)
     const result = await paced(stepsOf(part.decide(work)), sharedSlices, 'writer')
     const effects = work.effects()
-    const statements = part.also?.(result) ?? []
-    await saveBatch(session, head, { effects, spent: [], answers: [], also: statements }, name)
+    const more = part.statements?.(result) ?? []
+    await saveBatch(session, head, { effects, spent: [], answers: [], statements: more }, name)
     head = headAfter(head, effects, name)
     return result
   }
   const result = await divided(write)
-  for (const { text, parameters } of also?.(result) ?? []) await session.run(text, parameters)
+  for (const { text, parameters } of statements?.(result) ?? []) await session.run(text, parameters)
   return { result, head }
 }

@@ -36,7 +36,7 @@ const recordSent = (some: Parameters<typeof report>[0]) => recordReport(report(s
 const poison: Command<object> = {
   needs: {},
   decide: () => ({}),
-  also: () => [{ text: 'select 1 / 0', parameters: [] }],
+  statements: () => [{ text: 'select 1 / 0', parameters: [] }],
 }
 
 describe.each(stores)('the writer on $name', (store) => {

@@ -41,7 +41,7 @@ export function recordAlerts(
       }
       return { isCurrent: true }
     },
-    also: ({ isCurrent }) => (isCurrent ? [settle(settlement)] : []),
+    statements: ({ isCurrent }) => (isCurrent ? [settle(settlement)] : []),
   }
 }
 

@@ -1,5 +1,4 @@
 /** Keys, sessions and the audit log. They are not part of the fleet, but the same writer writes them. */
-
 import type { AuditEntry } from '../../store/read/api-access.ts'
 import type { Statement } from '../../store/write/contract.ts'
 import {
@@ -17,17 +16,17 @@ export function createApiKey(key: Omit<NewApiKey, 'createdAt'>): Command<number>
   return {
     needs: {},
     decide: ({ now }) => now,
-    also: (createdAt) => [insertApiKey({ ...key, createdAt })],
+    statements: (createdAt) => [insertApiKey({ ...key, createdAt })],
   }
 }
 
 /** Also removes the sessions that were signed in with the key. */
 export function revokeApiKey(id: string): Command<number> {
-  return { needs: {}, decide: ({ now }) => now, also: (at) => withdrawApiKey(id, at) }
+  return { needs: {}, decide: ({ now }) => now, statements: (at) => withdrawApiKey(id, at) }
 }
 
 export function openSession(session: NewSession): Command<number> {
-  return { needs: {}, decide: ({ now }) => now, also: (now) => insertSession(session, now) }
+  return { needs: {}, decide: ({ now }) => now, statements: (now) => insertSession(session, now) }
 }
 
 export function closeSession(hash: string): Command<null> {
@@ -40,9 +39,9 @@ export function recordAudit(entries: readonly AuditEntry[]): Command<null> {
 
 /** Adds a line in the audit log to the command: both are written or neither. */
 export function audited<Result>(command: Command<Result>, entry: AuditEntry): Command<Result> {
-  return { ...command, also: (result) => [...(command.also?.(result) ?? []), insertAudit([entry])] }
+  return { ...command, statements: (result) => [...(command.statements?.(result) ?? []), insertAudit([entry])] }
 }
 
 function write(statements: readonly Statement[]): Command<null> {
-  return { needs: {}, decide: () => null, also: () => statements }
+  return { needs: {}, decide: () => null, statements: () => statements }
 }

@@ -35,12 +35,12 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
   const region = { kind: 'CLOUD_REGION', provider: '', name: fact.cloudRegion } as const
   const needs = { rollouts: [fact.rollout], targets: [region] }
   const own = { rollout: fact.rollout, contexts: [instanceId] }
-  const also = ({ instanceKey }: BundleReported) => [saveDocument(instanceKey, fact.document)]
+  const statements = ({ instanceKey }: BundleReported) => [saveDocument(instanceKey, fact.document)]
   if (resources.length <= partSize)
     return {
       needs: { ...needs, orchestrated: [{ ...own, whole: 'with resources' }] },
       decide: (work) => applyList(work, fact),
-      also,
+      statements,
     }
   const partsNeed = partNeeds(needs, { ...own, whole: 'without resources' })
   return {
@@ -59,7 +59,7 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
       })
       return { revision, instanceKey, verdict: revision > before ? 'APPLIED' : 'UNCHANGED', isNew }
     }),
-    also,
+    statements,
   }
 }
 

@@ -14,7 +14,7 @@ import type { Verdict } from '../../domain/report.ts'
 import type { Resource } from '../../domain/resource.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Needs, OrchestratedNeed, ResourceNeed } from '../../store/write/contract.ts'
-import { partSize, type WritePart } from '../command.ts'
+import { eachPart, partSize, type WritePart } from '../command.ts'
 import { deriveDeployment, deriveInstance, type InstanceOnTarget, latestOf } from '../derived-states.ts'
 import { assess, blankResource, matchListed, matchResource, putResource, withAssessment } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
@@ -107,18 +107,16 @@ export async function writeResources<Item extends ObjectName>(
   { placeIn, put, putMissing }: ResourceSteps<Item>,
 ): Promise<number> {
   const named = (names: readonly string[]): Needs => needs([{ deploymentKey, component, wanted: { names } }])
-  const listed = new Set<number>()
-  for (let first = 0; first < items.length; first += partSize) {
-    const part = items.slice(first, first + partSize)
-    const keys = await write({
+  const keys = await eachPart(items, (part) =>
+    write({
       needs: named([...new Set(part.map(({ name }) => name))]),
       decide(work) {
         const place = placeIn(work)
         return eachPaced(part, (item) => put(work, place, item))
       },
-    })
-    for (const key of keys) listed.add(key)
-  }
+    }),
+  )
+  const listed = new Set(keys.flat())
   for (let after: number | null = 0; after !== null; )
     after = await write<number | null>({
       needs: needs([{ deploymentKey, component: listedIn, wanted: { after, limit: partSize } }]),

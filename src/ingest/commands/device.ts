@@ -13,7 +13,7 @@ import {
   replaceIdentities,
   withdrawTokens,
 } from '../../store/write/tokens.ts'
-import { type Command, inParts, partSize } from '../command.ts'
+import { type Command, eachPart, inParts, partSize } from '../command.ts'
 import { ensureChild, newParent, parentName, refuseEnded, requireDevice } from '../devices.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import { parentsOf, refuseCycles, refuseRetiredParents } from './parents.ts'
@@ -39,12 +39,9 @@ type Registered = readonly { readonly key: number; readonly isNew: boolean; read
 export function registerDevices(devices: readonly DeviceRegistration[]): Command<Registered> {
   const all = { parents: parentsOf(devices), names: new Set(devices.map(({ deviceId }) => deviceId)) }
   if (devices.length <= partSize) return registerPart(devices, 0, all)
-  return inParts(async (write) => {
-    const registered: Registered[number][] = []
-    for (let first = 0; first < devices.length; first += partSize)
-      registered.push(...(await write(registerPart(devices.slice(first, first + partSize), first, all))))
-    return registered
-  })
+  return inParts(async (write) =>
+    (await eachPart(devices, (part, first) => write(registerPart(part, first, all)))).flat(),
+  )
 }
 
 /** All devices of a command, of which a part is registered. */
@@ -74,7 +71,7 @@ function registerPart(devices: readonly DeviceRegistration[], first: number, all
       for (const [id, name] of holders) work.giveIdentity(id, name === null ? null : work.device(name))
       return registered
     },
-    also: (registered) =>
+    statements: (registered) =>
       devices.flatMap((device, index) => {
         const made = registered[index]
         return made ? credentialsOf(device, made) : []
@@ -171,7 +168,7 @@ export function provisionDevice(deviceId: string, spiffeId: string | null): Comm
       if (spiffeId !== null) work.giveIdentity(spiffeId, device)
       return { key: device.key }
     },
-    also: ({ key }) => (spiffeId === null ? [] : [addIdentity(key, spiffeIdentity(spiffeId))]),
+    statements: ({ key }) => (spiffeId === null ? [] : [addIdentity(key, spiffeIdentity(spiffeId))]),
   }
 }
 
@@ -213,7 +210,7 @@ export function rotateToken(deviceId: string, tokenHash: string, overlapSeconds:
       const message = `device ${deviceId} is retired: registerDevices puts it in service again, with a new token`
       throw new DomainError('INVALID_REQUEST', message, { problems: [{ field: 'deviceId', message }] })
     },
-    also: ({ key }) => [expireTokens(key, overlapSeconds), issueToken(tokenHash, key)],
+    statements: ({ key }) => [expireTokens(key, overlapSeconds), issueToken(tokenHash, key)],
   }
 }
 

@@ -23,7 +23,7 @@ export function onboardDevice(
 ): Command<Introduced> {
   return {
     ...introduce(device, device, caller),
-    also: ({ key, at }) => [
+    statements: ({ key, at }) => [
       saveOnboarding(key, at),
       ...(repositoryToken === null ? [] : replaceRepositoryToken(repositoryToken, key)),
     ],
@@ -41,7 +41,7 @@ export function offboardDevice(device: string): Command<Introduced> {
       work.putTarget({ ...target, revokedAt: work.now }, 'changed')
       return introduced
     },
-    also: ({ key }) => [saveOnboarding(key, null)],
+    statements: ({ key }) => [saveOnboarding(key, null)],
   }
 }
 
@@ -54,7 +54,7 @@ export function recordCapabilities(
 ): Command<Introduced> {
   return {
     ...introduce(device, reporter, caller),
-    also: ({ key, at }) => [saveCapabilities(key, at, sent)],
+    statements: ({ key, at }) => [saveCapabilities(key, at, sent)],
   }
 }
 
@@ -66,7 +66,7 @@ export function forgetCapabilities(device: string, reporter: string, caller: str
       if (!work.device(device)) throw new DomainError('NOT_FOUND', `there is no device ${device}`)
       return decide(work)
     },
-    also: ({ key, at }) => [saveCapabilities(key, at, null)],
+    statements: ({ key, at }) => [saveCapabilities(key, at, null)],
   }
 }
 

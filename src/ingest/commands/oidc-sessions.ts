@@ -13,10 +13,10 @@ export function openOidcSession(session: NewSession, oidc: Omit<NewOidcSession, 
   const opened = openSession(session)
   return {
     ...opened,
-    also: (now) => [...(opened.also?.(now) ?? []), insertOidcSession({ ...oidc, hash: session.hash })],
+    statements: (now) => [...(opened.statements?.(now) ?? []), insertOidcSession({ ...oidc, hash: session.hash })],
   }
 }
 
 export function renewSession(renewed: RenewedSession): Command<null> {
-  return { needs: {}, decide: () => null, also: () => renewOidcSession(renewed) }
+  return { needs: {}, decide: () => null, statements: () => renewOidcSession(renewed) }
 }

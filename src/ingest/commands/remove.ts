@@ -5,7 +5,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { forgetDeployment } from '../../domain/transition.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import { type Command, inParts, partSize, partsOf } from '../command.ts'
+import { type Command, eachPart, inParts, partSize, partsOf } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import { type Desire, setDesired } from './declare.ts'
 
@@ -13,21 +13,14 @@ import { type Desire, setDesired } from './declare.ts'
 export function removeDeployments(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
   if (keys.length <= partSize) return removePart(keys, desire)
   return inParts(async (write) => {
-    const owned: Owned[] = []
-    for (let first = 0; first < keys.length; first += partSize)
-      owned.push(...(await write(findOwners(keys.slice(first, first + partSize), first))))
-    let revision = 0
+    const owned = (await eachPart(keys, (part, first) => write(findOwners(part, first)))).flat()
+    let removed = { revision: 0 }
     // All documents of one manifest are in one part: a command creates one version of a manifest.
-    for (const part of partsOf(Map.groupBy(owned, ({ owner }) => owner).values()))
-      revision = (
-        await write(
-          removePart(
-            part.map(({ key }) => key),
-            desire,
-          ),
-        )
-      ).revision
-    return { revision }
+    for (const part of partsOf(Map.groupBy(owned, ({ owner }) => owner).values())) {
+      const ownKeys = part.map(({ key }) => key)
+      removed = await write(removePart(ownKeys, desire))
+    }
+    return removed
   })
 }
 
@@ -89,10 +82,8 @@ export function* withdraw(
 export function forgetDeployments(keys: readonly number[]): Command<{ readonly revision: Revision }> {
   if (keys.length <= partSize) return forgetPart(keys, 0)
   return inParts(async (write) => {
-    let revision = 0
-    for (let first = 0; first < keys.length; first += partSize)
-      revision = (await write(forgetPart(keys.slice(first, first + partSize), first))).revision
-    return { revision }
+    const forgotten = await eachPart(keys, (part, first) => write(forgetPart(part, first)))
+    return forgotten.at(-1) ?? { revision: 0 }
   })
 }
 

@@ -1,7 +1,6 @@
 /**
  * The contract between the writer and the store: the needs of a batch, the loaded rows, and the rows to write.
  */
-
 import type { Alert } from '../../domain/alerts/alert.ts'
 import type { ChangeBody } from '../../domain/change.ts'
 import type { Counters } from '../../domain/counters.ts'
@@ -294,5 +293,6 @@ export interface DecidedBatch {
   /** Without duplicates. */
   readonly spent: readonly Proof[]
   readonly answers: readonly HandedAnswer[]
-  readonly also: readonly Statement[]
+  /** Those of the commands, for rows outside the unit of work. */
+  readonly statements: readonly Statement[]
 }

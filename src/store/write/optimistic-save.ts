@@ -113,9 +113,9 @@ export function saveOptimistically(
   name: BatchName,
   hasFollowers: boolean,
 ): OptimisticSave | null {
-  const { effects, answers, also, spent } = decided
+  const { effects, answers, statements, spent } = decided
   const isPlain =
-    also.length === 0 &&
+    statements.length === 0 &&
     [...effects.rollouts.values()].every(({ isNew }) => isNew) &&
     effects.rolloutLabels.length === 0 &&
     isNothing(effects.orchestration) &&

@@ -113,7 +113,7 @@ export async function saveBatch(session: Session, before: Head, decided: Decided
   await Promise.all(sent)
 }
 
-function* putsOf(before: Head, { effects, answers, also, spent }: DecidedBatch, name: BatchName): Iterable<Put> {
+function* putsOf(before: Head, { effects, answers, statements, spent }: DecidedBatch, name: BatchName): Iterable<Put> {
   yield* putTouched(targetWrites, [...effects.targets.values()])
   yield* putRows(insertRollouts, newRollouts(before, effects))
   yield* putRows(
@@ -134,7 +134,7 @@ function* putsOf(before: Head, { effects, answers, also, spent }: DecidedBatch, 
   yield* putRows(addDeviations, effects.deviations)
   yield* putRows(recordBatches, batchRows(name, answers, effects))
   yield* putRows(spendSignatures, spent)
-  for (const statement of also) yield putText(statement)
+  for (const statement of statements) yield putText(statement)
   yield putText({ text: moveHead, parameters: headRow(effects, stampOf(name)) })
   if (effects.revision > before.revision)
     yield putText({ text: 'select pg_notify($1, $2)', parameters: [doorbellChannel, String(effects.revision)] })
