@@ -26,7 +26,7 @@ import {
   type Settlement,
   settle,
 } from '../../store/alerts/checks.ts'
-import { measureFiltered, measureScopes, nothingMeasured } from '../../store/alerts/measures.ts'
+import { type Measured, measureFiltered, measureScopes, nothingMeasured } from '../../store/alerts/measures.ts'
 import type { StoredRule } from '../../store/alerts/rows.ts'
 import type { Database } from '../../store/database.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
@@ -140,14 +140,24 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
     return { results, revision: measured.revision }
   }
 
-  async function evaluateCounted(results: Results, scopes: readonly RuleInScope[], now: Millis): Promise<Revision> {
-    if (scopes.length === 0) return 0
-    const keys = [...new Set(scopes.map(({ rolloutKey }) => rolloutKey))]
+  /** `measure`: reads the values of the scopes with these keys. */
+  async function evaluateChecks(
+    checks: readonly RuleInScope[],
+    measure: (rolloutKeys: readonly number[]) => Promise<Measured>,
+    now: Millis,
+  ) {
+    const results = noResults()
+    const keys = [...new Set(checks.map(({ rolloutKey }) => rolloutKey))]
     // Standings first: if another replica changes them after that, the cursor has moved and these results are void.
     const standings = await readStandings(session, keys)
-    const measured = await measureScopes(session, keys, wantedBy(scopes.map(({ rule }) => rule)))
-    for (const { rule, rolloutKey } of scopes) judge(results, rule, rolloutKey, standings, measured, now)
-    return measured.revision
+    const measured = await measure(keys)
+    for (const { rule, rolloutKey } of checks) judge(results, rule, rolloutKey, standings, measured, now)
+    return { results, revision: measured.revision }
+  }
+
+  function evaluateCounted(checks: readonly RuleInScope[], now: Millis) {
+    const wanted = wantedBy(checks.map(({ rule }) => rule))
+    return evaluateChecks(checks, (keys) => measureScopes(session, keys, wanted), now)
   }
 
   /** Checks that are due. False: the rest is for the next round. */
@@ -165,8 +175,7 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
       if (found.length === 0) return false
       const [counted = [], others = []] = splitChecks(found)
       if (counted.length > 0) {
-        const results = noResults()
-        const revision = await evaluateCounted(results, counted, turn.now)
+        const { results, revision } = await evaluateCounted(counted, turn.now)
         if (!(await conclude(cursor, cursor, results, revision))) return false
       }
       // Sweeps that stored counters answer cost little, so only the turn limits them.
@@ -191,21 +200,15 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
     }
   }
 
-  async function evaluateForecast([first, ...others]: readonly [DueCheck, ...DueCheck[]], now: Millis) {
-    const results = noResults()
-    const standings = await readStandings(session, [first.rolloutKey])
-    const measured = await measureForecast(session, first.rolloutKey, now)
-    for (const { rule, rolloutKey } of [first, ...others]) judge(results, rule, rolloutKey, standings, measured, now)
-    return { results, revision: measured.revision }
+  /** Of one rollout. */
+  function evaluateForecast(checks: readonly [DueCheck, ...DueCheck[]], now: Millis) {
+    return evaluateChecks(checks, () => measureForecast(session, checks[0].rolloutKey, now), now)
   }
 
-  async function evaluateFiltered({ rule, rolloutKey }: DueCheck, now: Millis) {
-    const results = noResults()
-    const standings = await readStandings(session, [rolloutKey])
-    const filter = rule.selector.filter as DeploymentFilter
-    const measured = await measureFiltered(session, filter, rule.rule.perRollout ? [rolloutKey] : null)
-    judge(results, rule, rolloutKey, standings, measured, now)
-    return { results, revision: measured.revision }
+  function evaluateFiltered(check: DueCheck, now: Millis) {
+    const { rule, selector } = check.rule
+    const filter = selector.filter as DeploymentFilter
+    return evaluateChecks([check], (keys) => measureFiltered(session, filter, rule.perRollout ? keys : null), now)
   }
 
   return {
