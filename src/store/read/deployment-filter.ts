@@ -5,6 +5,7 @@ import type { Convergence } from '../../domain/desired.ts'
 import { conjunctionOf, type Selector } from '../../domain/selectors/selector.ts'
 import { isStorable } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Readiness, Revision } from '../../domain/values.ts'
+import { type Conditions, presentFields } from '../sql/conditions.ts'
 import {
   all,
   containsAny,
@@ -63,8 +64,6 @@ export type DeploymentSelector = Selector<DeploymentCondition>
 
 /** The row of deployments that conditions use, from any source. */
 export const d = alias(deployments, 'd')
-
-type Conditions<Fields> = { readonly [Field in keyof Fields]-?: (value: NonNullable<Fields[Field]>) => SQL }
 
 /** Conditions on a deployment itself. The compiler ensures that all fields are in this or in targetConditions. */
 const ownConditions: Conditions<Omit<DeploymentFilter, keyof OnTarget | 'text'>> = {
@@ -224,13 +223,6 @@ function conditionsOf(filter: DeploymentFilter, reach: Reach): SQL[] {
 
 function conditionIn(conditions: object, field: string): ((value: unknown) => SQL) | undefined {
   return (conditions as Readonly<Record<string, (value: unknown) => SQL>>)[field]
-}
-
-/** The fields that restrict the result. */
-export function presentFields<Filter extends object>(filter: Filter): (keyof Filter)[] {
-  return (Object.keys(filter) as (keyof Filter)[]).filter(
-    (field) => filter[field] !== undefined && filter[field] !== null,
-  )
 }
 
 function hasComponent(condition: SQL): SQL {

@@ -7,13 +7,14 @@ import { type Connectivity, inService, type Target, type TargetKind } from '../.
 import { isStorable } from '../../domain/text.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
+import { conditionsIn } from '../sql/conditions.ts'
 import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, asParents, containsText, isAnyOf, listParameter, selectorCondition } from '../sql/parameters.ts'
 import { type TargetRecord, toTarget } from '../sql/rows.ts'
 import { changeLog, deployments, deviceDeviations, targets } from '../tables/schema.ts'
 import { sawOrigin, visiblePlace, visibleTarget } from './access-scope.ts'
-import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
+import { type DeploymentFilter, d, matchesDeployment } from './deployment-filter.ts'
 import { fromPresent, fromThen, isListed, type Scope } from './deployment-scope.ts'
 import { type SourceLimits, sourceLimits } from './filters/deployment-source.ts'
 import { narrowPast } from './filters/past-candidates.ts'
@@ -217,7 +218,7 @@ function conditionsOf(reader: Session, condition: DeviceCondition, then: Devices
   const has = (filter: DeploymentFilter, narrowed = past): SQL =>
     hasDeployment(reader, narrowed, { of: 'fleet' }, filter)
   return [
-    ...presentFields(onTarget).map((field) => (known[field] as (value: unknown) => SQL)(onTarget[field])),
+    ...conditionsIn<Omit<TargetCondition, 'clusters'>>(known, onTarget),
     ...(typeof registered === 'boolean' ? [sql`${targets.registered} = ${registered}::boolean`] : []),
     ...(deviations ? [hasDeviated(deviations)] : []),
     ...(typeof text === 'string' ? [containsText([targets.name, targets.displayName], text)] : []),

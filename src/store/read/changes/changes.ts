@@ -7,12 +7,12 @@ import { type Change, type ChangeFilter, subjectsOf } from '../../../domain/chan
 import type { Revision } from '../../../domain/values.ts'
 import { readRange } from '../../connection/log-head.ts'
 import type { Session } from '../../database.ts'
+import { presentFields } from '../../sql/conditions.ts'
 import { parseRevision } from '../../sql/cursor.ts'
 import type { Page, PageRequest } from '../../sql/order.ts'
 import { toPage } from '../../sql/page.ts'
 import { type ChangeRecord, type EntryRecord, toChange, toChanges } from '../../sql/rows.ts'
 import { visibleChanges } from '../access-scope.ts'
-import { presentFields } from '../deployment-filter.ts'
 import {
   beginsWithin,
   type ChangeStretch,

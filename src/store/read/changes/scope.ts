@@ -3,9 +3,9 @@ import { type SQL, sql } from 'drizzle-orm'
 import { type ChangeFilter, subjectsOf } from '../../../domain/change.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Session } from '../../database.ts'
+import { presentFields } from '../../sql/conditions.ts'
 import { isAnyOf, listParameter } from '../../sql/parameters.ts'
 import { changeLog, deployments } from '../../tables/schema.ts'
-import { presentFields } from '../deployment-filter.ts'
 import {
   type ChangeStretch,
   matchesChangeRow,

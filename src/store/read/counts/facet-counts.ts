@@ -10,10 +10,11 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { DeploymentImage } from '../../../domain/deployment.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session, Snapshot } from '../../database.ts'
+import { presentFields } from '../../sql/conditions.ts'
 import { entryColumns, longestFacet, selectFacetMoves } from '../../sql/facet-moves.ts'
 import { containsAny, either, isHashed, listParameter } from '../../sql/parameters.ts'
 import { facetCheckpoints as c, changeLog, duties, facetCounts, logHead } from '../../tables/schema.ts'
-import { areVerbatim, type DeploymentFilter, presentFields } from '../deployment-filter.ts'
+import { areVerbatim, type DeploymentFilter } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 
 /** Entries behind the duty's cursor that are read for a count. */

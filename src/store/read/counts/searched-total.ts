@@ -8,15 +8,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { leavesOf } from '../../../domain/selectors/selector.ts'
 import type { Session } from '../../database.ts'
+import { presentFields } from '../../sql/conditions.ts'
 import { all } from '../../sql/parameters.ts'
 import { deploymentSearch, deployments } from '../../tables/schema.ts'
-import {
-  type DeploymentCondition,
-  type DeploymentFilter,
-  d,
-  matchesFound,
-  presentFields,
-} from '../deployment-filter.ts'
+import { type DeploymentCondition, type DeploymentFilter, d, matchesFound } from '../deployment-filter.ts'
 import { isListed, type Scope } from '../deployment-scope.ts'
 import { tooManyToCount } from '../filters/deployment-source.ts'
 import { cursor, termsOf } from '../filters/search-range.ts'

@@ -2,16 +2,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { presentFields } from '../../sql/conditions.ts'
 import { type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
-import {
-  type DeploymentFilter,
-  d,
-  matchesDeployment,
-  matchesFound,
-  presentFields,
-  stands,
-} from '../deployment-filter.ts'
+import { type DeploymentFilter, d, matchesDeployment, matchesFound, stands } from '../deployment-filter.ts'
 import {
   type DeploymentOrder,
   isByState,

@@ -4,6 +4,7 @@ import { alias } from 'drizzle-orm/pg-core'
 import type { Presence, SyncStatus } from '../../../domain/resource.ts'
 import type { Selector } from '../../../domain/selectors/selector.ts'
 import type { Millis, Readiness, Revision } from '../../../domain/values.ts'
+import { type Conditions, conditionsIn } from '../../sql/conditions.ts'
 import { containsText, isAnyOf, selectorCondition, timeParameter } from '../../sql/parameters.ts'
 import { instances, resources, targets } from '../../tables/schema.ts'
 import { instancesIn } from './instance-rollouts.ts'
@@ -44,21 +45,13 @@ export interface ResourceCondition extends Pick<TargetCondition, 'clusters' | 'l
 /** The row of resources that conditions use, from any source. */
 export const r = alias(resources, 'r')
 
-type Conditions = {
-  readonly [Field in keyof ResourceCondition]-?: (
-    value: NonNullable<ResourceCondition[Field]>,
-    asOf: Revision | null,
-  ) => SQL
-}
-
 const onTarget = targetRow('resource_target')
 const there = targetConditions(onTarget, [])
 const isOn = (condition: SQL): SQL =>
   sql`${r.targetKey} in (select ${onTarget.key} from ${targets} ${onTarget} where ${condition})`
 
-const conditions: Conditions = {
+const conditions: Conditions<Omit<ResourceCondition, 'rolloutKeys'>> = {
   keys: (keys) => isAnyOf(r.key, keys, 'bigint'),
-  rolloutKeys: (keys, asOf) => sql`${r.instanceKey} in (${instancesIn((key) => isAnyOf(key, keys, 'bigint'), asOf)})`,
   deploymentIds: (ids) =>
     sql`${r.instanceKey} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`,
   apps: (names) => isAnyOf(r.component, names, 'text'),
@@ -83,7 +76,7 @@ const conditions: Conditions = {
 /** Without `instanceIds`, which resource-scope.ts applies to instances. */
 export function matchesResource(filter: ResourceFilter, asOf: Revision | null): SQL[] {
   const { where, instanceIds: _, isApplied, isShowable, ...flat } = filter
-  const ofLeaf = (leaf: ResourceCondition): SQL[] => conditionsOf(leaf, asOf)
+  const ofLeaf = (leaf: ResourceCondition): SQL[] => conditionsIn(conditionsAt(asOf), leaf)
   return [
     ...ofLeaf(flat),
     ...(typeof isApplied === 'boolean' ? [isApplied ? sql`${r.sync} is not null` : sql`${r.sync} is null`] : []),
@@ -92,12 +85,11 @@ export function matchesResource(filter: ResourceFilter, asOf: Revision | null): 
   ]
 }
 
-function conditionsOf(leaf: ResourceCondition, asOf: Revision | null): SQL[] {
-  return Object.entries(leaf).flatMap(([field, value]) =>
-    value === undefined
-      ? []
-      : [(conditions[field as keyof Conditions] as (value: unknown, asOf: Revision | null) => SQL)(value, asOf)],
-  )
+function conditionsAt(asOf: Revision | null): Conditions<ResourceCondition> {
+  return {
+    ...conditions,
+    rolloutKeys: (keys) => sql`${r.instanceKey} in (${instancesIn((key) => isAnyOf(key, keys, 'bigint'), asOf)})`,
+  }
 }
 
 const inTallies: ReadonlySet<keyof ResourceFilter> = new Set<keyof ResourceFilter>([

@@ -5,6 +5,7 @@ import type { LabelCondition } from '../../../domain/selectors/label-condition.t
 import type { Connectivity, Label } from '../../../domain/target.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Millis } from '../../../domain/values.ts'
+import type { Conditions } from '../../sql/conditions.ts'
 import {
   all,
   either,
@@ -44,13 +45,8 @@ export const targetRow = (name: string) => alias(targets, name)
 
 export const parentRow = targetRow('parent_device')
 
-type Of<Field extends keyof TargetCondition> = (value: NonNullable<TargetCondition[Field]>) => SQL
-
 /** `seesParent`: the conditions that the reader sees a parent. Without them, a filter would reveal its name. */
-export function targetConditions(
-  t: TargetRow,
-  seesParent: readonly SQL[],
-): { readonly [Field in keyof TargetCondition]-?: Of<Field> } {
+export function targetConditions(t: TargetRow, seesParent: readonly SQL[]): Conditions<TargetCondition> {
   return {
     deviceIds: (names) => all([isDeviceRow(t), isAnyOf(t.name, names, 'text')]),
     clusters: (names) => isPlace(t, names),

@@ -11,6 +11,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { counters } from '../../../domain/counters.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { presentFields } from '../../sql/conditions.ts'
 import { asParents, isAnyOf } from '../../sql/parameters.ts'
 import { sumOfStates } from '../../sql/state-counters.ts'
 import { rollouts } from '../../tables/schema.ts'
@@ -25,7 +26,7 @@ import {
   isWantedPart,
   scopeOfCounters,
 } from '../counts/stored-counts.ts'
-import { type DeploymentFilter, presentFields } from '../deployment-filter.ts'
+import type { DeploymentFilter } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import { openPast, type Past } from '../past.ts'
 import { alikeRows } from './group-rows.ts'

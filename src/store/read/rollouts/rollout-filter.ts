@@ -8,6 +8,7 @@ import type { LabelCondition } from '../../../domain/selectors/label-condition.t
 import { mentions, type Selector } from '../../../domain/selectors/selector.ts'
 import type { Millis } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { type Conditions, conditionsIn } from '../../sql/conditions.ts'
 import { all, containsText, isAnyOf, nothing, selectorCondition, timeParameter } from '../../sql/parameters.ts'
 import { deployments, rollouts, targets } from '../../tables/schema.ts'
 import { visiblePlace } from '../access-scope.ts'
@@ -44,8 +45,6 @@ export interface RolloutCondition extends Times, Pick<TargetCondition, 'deviceId
   readonly text?: string
 }
 
-type Conditions = { readonly [Field in keyof RolloutCondition]-?: (value: NonNullable<RolloutCondition[Field]>) => SQL }
-
 const { pending, installing, removing } = rollouts
 export const isFinished = sql`${pending} + ${installing} + ${removing} = 0`
 
@@ -54,14 +53,11 @@ const onTarget = targetRow('rollout_target')
 /** Throws BAD_USER_INPUT if a field has no past. */
 export function matchesRollout(reader: Session, { where, ...flat }: RolloutFilter, past: Past | null = null): SQL[] {
   const conditions = past ? conditionsThen(reader, past) : conditionsFor(reader)
-  const ofLeaf = (leaf: RolloutCondition): SQL[] =>
-    Object.entries(leaf).flatMap(([field, value]) =>
-      value === undefined ? [] : [(conditions[field as keyof Conditions] as (value: unknown) => SQL)(value)],
-    )
+  const ofLeaf = (leaf: RolloutCondition): SQL[] => conditionsIn(conditions, leaf)
   return [...ofLeaf(flat), ...(where ? [selectorCondition<RolloutCondition>(where, ofLeaf)] : [])]
 }
 
-function conditionsFor(reader: Session): Conditions {
+function conditionsFor(reader: Session): Conditions<RolloutCondition> {
   const after =
     (time: SQLWrapper) =>
     (value: Millis): SQL =>
@@ -105,7 +101,7 @@ function conditionsFor(reader: Session): Conditions {
 }
 
 /** At a revision: the deployments and own labels at that revision, and what never changes. Labels of targets have no history: they are the present ones. */
-function conditionsThen(reader: Session, past: Past): Conditions {
+function conditionsThen(reader: Session, past: Past): Conditions<RolloutCondition> {
   const had = (filter: DeploymentFilter): SQL => hadDeployment(reader, past, filter)
   const refuse = (field: string) => (): SQL => {
     throw new DomainError('BAD_USER_INPUT', `filter.${field} selects only the rollouts of the present, not of the past`)

@@ -1,0 +1,16 @@
+/** Filters as SQL: one function for each field, and the conditions of the fields that are given. */
+import type { SQL } from 'drizzle-orm'
+
+/** The compiler ensures that each field has its condition. */
+export type Conditions<Fields> = { readonly [Field in keyof Fields]-?: (value: NonNullable<Fields[Field]>) => SQL }
+
+export function conditionsIn<Fields extends object>(conditions: Conditions<Fields>, fields: Fields): SQL[] {
+  return presentFields(fields).map((field) => (conditions[field] as (value: unknown) => SQL)(fields[field]))
+}
+
+/** The fields that restrict the result. */
+export function presentFields<Filter extends object>(filter: Filter): (keyof Filter)[] {
+  return (Object.keys(filter) as (keyof Filter)[]).filter(
+    (field) => filter[field] !== undefined && filter[field] !== null,
+  )
+}
