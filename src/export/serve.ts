@@ -7,7 +7,7 @@ import type { ApiAuth } from '../auth/api/api-auth.ts'
 import type { Principal } from '../domain/principal.ts'
 import type { Admission } from '../limits/admission.ts'
 import { answer, drained, type Exchange } from '../rest/exchange.ts'
-import { type ReadingDeps, reading } from '../rest/reading.ts'
+import { type SnapshotDeps, withSnapshot } from '../rest/with-snapshot.ts'
 import { withScope } from '../store/read/access-scope.ts'
 import { bodyOf, type ReadPart } from './body.ts'
 import { valuesOfConditions } from './conditions.ts'
@@ -17,7 +17,7 @@ import { kinds } from './kinds/kinds.ts'
 import { type Query, readQuery, valuesOfBounds } from './query.ts'
 import { createTally } from './tally.ts'
 
-export interface ExportDeps extends ReadingDeps {
+export interface ExportDeps extends SnapshotDeps {
   readonly admission: Pick<Admission, 'enter' | 'callerOf' | 'openStream'>
   readonly auth: Pick<ApiAuth, 'follow'>
 }
@@ -36,7 +36,7 @@ export async function serveExport(
   const query = readQuery(request.url ?? '', kind.accepts, values)
   const format = formatOf(query, isManifest ? undefined : request.headers.accept)
   const within = <T>(work: (sessions: Sessions) => Promise<T>): Promise<T> =>
-    reading(deps, request, principal, (snapshot) =>
+    withSnapshot(deps, request, principal, (snapshot) =>
       work({ scoped: withScope(snapshot, principal.accessScope), whole: snapshot }),
     )
   const close = deps.admission.openStream(deps.admission.callerOf(principal, request))

@@ -17,9 +17,9 @@ import { createCallerSemaphore } from '../limits/caller-semaphore.ts'
 import type { Database } from '../store/database.ts'
 import { documentsAt, entriesAt, findBundle, findDocument } from '../store/read/desired.ts'
 import { type ManifestTip, requireTip } from '../store/read/manifest-tips.ts'
-import { accepts, hasAlready } from './conditions.ts'
 import { type CallerDeps, requireClient } from './device-caller.ts'
 import { answer, type Exchange } from './exchange.ts'
+import { accepts, hasAlready } from './negotiation.ts'
 
 interface DesiredDeps extends CallerDeps {
   readonly database: Pick<Database, 'session'>

@@ -41,7 +41,7 @@ export function takeBody(
   body: Uint8Array,
   route: ReportRoute,
 ): Promise<ReportOutcome> {
-  return hearing(deps, caller, route.reporter, async () => {
+  return hearIfRefused(deps, caller, route.reporter, async () => {
     const report = parseMargoBody(await parseReportText(body, request.headers['content-type']), {
       ...route,
       reporter: route.reporter ?? caller.device,
@@ -53,7 +53,7 @@ export function takeBody(
 }
 
 /** Runs `work`, and records a refused report as a sign of life of its authenticated device. */
-async function hearing<T>(
+async function hearIfRefused<T>(
   deps: RecordDeps,
   caller: Caller,
   reporter: string | null,

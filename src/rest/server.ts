@@ -17,7 +17,6 @@ import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import { findTips } from '../store/read/manifest-tips.ts'
-import { prefers } from './conditions.ts'
 import { createDesired } from './desired.ts'
 import { answer, type Exchange, type Methods } from './exchange.ts'
 import { type GitDeps, gitMethods } from './git.ts'
@@ -34,6 +33,7 @@ import {
 import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
 import { deviceMethods, type IntroduceDeps } from './introduce.ts'
 import { adviceFor } from './nearest-route.ts'
+import { prefers } from './negotiation.ts'
 import { emcoMethods } from './orchestrators/emco.ts'
 import { type K8spluginDeps, k8spluginMethods } from './orchestrators/k8splugin.ts'
 import { keepInventory } from './orchestrators/subscriptions.ts'
@@ -89,18 +89,18 @@ export function createHttpServer(deps: ServerDeps): Server {
   const findTip = createLookup((names) => findTips(deps.database.session, names))
   const fetching = { ...deps, findTip }
   const sendDesired = createDesired(fetching)
-  const keep = (isDeleted: boolean): Methods => ({
-    POST: { access: 'operator of all', handle: (exchange) => keepInventory(deps, exchange, isDeleted) },
+  const inventoryMethods = (isEnding: boolean): Methods => ({
+    POST: { access: 'operator of all', handle: (exchange) => keepInventory(deps, exchange, isEnding) },
   })
   const routes: Readonly<Record<string, Methods>> = {
     '/': { GET: { access: 'public', handle: page.show } },
     '/reports': { POST: { access: 'device', handle: (exchange) => takeBacklog(deps, exchange) } },
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
-    '/api/cnf-adapter/v1/aai-update/': keep(false),
-    '/api/cnf-adapter/v1/aai-update': keep(false),
-    '/api/cnf-adapter/v1/aai-delete/': keep(true),
-    '/api/cnf-adapter/v1/aai-delete': keep(true),
+    '/api/cnf-adapter/v1/aai-update/': inventoryMethods(false),
+    '/api/cnf-adapter/v1/aai-update': inventoryMethods(false),
+    '/api/cnf-adapter/v1/aai-delete/': inventoryMethods(true),
+    '/api/cnf-adapter/v1/aai-delete': inventoryMethods(true),
     '/session': sessionMethods(deps),
     '/assets/*': { GET: { access: 'public', handle: page.sendAsset } },
     '/metrics': { GET: { access: 'viewer of all', handle: sendMetrics } },

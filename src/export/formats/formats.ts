@@ -1,6 +1,6 @@
 /** The format of an export: by `format`, or else by `Accept`. */
 import { DomainError } from '../../domain/errors.ts'
-import { accepts } from '../../rest/conditions.ts'
+import { accepts, mediaRanges } from '../../rest/negotiation.ts'
 import { type Query, refused } from '../query.ts'
 import { csv } from './csv.ts'
 import type { Format } from './format.ts'
@@ -28,15 +28,10 @@ export function formatOf(query: Query, accept: string | undefined): Format {
 
 /** The best first. */
 function acceptedTypes(accept: string): string[] {
-  const ranges = accept.split(',').map((range) => {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
-    const weight = parameters.find((parameter) => parameter.startsWith('q='))
-    return { type, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
-  })
-  return ranges
-    .filter(({ weight }) => weight > 0)
-    .toSorted((a, b) => b.weight - a.weight)
-    .map(({ type }) => type)
+  return mediaRanges(accept)
+    .filter(({ quality }) => quality > 0)
+    .toSorted((a, b) => b.quality - a.quality)
+    .map(({ range }) => range)
 }
 
 function matches(range: string, type: string): boolean {

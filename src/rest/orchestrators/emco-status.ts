@@ -22,8 +22,8 @@ import { actionsOf, type InstanceRow, instancesOf } from '../../store/read/insta
 import { countResources, detailsOf, listResources } from '../../store/read/resources.ts'
 import { type RolloutRow, rolloutByName } from '../../store/read/rollouts/rollouts.ts'
 import { type Exchange, searchOf, sendJson } from '../exchange.ts'
-import { createParts } from '../parts.ts'
-import { type ReadingDeps, reading } from '../reading.ts'
+import { createStreamedJson } from '../streamed-json.ts'
+import { type SnapshotDeps, withSnapshot } from '../with-snapshot.ts'
 
 /** Resources in one page of a read. */
 const step = 1_000
@@ -31,14 +31,14 @@ const step = 1_000
 const together = 50
 
 export async function sendStatus(
-  deps: ReadingDeps,
+  deps: SnapshotDeps,
   exchange: Exchange,
   principal: Principal,
   name: EmcoRollout,
 ): Promise<void> {
   const query = parseStatusQuery(searchOf(exchange.request.url))
-  const send = createParts(exchange)
-  await reading(deps, exchange.request, principal, async (snapshot) => {
+  const send = createStreamedJson(exchange)
+  await withSnapshot(deps, exchange.request, principal, async (snapshot) => {
     const rollout = await rolloutByName(snapshot, name)
     if (!rollout) throw new DomainError('NOT_FOUND', `there is no ${kindInWords(name)}`)
     const instances = (await instancesOf(snapshot, [rollout.key], null)).get(rollout.key) ?? []

@@ -19,11 +19,11 @@ import { paced } from '../../limits/pace.ts'
 import type { Database } from '../../store/database.ts'
 import { actionsOf } from '../../store/read/instances.ts'
 import { type Exchange, type Methods, sendJson, tracedBy } from '../exchange.ts'
-import type { ReadingDeps } from '../reading.ts'
+import type { SnapshotDeps } from '../with-snapshot.ts'
 import { sendStatus } from './emco-status.ts'
 import { readLargeJson } from './large-json.ts'
 
-interface EmcoDeps extends ReadingDeps {
+interface EmcoDeps extends SnapshotDeps {
   readonly writer: Writer
   readonly database: Database
 }

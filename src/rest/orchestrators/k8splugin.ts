@@ -19,12 +19,12 @@ import {
 } from '../../store/read/resources.ts'
 import { rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
 import { type Exchange, type Methods, type Route, searchOf, sendJson, tracedBy } from '../exchange.ts'
-import { createParts } from '../parts.ts'
-import { type ReadingDeps, reading } from '../reading.ts'
+import { createStreamedJson } from '../streamed-json.ts'
+import { type SnapshotDeps, withSnapshot } from '../with-snapshot.ts'
 import { readLargeJson } from './large-json.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
-export interface K8spluginDeps extends SubscriptionDeps, ReadingDeps {
+export interface K8spluginDeps extends SubscriptionDeps, SnapshotDeps {
   readonly writer: Writer
   readonly database: Database
 }
@@ -41,8 +41,8 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
         GET: {
           access: 'viewer',
           handle(exchange, principal) {
-            const send = createParts(exchange)
-            return reading(deps, exchange.request, principal, (snapshot) =>
+            const send = createStreamedJson(exchange)
+            return withSnapshot(deps, exchange.request, principal, (snapshot) =>
               send(listInstances(withScope(snapshot, principal.accessScope))),
             )
           },
@@ -103,7 +103,7 @@ function read(deps: K8spluginDeps, compose: (snapshot: Snapshot, exchange: Excha
   return {
     access: 'viewer',
     async handle(exchange, principal) {
-      const composed = await reading(deps, exchange.request, principal, (snapshot) =>
+      const composed = await withSnapshot(deps, exchange.request, principal, (snapshot) =>
         compose(withScope(snapshot, principal.accessScope), exchange),
       )
       sendJson(exchange, 200, composed)

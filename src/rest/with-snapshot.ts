@@ -1,6 +1,6 @@
 /**
  * Runs the reads of a route on one snapshot, within the time limit of an operation and the caller's limit of concurrent reads. `read` runs
- * again on the primary if the standby that it read is lost, so it answers last, or in parts (parts.ts).
+ * again on the primary if the standby that it read is lost, so it answers last, or in parts (streamed-json.ts).
  */
 import type { IncomingMessage } from 'node:http'
 import type { Principal } from '../domain/principal.ts'
@@ -8,14 +8,14 @@ import type { Admission } from '../limits/admission.ts'
 import type { Deadline } from '../limits/deadline.ts'
 import type { Database, Freshness, Snapshot } from '../store/database.ts'
 
-export interface ReadingDeps {
+export interface SnapshotDeps {
   readonly database: Pick<Database, 'snapshot'>
   readonly deadline: () => Deadline
   readonly admission: Pick<Admission, 'enter' | 'callerOf'>
 }
 
-export async function reading<T>(
-  { database, deadline, admission }: ReadingDeps,
+export async function withSnapshot<T>(
+  { database, deadline, admission }: SnapshotDeps,
   request: IncomingMessage,
   principal: Principal,
   read: (snapshot: Snapshot) => Promise<T>,

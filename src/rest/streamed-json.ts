@@ -1,4 +1,4 @@
-/** Answers in parts, so the memory is bounded for an answer of any size. */
+/** JSON that is sent in parts, so the memory is bounded for an answer of any size. */
 import { createHash } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import { drained, type Exchange } from './exchange.ts'
@@ -10,10 +10,10 @@ export type SendParts = (parts: AsyncGenerator<string>) => Promise<void>
 const mostAhead = 4 << 20
 
 /**
- * Sends JSON in parts. It is called again if a standby was lost in the middle of an answer (reading.ts). The primary may have changed, so
+ * Sends JSON in parts. It is called again if a standby was lost in the middle of an answer (with-snapshot.ts). The primary may have changed, so
  * the new answer is continued only if it begins with what was sent. Otherwise the error ends the connection.
  */
-export function createParts({ response, method }: Exchange): SendParts {
+export function createStreamedJson({ response, method }: Exchange): SendParts {
   const sent = createHash('sha256')
   /** Characters. */
   let sentLength = 0

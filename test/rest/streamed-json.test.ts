@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 import { expect, it } from 'vitest'
 import type { Exchange } from '../../src/rest/exchange.ts'
-import { createParts } from '../../src/rest/parts.ts'
+import { createStreamedJson } from '../../src/rest/streamed-json.ts'
 
 it('reads no more of an answer in parts when its client is gone', async () => {
   const unread = Object.assign(new Writable({ write() {} }), { writeHead() {} })
@@ -16,7 +16,7 @@ it('reads no more of an answer in parts when its client is gone', async () => {
       isClosed = true
     }
   }
-  const sent = createParts({ response: unread as unknown as ServerResponse, method: 'GET' } as Exchange)(parts())
+  const sent = createStreamedJson({ response: unread as unknown as ServerResponse, method: 'GET' } as Exchange)(parts())
   await expect.poll(() => unread.listenerCount('drain')).toBe(1)
   const before = taken
   unread.destroy()
