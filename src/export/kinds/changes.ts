@@ -5,14 +5,13 @@ import { describeChanges } from '../../sinks/change-data.ts'
 import { visibleChanges } from '../../store/read/access-scope.ts'
 import { readLog } from '../../store/read/changes/changes.ts'
 import { rangeOfTimes } from '../../store/read/changes/time-range.ts'
-import { rolloutNames, type TargetName, targetNames } from '../../store/read/export/names.ts'
 import { requireRetained } from '../../store/read/past.ts'
 import { columnsOf, type Row, rolloutColumns, targetColumns } from '../columns.ts'
 import { changeFilterOf, conditionParameters, conditionsOf } from '../conditions.ts'
 import { cursorNumbers, givenIn, type Query, refused, timeIn } from '../query.ts'
 import { momentParameters, rangeOf } from './bounds.ts'
 import type { Extent, Kind, Sessions } from './kind.ts'
-import { inRollout, onTarget } from './places.ts'
+import { readPlaces } from './places.ts'
 
 export const changeColumns = columnsOf({
   revision: 'revision',
@@ -107,14 +106,10 @@ export async function changeRows(
   const visible = (await visibleChanges(scoped, found)).flatMap(({ change }) => change ?? [])
   const matching = visible.filter((change) => matchesChange(filter, change))
   const described = await describeChanges(whole, matching, scoped)
-  const keys = (key: (change: Change) => number | null): number[] => matching.flatMap((change) => key(change) ?? [])
-  const targets = await targetNames(
+  const showPlace = await readPlaces(
     whole,
-    keys(({ targetKey }) => targetKey),
-  )
-  const rollouts = await rolloutNames(
-    whole,
-    keys(({ rolloutKey }) => rolloutKey),
+    matching.map(({ targetKey }) => targetKey),
+    matching.map(({ rolloutKey }) => rolloutKey),
   )
   return matching.map((change, index) => {
     const { resource, component, from, to, error, ...rest } = described[index] ?? {}
@@ -126,8 +121,7 @@ export async function changeRows(
       observedAt: change.observedAt,
       kind: change.kind,
       deploymentId: change.deploymentId,
-      ...onTarget(nameOf(targets, change)),
-      ...inRollout(change.rolloutKey === null ? undefined : rollouts.get(change.rolloutKey)),
+      ...showPlace(change.targetKey, change.rolloutKey),
       instanceId: change.instanceId,
       component: component ?? null,
       from: from ?? null,
@@ -140,8 +134,4 @@ export async function changeRows(
       cursor: String(change.revision),
     }
   })
-}
-
-function nameOf(targets: ReadonlyMap<number, TargetName>, { targetKey }: Change): TargetName | undefined {
-  return targetKey === null ? undefined : targets.get(targetKey)
 }

@@ -1,15 +1,14 @@
 /** The listed deployments as of a revision. */
-
 import type { Component } from '../../domain/deployment.ts'
 import { type ExportedDeployment, readDeployments } from '../../store/read/export/deployments.ts'
-import { instanceIds, rolloutNames, targetNames } from '../../store/read/export/names.ts'
+import { instanceIds } from '../../store/read/export/names.ts'
 import { requireRetained } from '../../store/read/past.ts'
 import { columnsOf, type Row, rolloutColumns, targetColumns } from '../columns.ts'
 import { conditionParameters, conditionsOf, deploymentFilterOf } from '../conditions.ts'
 import { cursorNumbers } from '../query.ts'
 import { momentParameters, revisionOf } from './bounds.ts'
 import type { Kind, Sessions } from './kind.ts'
-import { inRollout, onTarget } from './places.ts'
+import { readPlaces } from './places.ts'
 
 const columns = columnsOf({
   deploymentId: 'text',
@@ -62,12 +61,9 @@ export const deployments: Kind = {
 }
 
 async function rowsOf({ whole }: Sessions, found: readonly ExportedDeployment[]): Promise<Row[]> {
-  const targets = await targetNames(
+  const showPlace = await readPlaces(
     whole,
     found.map(({ targetKey }) => targetKey),
-  )
-  const rollouts = await rolloutNames(
-    whole,
     found.map(({ rolloutKey }) => rolloutKey),
   )
   const instances = await instanceIds(
@@ -77,8 +73,7 @@ async function rowsOf({ whole }: Sessions, found: readonly ExportedDeployment[])
   return found.map((row) => ({
     deploymentId: row.deploymentId,
     reporter: row.reporter,
-    ...onTarget(targets.get(row.targetKey)),
-    ...inRollout(rollouts.get(row.rolloutKey)),
+    ...showPlace(row.targetKey, row.rolloutKey),
     instanceId: row.instanceKey === null ? null : (instances.get(row.instanceKey) ?? null),
     application: row.application,
     applicationVersion: row.applicationVersion,

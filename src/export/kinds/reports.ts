@@ -1,5 +1,3 @@
-/** The stored reports. */
-import { rolloutNames, targetNames } from '../../store/read/export/names.ts'
 import {
   type ExportedReport,
   type ReportExtent,
@@ -13,7 +11,7 @@ import { conditionParameters, conditionsOf, deploymentFilterOf } from '../condit
 import { cursorNumbers, givenIn, timeIn } from '../query.ts'
 import { momentParameters, rangeOf } from './bounds.ts'
 import type { Kind, Sessions } from './kind.ts'
-import { inRollout, onTarget } from './places.ts'
+import { readPlaces } from './places.ts'
 
 export const reportColumns = columnsOf({
   deploymentId: 'text',
@@ -77,18 +75,14 @@ export function placeOf(cursor: string | null): ReportPlace {
 }
 
 export async function reportRows({ whole }: Sessions, found: readonly ExportedReport[]): Promise<Row[]> {
-  const targets = await targetNames(
+  const showPlace = await readPlaces(
     whole,
-    found.flatMap(({ placeTarget }) => placeTarget ?? []),
-  )
-  const rollouts = await rolloutNames(
-    whole,
-    found.flatMap(({ placeRollout }) => placeRollout ?? []),
+    found.map(({ placeTarget }) => placeTarget),
+    found.map(({ placeRollout }) => placeRollout),
   )
   return found.map((row) => ({
     deploymentId: row.deploymentId,
-    ...onTarget(targets.get(row.placeTarget ?? 0)),
-    ...inRollout(rollouts.get(row.placeRollout ?? 0)),
+    ...showPlace(row.placeTarget, row.placeRollout),
     verdict: row.verdict,
     staleBy: row.staleBy,
     state: row.state,
