@@ -144,12 +144,16 @@ export function deploymentScenarios(facts: Facts): Scenarios<DeploymentFilterInp
       async begin(id) {
         await report(id, { deviceId: `${id}/one` })
         await register(`${id}/one`, `other ${id}`)
-        const desire = {
+        const manifestUpdate = {
           cause: { caller: 'a test', why: 'scrapped' },
           bundle: () => ({ digest: 'sha256:0', size: 0 }),
         } as const
         await submit(
-          retireDevices([{ deviceId: id, replacedBy: null }], { reason: 'scrapped', withChildren: false, desire }),
+          retireDevices([{ deviceId: id, replacedBy: null }], {
+            reason: 'scrapped',
+            withChildren: false,
+            manifestUpdate,
+          }),
         )
       },
       filter: (id) => ({ retired: true, deviceIds: [`${id}/one`] }),

@@ -4,13 +4,13 @@ import { createBundle } from '../../src/dialects/margo/bundle.ts'
 import { digestOf } from '../../src/dialects/margo/digest.ts'
 import type { Convergence } from '../../src/domain/desired.ts'
 import type { DeploymentState } from '../../src/domain/values.ts'
-import type { Desire } from '../../src/ingest/commands/declare.ts'
+import type { ManifestUpdate } from '../../src/ingest/commands/declare.ts'
 
-export const bundle: Desire['bundle'] = (documents) => {
+export const bundle: ManifestUpdate['bundle'] = (documents) => {
   const bytes = createBundle(documents)
   return { digest: digestOf(bytes), size: bytes.length }
 }
-export const desire: Desire = { cause: { caller: 'operator', why: 'because' }, bundle }
+export const manifestUpdate: ManifestUpdate = { cause: { caller: 'operator', why: 'because' }, bundle }
 
 const states: readonly DeploymentState[] = ['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED', 'REMOVING', 'REMOVED']
 

@@ -19,7 +19,7 @@ import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import { type EmptyStore, stores } from '../support/stores.ts'
 import { expectCounts, expectLog, expectManifests } from './desired-checks.ts'
-import { createModel, desire, ids, places, type Said, step } from './desired-model.ts'
+import { createModel, ids, manifestUpdate, places, type Said, step } from './desired-model.ts'
 
 type Picture = Readonly<Record<string, string>>
 
@@ -115,7 +115,7 @@ describe.each(stores)('what devices should run on $name', (store) => {
                 components: null,
                 document: { content, digest: digestOf(content), size: content.length },
               }))
-              await road.writer.submit(declareDeployments(null, declared, desire))
+              await road.writer.submit(declareDeployments(null, declared, manifestUpdate))
               model.declare(list)
             } else if (next.do === 'report') {
               const { device = '', owner = '' } = places[next.place] ?? {}
@@ -132,7 +132,7 @@ describe.each(stores)('what devices should run on $name', (store) => {
               const [name, known] = living[next.nth % Math.max(1, living.length)] ?? []
               if (!name || !known) continue
               const key = await keyOf(name)
-              const command = next.do === 'remove' ? removeDeployments([key], desire) : forgetDeployments([key])
+              const command = next.do === 'remove' ? removeDeployments([key], manifestUpdate) : forgetDeployments([key])
               const refused = await road.writer.submit<unknown>(command).then(
                 () => false,
                 (error: unknown) => error instanceof DomainError && error.code === 'INVALID_REQUEST',
@@ -177,7 +177,7 @@ describe.each(stores)('what devices should run on $name', (store) => {
               document: { content, digest: digestOf(content), size: content.length },
             },
           ],
-          desire,
+          manifestUpdate,
         ),
       )
     const newest = async (name: string) => {

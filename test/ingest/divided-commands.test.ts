@@ -13,7 +13,7 @@ import { readLog } from '../../src/store/read/changes/changes.ts'
 import { targetByName } from '../../src/store/read/targets.ts'
 import type { Road } from '../support/road.ts'
 import { type EmptyStore, stores } from '../support/stores.ts'
-import { desire } from './desired-model.ts'
+import { manifestUpdate } from './desired-model.ts'
 import { createWatchedRoad, type WatchedRoad } from './watched-road.ts'
 
 const count = 2 * partSize + 7
@@ -25,7 +25,7 @@ const registration = (deviceId: string, more: Partial<DeviceRegistration> = {}):
   ...{ deviceId, name: null, labels: null, parent: null, expectedInterval: null, tokenHash: `of ${deviceId}`, ...more },
 })
 const retirement = (deviceId: string, replacedBy: string | null = null) => ({ deviceId, replacedBy })
-const scrapped = { reason: 'x', withChildren: true, desire }
+const scrapped = { reason: 'x', withChildren: true, manifestUpdate }
 const many = <T>(make: (index: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
 
 describe.each(stores)('divided commands on $name', (store) => {
@@ -54,9 +54,15 @@ describe.each(stores)('divided commands on $name', (store) => {
     const register = (prefix: string, items: number) =>
       submit(registerDevices(many((n) => registration(`${prefix}${n}`)).slice(0, items)))
     const desireOn = (prefix: string, items: number) =>
-      submit(declareDeployments(null, many((n) => declaration(`${prefix}${n}`, 'y', 'text')).slice(0, items), desire))
+      submit(
+        declareDeployments(
+          null,
+          many((n) => declaration(`${prefix}${n}`, 'y', 'text')).slice(0, items),
+          manifestUpdate,
+        ),
+      )
     const remove = (_: string, items: number, { deploymentKeys }: { readonly deploymentKeys: readonly number[] }) =>
-      submit(removeDeployments(deploymentKeys.slice(0, items), desire))
+      submit(removeDeployments(deploymentKeys.slice(0, items), manifestUpdate))
     const retire = (prefix: string, items: number) =>
       submit(retireDevices(many((n) => retirement(`${prefix}${n}`)).slice(0, items), scrapped))
     for (const [write, prefix, prepare] of [
@@ -104,7 +110,7 @@ describe.each(stores)('divided commands on $name', (store) => {
 
   it('make one version of each manifest, wherever its documents are in the list', async () => {
     const items = many((n) => declaration(`m-${n % 5}`, `m-${n}`, `text ${n % 7}`))
-    await submit(declareDeployments(null, items, desire))
+    await submit(declareDeployments(null, items, manifestUpdate))
     const versions = await rowsOf<{ name: string; n: number; entries: number }>(
       `select t.name, count(*)::int as n, (select count(*)::int from manifest_entries e where e.target_key = t.key) as entries
         from manifests m join targets t on t.key = m.target_key where t.name like 'm-%' group by t.key, t.name`,
@@ -120,7 +126,7 @@ describe.each(stores)('divided commands on $name', (store) => {
       declareDeployments(
         null,
         many((n) => declaration(place(n), `t-${n}`, 'text')),
-        desire,
+        manifestUpdate,
       ),
     )
     const manifests = () =>
@@ -132,7 +138,7 @@ describe.each(stores)('divided commands on $name', (store) => {
     const perOwner = (from: number, owner: number) => many((n) => n).filter((n) => n >= from && n % 5 === owner).length
     // A tenth stays, so that retirement has documents to withdraw.
     const kept = Math.floor(count / 10)
-    await submit(removeDeployments(deploymentKeys.slice(kept), desire))
+    await submit(removeDeployments(deploymentKeys.slice(kept), manifestUpdate))
     expect(await manifests()).toEqual(expected(2, (owner) => perOwner(0, owner) - perOwner(kept, owner)))
     // Every gateway but the last is named after its children, with one child that is not named.
     const devices = [...many(place).slice(5), 't-0', 't-1', 't-2', 't-3']
@@ -153,10 +159,12 @@ describe.each(stores)('divided commands on $name', (store) => {
 
   it('are refused as a whole by an item of a later part, which is named by its place', async () => {
     await submit(registerDevices([registration('gone'), registration('held', { spiffeIds: ['spiffe://x/held'] })]))
-    await submit(retireDevices([{ deviceId: 'gone', replacedBy: null }], { reason: 'x', withChildren: false, desire }))
+    await submit(
+      retireDevices([{ deviceId: 'gone', replacedBy: null }], { reason: 'x', withChildren: false, manifestUpdate }),
+    )
     const last = count - 1
     const { deploymentKeys: documented } = await submit(
-      declareDeployments(null, many((n) => declaration(`q-${n}`, 'x', 'text')).slice(0, last), desire),
+      declareDeployments(null, many((n) => declaration(`q-${n}`, 'x', 'text')).slice(0, last), manifestUpdate),
     )
     const [plain = 0] = (await submit(declareDeployments(null, [declaration('q-plain', 'x')]))).deploymentKeys
     await submit(registerDevices([registration('q-spare'), registration('q-gateway'), registration('q-gateway/spare')]))
@@ -185,7 +193,7 @@ describe.each(stores)('divided commands on $name', (store) => {
         expect.stringMatching(/^devices\[\d+\]\.parent$/),
       ],
       [forgetDeployments(many((n) => -n - 1)), 'ids[0]'],
-      [removeDeployments([...documented, plain], desire), `ids[${last}]`],
+      [removeDeployments([...documented, plain], manifestUpdate), `ids[${last}]`],
       [retireDevices(leaving('missing'), scrapped), `devices[${last}].deviceId`],
       // The replacement of the first device retires in the last part: by name, and behind another.
       [retireDevices(leaving('q-spare', 'q-spare'), scrapped), 'devices[0].replacedBy'],

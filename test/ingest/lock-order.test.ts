@@ -14,7 +14,7 @@ import { createRoad, type Road } from '../support/road.ts'
 import { openEmpty } from '../support/servers.ts'
 import { expectSound } from '../support/soundness.ts'
 import { postgresStores } from '../support/stores.ts'
-import { desire } from './desired-model.ts'
+import { manifestUpdate } from './desired-model.ts'
 
 const lock = /\b(for (no key )?update|for (key )?share|insert into|update|delete from)\b/
 const headLock = /^(select [^;]* from log_head where id = 1 for update|with head as \(update log_head )/
@@ -80,7 +80,7 @@ async function play({ writer, database }: Road, name: string): Promise<void> {
     await answers([
       ...reports,
       writer.submit(declareDeployments({ name: `rollout-${round % 3}`, project: null }, declared)),
-      writer.submit(retireDevices([retirement], { reason: 'scrapped', withChildren: true, desire })),
+      writer.submit(retireDevices([retirement], { reason: 'scrapped', withChildren: true, manifestUpdate })),
       writer.submit(
         registerDevices(
           shuffled().map((device) => ({ ...registration, deviceId: device, tokenHash: `${name} ${round} ${device}` })),

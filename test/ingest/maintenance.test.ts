@@ -14,7 +14,7 @@ import { targetByName } from '../../src/store/read/targets.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import { type Store, stores } from '../support/stores.ts'
-import { desire } from './desired-model.ts'
+import { manifestUpdate } from './desired-model.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -174,7 +174,7 @@ describe.each(stores)('time on $name', (store) => {
     const { road, keeper, send, pass } = await open(store, { forgetRemovedDays: 7 })
     const document = { content: 'id: of-desired', digest: digestOf('id: of-desired'), size: 14 }
     const declared = { deviceId: 'desired', deploymentId: 'of-desired', application: null, applicationVersion: null }
-    await road.writer.submit(declareDeployments(null, [{ ...declared, components: null, document }], desire))
+    await road.writer.submit(declareDeployments(null, [{ ...declared, components: null, document }], manifestUpdate))
     await send('desired', 'REMOVED')
     pass(8 * day)
     const { writes } = await readHead(road.database.session)

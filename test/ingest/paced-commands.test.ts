@@ -12,7 +12,7 @@ import { stepsOf } from '../../src/limits/pace.ts'
 
 const items = 300
 const digestOf = (text: string): Digest => `sha256:${createHash('sha256').update(text).digest('hex')}` as Digest
-const desire = {
+const manifestUpdate = {
   cause: { caller: 'ann', why: 'a test' },
   bundle: (documents: readonly { readonly content: string }[]) => ({
     digest: digestOf(documents.map(({ content }) => content).join()),
@@ -53,18 +53,18 @@ describe('a command pauses after each item', () => {
     ['registerDevices', () => registerDevices(registrations((n) => ({ spiffeIds: [`spiffe://x/${n}`] })))],
     ['registerDevices of a chain', () => registerDevices(registrations((n) => ({ parent: n ? `d-${n - 1}` : null })))],
     ['registerDevices of what is known', () => registerDevices(registrations())],
-    ['declareDeployments', () => declareDeployments(null, declarations, desire)],
-    ['removeDeployments', () => removeDeployments(keys(), desire)],
+    ['declareDeployments', () => declareDeployments(null, declarations, manifestUpdate)],
+    ['removeDeployments', () => removeDeployments(keys(), manifestUpdate)],
     ['forgetDeployments', () => forgetDeployments(keys())],
-    ['declareDeployments again', () => declareDeployments(null, declarations, desire)],
-    ['retireDevices', () => retireDevices(retirements, { reason: 'scrapped', withChildren: true, desire })],
+    ['declareDeployments again', () => declareDeployments(null, declarations, manifestUpdate)],
+    ['retireDevices', () => retireDevices(retirements, { reason: 'scrapped', withChildren: true, manifestUpdate })],
   ])('%s', (_, command) => paused(command()))
 })
 
 describe('the deployments of a reporter', () => {
   it('are those of the present, in an index of all', () => {
     const work = emptyWork()
-    run(work, declareDeployments(null, declarations, desire))
+    run(work, declareDeployments(null, declarations, manifestUpdate))
     const all = [...work.deployments()]
     for (const reporter of ['d-0', 'd-6', 'none'])
       expect(work.deploymentsOf(reporter)).toEqual(all.filter((one) => one.reporter === reporter))

@@ -4,7 +4,7 @@ import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { report } from '../support/reports.ts'
 import { createEmptyRoad } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
-import { desire } from './desired-model.ts'
+import { manifestUpdate } from './desired-model.ts'
 
 it.each(stores)(
   'a gateway retires with a device that a report placed behind it at the same moment, on $name',
@@ -18,7 +18,7 @@ it.each(stores)(
     // In one queue, so that they could be one batch.
     const [, retired] = await Promise.all([
       writer.submit(recordReport(report({ reporter: 'other', deviceId: 'gw/a', deploymentId: 'placed' }))),
-      writer.submit(retireDevices([retirement], { reason: 'scrapped', withChildren: true, desire })),
+      writer.submit(retireDevices([retirement], { reason: 'scrapped', withChildren: true, manifestUpdate })),
     ])
     expect(retired.results).toMatchObject([{ children: 1, deployments: 3 }])
     const left = await database.session.run('select deployment_id from deployments where forgotten_at is null')

@@ -111,7 +111,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
           break
         case 'retire': {
           const { device: deviceId, withChildren, reason } = next
-          const command = retireDevices([{ deviceId, replacedBy: null }], { reason, withChildren, desire })
+          const command = retireDevices([{ deviceId, replacedBy: null }], { reason, withChildren, manifestUpdate })
           submit(writer.submit(command), model.retire(deviceId, withChildren, reason, now))
           break
         }
@@ -223,7 +223,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
 }
 
 /** No document is declared here, so no manifest is ever made. */
-const desire = { cause: { caller: '', why: '' }, bundle: () => expect.unreachable() }
+const manifestUpdate = { cause: { caller: '', why: '' }, bundle: () => expect.unreachable() }
 
 function registration(deviceId: string) {
   return { deviceId, name: null, labels: null, parent: null, expectedInterval: null, tokenHash: crypto.randomUUID() }

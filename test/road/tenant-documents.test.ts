@@ -83,14 +83,14 @@ async function play(store: Store, commands: readonly Command[]): Promise<void> {
   }
 
   async function run(next: Command, mark: number): Promise<void> {
-    const desire = { cause: { caller: 'someone', why: `${mark}` }, bundle }
+    const manifestUpdate = { cause: { caller: 'someone', why: `${mark}` }, bundle }
     switch (next.do) {
       case 'declare': {
         const content = `document ${mark}`
         const document = { content, digest: digestOf(content), size: content.length }
         const declared = { deviceId: next.device, deploymentId: next.id, application: null, applicationVersion: null }
         const rollout = next.project === null ? null : { name: 'r', project: next.project }
-        await writer.submit(declareDeployments(rollout, [{ ...declared, components: null, document }], desire))
+        await writer.submit(declareDeployments(rollout, [{ ...declared, components: null, document }], manifestUpdate))
         return
       }
       case 'report':
@@ -105,7 +105,7 @@ async function play(store: Store, commands: readonly Command[]): Promise<void> {
           await writer.submit(
             removeDeployments(
               keys.map(({ key }) => key),
-              desire,
+              manifestUpdate,
             ),
           )
         return

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../src/ingest/command.ts'
-import type { Desire } from '../../src/ingest/commands/declare.ts'
+import type { ManifestUpdate } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { retireDevices } from '../../src/ingest/commands/retire.ts'
@@ -71,7 +71,7 @@ describe.each(postgresStores)('a database without statistics on $name', (store) 
 
   const many = 500
   const names = Array.from({ length: many }, (_, n) => `edge-${n + 1}`)
-  const desire: Desire = {
+  const manifestUpdate: ManifestUpdate = {
     cause: { caller: 'a test', why: 'scrapped' },
     bundle: () => ({ digest: 'sha256:0', size: 0 }),
   }
@@ -85,7 +85,7 @@ describe.each(postgresStores)('a database without statistics on $name', (store) 
       it: 'retires devices',
       command: retireDevices(
         names.map((deviceId) => ({ deviceId, replacedBy: null })),
-        { reason: 'scrapped', withChildren: false, desire },
+        { reason: 'scrapped', withChildren: false, manifestUpdate },
       ),
     },
   ])('$it at the cost of so many', async ({ command }) => {

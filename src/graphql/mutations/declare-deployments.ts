@@ -13,9 +13,9 @@ import { builder } from '../builder.ts'
 import { required } from '../execution/required.ts'
 import { LabelInput } from '../objects/label.ts'
 import { Deployment, Rollout } from '../objects/refs.ts'
-import { desireOf } from './authorship.ts'
 import { checkLabels } from './check-labels.ts'
 import type { InputCheck } from './input-check.ts'
+import { manifestUpdateOf } from './manifest-update.ts'
 import { addMutation } from './mutation.ts'
 
 const maxComponents = 1_000
@@ -87,7 +87,7 @@ addMutation('declareDeployments', {
       declareDeployments(
         joined ? { name: joined.name, project: joined.project ?? null, labels: joined.labels ?? null } : null,
         lazyList(input.deployments, (declaration, index) => toDeclaration(declaration, documents[index] ?? null)),
-        desireOf(context, input.reason ?? null),
+        manifestUpdateOf(context, input.reason ?? null),
       ),
     )
     const rollout = rolloutKey === null ? null : await (await context.reader()).rollout(rolloutKey, null)

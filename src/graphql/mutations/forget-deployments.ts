@@ -5,7 +5,7 @@ import type { Context } from '../execution/context.ts'
 import { required } from '../execution/required.ts'
 import { keysOf } from '../objects/node.ts'
 import { Deployment } from '../objects/refs.ts'
-import { desireOf } from './authorship.ts'
+import { manifestUpdateOf } from './manifest-update.ts'
 import { addMutation, type SuccessFields } from './mutation.ts'
 
 const idsDescription = 'Node IDs of deployments. At most 10,000.'
@@ -59,7 +59,7 @@ addMutation('removeDeployments', {
   },
   act: async ({ ids, reason }, context) => {
     const keys = ids.map(keyOf)
-    const { revision } = await context.write(removeDeployments(keys, desireOf(context, reason ?? null)))
+    const { revision } = await context.write(removeDeployments(keys, manifestUpdateOf(context, reason ?? null)))
     return { revision, deployments: await deploymentsNow(context, keys) }
   },
   success: { access: 'operator', description: 'The documents of all deployments were removed.', fields },

@@ -3,7 +3,7 @@ import { retireDevices } from '../../ingest/commands/retire.ts'
 import { builder } from '../builder.ts'
 import { required } from '../execution/required.ts'
 import { Device } from '../objects/refs.ts'
-import { desireOf } from './authorship.ts'
+import { manifestUpdateOf } from './manifest-update.ts'
 import { addMutation } from './mutation.ts'
 
 const RetiringDeviceInput = builder.inputType('RetiringDeviceInput', {
@@ -83,7 +83,11 @@ addMutation('retireDevices', {
     const { revision, results } = await context.write(
       retireDevices(
         lazyList(devices, ({ deviceId, replacedBy }) => ({ deviceId, replacedBy: replacedBy ?? null })),
-        { reason, withChildren: withChildren ?? false, desire: desireOf(context, `retired: ${reason}`) },
+        {
+          reason,
+          withChildren: withChildren ?? false,
+          manifestUpdate: manifestUpdateOf(context, `retired: ${reason}`),
+        },
       ),
     )
     return { revision, results }

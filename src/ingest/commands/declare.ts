@@ -38,23 +38,23 @@ interface Declared {
 }
 
 /** The author, the reason and the bundle of a change of manifests. */
-export interface Desire {
+export interface ManifestUpdate {
   readonly cause: Cause
   readonly bundle: DigestBundle
 }
 
-/** `desire`: null only for declarations without documents, whose author is then not recorded. */
+/** `update`: null only for declarations without documents, whose author is then not recorded. */
 export function declareDeployments(
   rollout: DeclaredRollout | null,
   deployments: ItemList<DeploymentDeclaration>,
-  desire: Desire | null = null,
+  update: ManifestUpdate | null = null,
 ): Command<Declared> {
-  if (deployments.length <= partSize) return declarePart(rollout, itemsAt(deployments, indexesOf(deployments)), desire)
+  if (deployments.length <= partSize) return declarePart(rollout, itemsAt(deployments, indexesOf(deployments)), update)
   return inParts(async (write) => {
     const deploymentKeys: number[] = []
     let [revision, rolloutKey]: [Revision, number | null] = [0, null]
     for (const part of partsOf(groupsOf(deployments))) {
-      const declared = await write(declarePart(rollout, itemsAt(deployments, part), desire))
+      const declared = await write(declarePart(rollout, itemsAt(deployments, part), update))
       part.forEach((index, n) => {
         deploymentKeys[index] = declared.deploymentKeys[n] ?? 0
       })
@@ -78,7 +78,7 @@ function groupsOf(deployments: ItemList<DeploymentDeclaration>): Iterable<readon
 function declarePart(
   rollout: DeclaredRollout | null,
   deployments: readonly Listed[],
-  desire: Desire | null,
+  update: ManifestUpdate | null,
 ): Command<Declared> {
   const named = rollout ? declaredRollout(rollout.name, rollout.project) : null
   const labels = rollout?.labels ?? null
@@ -114,9 +114,9 @@ function declarePart(
       const rolloutKey = named ? work.ensureRollout(named).key : null
       if (rolloutKey !== null && labels) labelRollout(work, rolloutKey, labels)
       const declared = yield* eachPaced(deployments, (declaration) => declare(work, declaration, rolloutKey))
-      if (desire) {
-        yield* desireDocuments(work, declared, desire)
-        recordAuthor(work, declared, desire.cause, before)
+      if (update) {
+        yield* desireDocuments(work, declared, update)
+        recordAuthor(work, declared, update.cause, before)
       }
       return { revision: work.revision(), rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
     },
@@ -229,7 +229,11 @@ function findDeclared(
 }
 
 /** Creates one new version for each device whose desired state changes, for any number of documents. */
-function* desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { cause, bundle }: Desire): Paced<void> {
+function* desireDocuments(
+  work: UnitOfWork,
+  declared: readonly OneDeclared[],
+  { cause, bundle }: ManifestUpdate,
+): Paced<void> {
   const news = declared.flatMap(({ declaration, key, ownerKey }) => {
     const { deploymentId, deviceId, document } = declaration
     const listed = work.desired.entry(ownerKey, deploymentId)

@@ -7,18 +7,21 @@ import type { Millis, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, eachPart, inParts, partSize, partsOf } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
-import { type Desire, setDesired } from './declare.ts'
+import { type ManifestUpdate, setDesired } from './declare.ts'
 
 /** Removes the documents from the manifests of their devices. The deployments stay in all lists until they are forgotten. */
-export function removeDeployments(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
-  if (keys.length <= partSize) return removePart(keys, desire)
+export function removeDeployments(
+  keys: readonly number[],
+  update: ManifestUpdate,
+): Command<{ readonly revision: Revision }> {
+  if (keys.length <= partSize) return removePart(keys, update)
   return inParts(async (write) => {
     const owned = (await eachPart(keys, (part, first) => write(findOwners(part, first)))).flat()
     let removed = { revision: 0 }
     // All documents of one manifest are in one part: a command creates one version of a manifest.
     for (const part of partsOf(Map.groupBy(owned, ({ owner }) => owner).values())) {
       const ownKeys = part.map(({ key }) => key)
-      removed = await write(removePart(ownKeys, desire))
+      removed = await write(removePart(ownKeys, update))
     }
     return removed
   })
@@ -40,11 +43,11 @@ function findOwners(keys: readonly number[], first: number): Command<readonly Ow
   }
 }
 
-function removePart(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
+function removePart(keys: readonly number[], update: ManifestUpdate): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys, manifestsOf: keys },
     *decide(work) {
-      yield* withdraw(work, yield* findDesired(work, keys, 0), desire)
+      yield* withdraw(work, yield* findDesired(work, keys, 0), update)
       return { revision: work.revision() }
     },
   }
@@ -69,7 +72,7 @@ function findDesired(work: UnitOfWork, keys: readonly number[], first: number): 
 export function* withdraw(
   work: UnitOfWork,
   deployments: readonly Deployment[],
-  { cause, bundle }: Desire,
+  { cause, bundle }: ManifestUpdate,
 ): Paced<void> {
   const listed = deployments.flatMap(({ key }) => work.desired.entryOf(key) ?? [])
   for (const [ownerKey, entries] of Map.groupBy(listed, ({ targetKey }) => targetKey)) {

@@ -21,7 +21,7 @@ import type { Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, type ItemList, indexesOf, inParts, itemsAt, partSize, partsOf } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
-import type { Desire } from './declare.ts'
+import type { ManifestUpdate } from './declare.ts'
 import { forget, withdraw } from './remove.ts'
 
 interface Retirement {
@@ -30,11 +30,11 @@ interface Retirement {
   readonly replacedBy: string | null
 }
 
-/** The reason, and whether devices behind the retired ones retire too. `desire`: for the manifests that lose documents. */
+/** The reason, and whether devices behind the retired ones retire too. `manifestUpdate`: for the manifests that lose documents. */
 interface RetireOptions {
   readonly reason: string
   readonly withChildren: boolean
-  readonly desire: Desire
+  readonly manifestUpdate: ManifestUpdate
 }
 
 interface Retired {
@@ -111,7 +111,7 @@ function retirePart(retirements: readonly Listed[], options: RetireOptions, whol
         yield* eachPaced(below, (child) => end(work, child, options.reason, null))
         yield
       }
-      const closed = yield* closeDeployments(work, branches, options.desire)
+      const closed = yield* closeDeployments(work, branches, options.manifestUpdate)
       const results = branches.map(({ device, below }, index) => ({
         key: device.key,
         isChanged: changed[index] ?? false,
@@ -200,7 +200,11 @@ function end(work: UnitOfWork, device: Target, retiredReason: string, replacedBy
 }
 
 /** Closes the deployments of all branches and returns their number for each. A shared deployment counts for the first branch. */
-function* closeDeployments(work: UnitOfWork, branches: readonly Branch[], desire: Desire): Paced<readonly number[]> {
+function* closeDeployments(
+  work: UnitOfWork,
+  branches: readonly Branch[],
+  update: ManifestUpdate,
+): Paced<readonly number[]> {
   const open = [...work.deployments()].filter((d) => d.instanceKey === null && d.forgottenAt === null)
   const onTarget = Map.groupBy(open, ({ targetKey }) => targetKey)
   const ofReporter = Map.groupBy(open, ({ reporter }) => reporter)
@@ -213,7 +217,7 @@ function* closeDeployments(work: UnitOfWork, branches: readonly Branch[], desire
     return closed.size - before
   })
   // All at once, so that a manifest gets one new version for any number of documents.
-  yield* withdraw(work, [...closed.values()], desire)
+  yield* withdraw(work, [...closed.values()], update)
   const keys = [...closed.keys()].sort((a, b) => a - b)
   yield* eachPaced(keys, (key) => forget(work, key))
   return counts

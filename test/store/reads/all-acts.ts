@@ -16,7 +16,7 @@ import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { reportResources, reportStateSnapshot } from '../../../src/ingest/commands/resources.ts'
 import { retireDevices } from '../../../src/ingest/commands/retire.ts'
 import { markStalled } from '../../../src/ingest/commands/stall.ts'
-import { desire } from '../../ingest/desired-model.ts'
+import { manifestUpdate } from '../../ingest/desired-model.ts'
 import {
   type Act,
   componentNames,
@@ -54,7 +54,7 @@ function otherAct(pick: Picker, known: readonly Deployment[]): Act {
       return declareDocument(pick)
     case 2: {
       const desired = known.filter(({ documentDigest }) => documentDigest !== null).map(({ key }) => key)
-      return (submit) => submit(removeDeployments(desired.slice(0, 1), desire))
+      return (submit) => submit(removeDeployments(desired.slice(0, 1), manifestUpdate))
     }
     case 3:
       return pick.flip() ? retire(pick) : register(pick)
@@ -96,13 +96,13 @@ function declareDocument(pick: Picker): Act {
     document: { content, digest: digestOf(content), size: content.length },
   }
   const joined = pick.flip() ? { name: pick.one(['spring', 'summer']), project: null } : null
-  return (submit) => submit(declareDeployments(joined, [declaration], desire))
+  return (submit) => submit(declareDeployments(joined, [declaration], manifestUpdate))
 }
 
 function retire(pick: Picker): Act {
   const deviceId = pick.one(devices)
   return (submit) =>
-    submit(retireDevices([{ deviceId, replacedBy: null }], { reason: 'old', withChildren: true, desire }))
+    submit(retireDevices([{ deviceId, replacedBy: null }], { reason: 'old', withChildren: true, manifestUpdate }))
 }
 
 function register(pick: Picker): Act {

@@ -6,7 +6,7 @@ import { matchesSelector } from '../../../src/domain/selectors/selector.ts'
 import { connectivities, type Target } from '../../../src/domain/target.ts'
 import type { Revision } from '../../../src/domain/values.ts'
 import { reportConnectivity } from '../../../src/ingest/commands/connectivity.ts'
-import type { Desire } from '../../../src/ingest/commands/declare.ts'
+import type { ManifestUpdate } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/device.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { retireDevices } from '../../../src/ingest/commands/retire.ts'
@@ -35,7 +35,10 @@ interface Then {
   readonly deployments: readonly { readonly targetKey: number; readonly rolloutKey: number; readonly state: string }[]
 }
 
-const desire: Desire = { cause: { caller: 'a test', why: '' }, bundle: () => ({ digest: 'sha256:0', size: 0 }) }
+const manifestUpdate: ManifestUpdate = {
+  cause: { caller: 'a test', why: '' },
+  bundle: () => ({ digest: 'sha256:0', size: 0 }),
+}
 
 function matches({ where, retired, ...leaf }: DeviceFilter, target: Target, then: Then): boolean {
   const { deviceIds, connectivity, label, registered, text, rolloutKeys, failing } = leaf
@@ -85,7 +88,7 @@ describe.each(stores)('targets in the past on $name', (store) => {
     await submit(reportConnectivity({ kind: 'DEVICE', provider: '', name: 'edge-1' }, 'ONLINE'))
     const { revision: online } = await readHead(session)
     const retire = (reason: string) =>
-      submit(retireDevices([{ deviceId: 'edge-1', replacedBy: null }], { reason, withChildren: true, desire }))
+      submit(retireDevices([{ deviceId: 'edge-1', replacedBy: null }], { reason, withChildren: true, manifestUpdate }))
     tick(1_000)
     await retire('CONNECTIVITY_CHANGED')
     tick(1_000)
@@ -122,7 +125,7 @@ describe.each(stores)('targets in the past on $name', (store) => {
         if (roll === 6) {
           const replacedBy = pick.flip() ? pick.one(devices) : null
           const reason = pick.one(['scrapped', 'stolen'])
-          return submit(retireDevices([{ deviceId, replacedBy }], { reason, withChildren: true, desire }))
+          return submit(retireDevices([{ deviceId, replacedBy }], { reason, withChildren: true, manifestUpdate }))
         }
         const isCluster = pick.flip()
         const name = isCluster ? pick.one(['edge', 'core']) : deviceId
