@@ -8,8 +8,8 @@ import { coerceInputValue, type GraphQLSchema, isInputType, validateInputValue }
 import { parse } from 'yaml'
 import { DomainError } from '../../domain/errors.ts'
 import type { GivenRule } from '../../ingest/commands/alert-rules.ts'
+import { checkRule, type RuleInput, toGivenRule } from './alert-rule-input.ts'
 import { checkInput } from './input-check.ts'
-import { checkRule, type RuleInput, toGivenRule } from './manage-alerts.ts'
 
 /** Bytes: far more than the rules of a large fleet. */
 const largestFile = 4 << 20
