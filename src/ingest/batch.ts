@@ -70,20 +70,20 @@ export function needsOf({ waiting, handed }: Batch): Needs[] {
 }
 
 export function* decideBatch({ waiting, handed }: Batch, work: UnitOfWork): Paced<Decided> {
-  const beside: Beside = { statements: [], spent: new Map() }
+  const further: FurtherWrites = { statements: [], spent: new Map() }
   const outcomes = yield* decideAll(
     waiting.map(({ command }) => command),
     work,
-    beside,
+    further,
   )
   const answers: HandedAnswer[] = []
-  for (const { name, commands } of handed) answers.push({ name, outcomes: yield* decideAll(commands, work, beside) })
-  const { statements, spent } = beside
+  for (const { name, commands } of handed) answers.push({ name, outcomes: yield* decideAll(commands, work, further) })
+  const { statements, spent } = further
   return { outcomes, answers, statements, spent: sortProofs([...spent.values()]), effects: work.effects() }
 }
 
 /** What the commands of a batch write beside the effects of its unit of work. */
-interface Beside {
+interface FurtherWrites {
   readonly statements: Statement[]
   readonly spent: Map<string, Proof>
 }
@@ -95,7 +95,7 @@ interface Beside {
 function* decideAll(
   commands: Iterable<Command<unknown>>,
   work: UnitOfWork,
-  { statements, spent }: Beside,
+  { statements, spent }: FurtherWrites,
 ): Paced<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const command of commands) {

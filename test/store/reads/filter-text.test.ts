@@ -8,7 +8,7 @@ import { type AlertFilter, countAlerts } from '../../../src/store/alerts/alerts.
 import type { Session } from '../../../src/store/database.ts'
 import { selectFacets } from '../../../src/store/read/counts/facet-counts.ts'
 import { type DeploymentFilter, matchesDeployment, onTarget } from '../../../src/store/read/deployment-filter.ts'
-import { choicesOf } from '../../../src/store/read/filters/choices.ts'
+import { rangeChoices } from '../../../src/store/read/filters/index-ranges.ts'
 import { targetsByIndex } from '../../../src/store/read/filters/target-filter.ts'
 
 const dialect = new PgDialect()
@@ -26,7 +26,7 @@ const filters: readonly [string, (n: number) => DeploymentFilter][] = [
 ]
 
 function textsOf(filter: DeploymentFilter): string[] {
-  const ranges = choicesOf(filter, filter).flatMap((choice) => choice.map(({ rows }) => rows(1)))
+  const ranges = rangeChoices(filter, filter).flatMap((choice) => choice.map(({ rows }) => rows(1)))
   const targets = targetsByIndex(onTarget, filter).map(({ keys }) => keys)
   return [matchesDeployment(filter), ...ranges, ...targets].map((statement) => dialect.sqlToQuery(statement).sql)
 }
@@ -48,7 +48,7 @@ it('does not grow with the strings that the log is searched for', () => {
   expect(all).toBe(few)
 })
 
-const rangesOf = (filter: DeploymentFilter) => choicesOf(filter, filter).map(({ length }) => length)
+const rangesOf = (filter: DeploymentFilter) => rangeChoices(filter, filter).map(({ length }) => length)
 const parts = <T>(part: T) => Array.from({ length: maxSelectorParts }, () => part)
 
 it('has at most 400 ranges', () => {

@@ -9,7 +9,7 @@ import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all } from '../../sql/parameters.ts'
 import { changeLog, changeSummaries, duties } from '../../tables/schema.ts'
-import { hasTerm } from '../filters/search-range.ts'
+import { hasTerm } from '../filters/search-ranges.ts'
 import type { Range } from './rows.ts'
 
 /** A range of first revisions of entries, both inclusive. Null: no bound. */

@@ -14,7 +14,7 @@ import { deploymentSearch, deployments } from '../../tables/schema.ts'
 import { type DeploymentCondition, type DeploymentFilter, d, matchesFound } from '../deployment-filter.ts'
 import { isListed, type Scope } from '../deployment-scope.ts'
 import { tooManyToCount } from '../filters/deployment-source.ts'
-import { cursor, termsOf } from '../filters/search-range.ts'
+import { cursor, termsOf } from '../filters/search-ranges.ts'
 import { type SourceLimits, sourceLimits } from '../filters/source.ts'
 
 const searched: ReadonlySet<string> = new Set(['applications', 'applicationVersions', 'components', 'and'])

@@ -5,9 +5,9 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
 import type { DeploymentFilter } from '../deployment-filter.ts'
-import { type Known, matchesRest } from './choices.ts'
+import { type Known, matchesRest } from './index-ranges.ts'
+import { countUpTo, isOnAnyOf, type Ranges, rowsIn, rowsOnTargets } from './range.ts'
 import type { Source, SourceLimits } from './source.ts'
-import { countUpTo, isOnAnyOf, onTargets, type Ranges, rowsIn } from './source-range.ts'
 
 interface Surveyed {
   readonly ranges: Ranges
@@ -44,7 +44,7 @@ export async function surveyForCount(
   const columns = choices.flatMap((ranges, index) => {
     const [name, key] = [sql.raw(`n${index}`), sql.raw(`t${index}`)]
     if (!targetsOf(ranges)) return [sql`${countUpTo(ranges, most)} as ${name}`]
-    const some = onTargets(sql`select place.key from ${places(index)} as place limit ${asked}`)
+    const some = rowsOnTargets(sql`select place.key from ${places(index)} as place limit ${asked}`)
     return [sql`${countUpTo([some], most)} as ${name}`, sql`(select count(*)::int from ${places(index)}) as ${key}`]
   })
   const [row] = await session.rows<Readonly<Record<string, number | null>>>(

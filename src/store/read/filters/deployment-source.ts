@@ -25,10 +25,10 @@ import { rangeOfTimes } from '../changes/time-range.ts'
 import { type DeploymentCondition, type DeploymentFilter, d } from '../deployment-filter.ts'
 import type { DeploymentOrder } from '../deployment-order.ts'
 import type { Scope } from '../deployment-scope.ts'
-import { choicesOf, matchesRest, scopeRanges } from './choices.ts'
 import { surveyedSource, surveyForCount } from './count-survey.ts'
+import { matchesRest, rangeChoices, scopeRanges } from './index-ranges.ts'
+import { byRevision, countUpTo, type Ranges, rowsIn, rowsWhere } from './range.ts'
 import type { Source, SourceLimits } from './source.ts'
-import { byRevision, countUpTo, own, type Ranges, rowsIn } from './source-range.ts'
 
 export { type Source, type SourceLimits, sourceLimits } from './source.ts'
 
@@ -157,8 +157,8 @@ async function estimate(
 
 async function allChoices(session: Session, scope: Scope, filter: DeploymentFilter) {
   const changed = await changedRevisions(session, filter)
-  const ofTime: readonly Ranges[] = changed.length > 0 ? [[own(all(changed), byRevision)]] : []
-  return { ranges: [...choicesOf(filter, filter), ...scopeRanges(session, scope), ...ofTime], changed }
+  const ofTime: readonly Ranges[] = changed.length > 0 ? [[rowsWhere(all(changed), byRevision)]] : []
+  return { ranges: [...rangeChoices(filter, filter), ...scopeRanges(session, scope), ...ofTime], changed }
 }
 
 /** Whether the filter names rows, or devices, which have few each. */

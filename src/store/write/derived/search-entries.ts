@@ -1,6 +1,6 @@
 /**
  * Keeps the inverted index of deployments (deployment_search) behind the writer: what a filter looks for seldom changes, but each report would pay
- * for it in the writer's transaction. Readers add the deployments that have changed since the cursor (store/read/filters/search-range.ts), so
+ * for it in the writer's transaction. Readers add the deployments that have changed since the cursor (store/read/filters/search-ranges.ts), so
  * an index that is late costs time, not exactness.
  */
 import { followDeployments } from './changed-deployments.ts'

@@ -17,19 +17,19 @@ import {
 } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 import type { GroupName } from '../groups/grouping.ts'
-import { searchRanges } from './search-range.ts'
 import {
-  among,
-  beside,
   byRevision,
-  listed,
-  onTargets,
-  own,
+  keyList,
   type Range,
   type Ranges,
-  run,
+  rowsAmong,
+  rowsOfKeys,
+  rowsOnTargets,
+  rowsWhere,
+  rowsWithValue,
   type Served,
-} from './source-range.ts'
+} from './range.ts'
+import { searchRanges } from './search-ranges.ts'
 import { type TargetCondition, targetsByIndex } from './target-filter.ts'
 
 /**
@@ -39,7 +39,10 @@ import { type TargetCondition, targetsByIndex } from './target-filter.ts'
 const mostRanges = 4 * maxSelectorParts
 
 /** Each element is enough: its ranges have all rows that match. So some may be left out. `within`: the filter as a whole. */
-export function choicesOf(filter: DeploymentFilter & DeploymentSelector, within: DeploymentFilter): readonly Ranges[] {
+export function rangeChoices(
+  filter: DeploymentFilter & DeploymentSelector,
+  within: DeploymentFilter,
+): readonly Ranges[] {
   const { where, ...selector } = filter
   const choices = [
     ...searchRanges(leavesOf<DeploymentCondition>(filter)),
@@ -60,7 +63,7 @@ export function scopeRanges({ accessScope }: Session, scope: Scope): readonly Ra
   const labels = accessScope?.labels ? rangesOnTargets({ labels: accessScope.labels }) : []
   const ofProject = isAnyOf(rollouts.project, accessScope?.projects ?? [], 'text')
   return [
-    ...(scope.of === 'rollout' ? [[ofRollouts(listed(scope.keys, 'bigint'))]] : []),
+    ...(scope.of === 'rollout' ? [[ofRollouts(keyList(scope.keys, 'bigint'))]] : []),
     ...labels,
     ...(accessScope?.projects
       ? [[ofRollouts(sql`select ${rollouts.key} as key from ${rollouts} where ${ofProject}`)]]
@@ -71,7 +74,7 @@ export function scopeRanges({ accessScope }: Session, scope: Scope): readonly Ra
 /** Of the groupings whose groups no condition implies (groups/group-conditions.ts). */
 function rangesOfGroup({ by, value }: GroupName): readonly Ranges[] {
   if (by !== 'TARGET' || value === null || !/^\d{1,15}$/.test(value)) return []
-  return [[beside(listed([Number(value)], 'bigint'), sql`${d.targetKey} = place.key`)]]
+  return [[rowsOfKeys(keyList([Number(value)], 'bigint'), sql`${d.targetKey} = place.key`)]]
 }
 
 function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly Ranges[] {
@@ -79,37 +82,42 @@ function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly
   const { readiness, errorCodes, consistent, hasError: isWrong, stalled } = leaf
   const choices: (Ranges | null | false | undefined)[] = [
     ...rangesOnTargets(leaf),
-    keys && [beside(listed(keys, 'bigint'), sql`${d.key} = place.key`)],
-    deploymentIds && [beside(listed(deploymentIds, 'text'), sql`${d.deploymentId} = place.key`)],
+    keys && [rowsOfKeys(keyList(keys, 'bigint'), sql`${d.key} = place.key`)],
+    deploymentIds && [rowsOfKeys(keyList(deploymentIds, 'text'), sql`${d.deploymentId} = place.key`)],
     reporters && [
-      beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is null`),
-      beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is not null`),
+      rowsOfKeys(keyList(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is null`),
+      rowsOfKeys(keyList(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is not null`),
     ],
     rolloutKeys && [
-      isHashed(rolloutKeys) ? ofManyRollouts(listed(rolloutKeys, 'bigint')) : ofRollouts(listed(rolloutKeys, 'bigint')),
+      isHashed(rolloutKeys)
+        ? ofManyRollouts(keyList(rolloutKeys, 'bigint'))
+        : ofRollouts(keyList(rolloutKeys, 'bigint')),
     ],
     instanceIds && [
-      beside(sql`select key from (${instancesNamed(instanceIds)}) as instance(key)`, sql`${d.instanceKey} = place.key`),
+      rowsOfKeys(
+        sql`select key from (${instancesNamed(instanceIds)}) as instance(key)`,
+        sql`${d.instanceKey} = place.key`,
+      ),
     ],
-    once(states)?.map((state) => run(d.state, state)),
+    once(states)?.map((state) => rowsWithValue(d.state, state)),
     once(derivedStates)?.flatMap((state) => [
-      among(run(d.state, state), sql`${d.derivedState} = ${d.state}`),
-      run(d.derivedState, state, sql`${d.derivedState} <> ${d.state}`),
+      rowsAmong(rowsWithValue(d.state, state), sql`${d.derivedState} = ${d.state}`),
+      rowsWithValue(d.derivedState, state, sql`${d.derivedState} <> ${d.state}`),
     ]),
-    once(convergence)?.map((value) => run(d.convergence, value)),
+    once(convergence)?.map((value) => rowsWithValue(d.convergence, value)),
     readiness &&
       !readiness.includes('UNKNOWN') &&
-      once(readiness)?.map((value) => run(d.readiness, value, sql`${d.readiness} <> 'UNKNOWN'`)),
+      once(readiness)?.map((value) => rowsWithValue(d.readiness, value, sql`${d.readiness} <> 'UNKNOWN'`)),
     errorCodes && [
       {
         // The index of codes has no hash: the one of all with an error does.
-        ...own(all([hasError, hasErrorCode(errorCodes)]), isHashed(errorCodes) ? byRevision : undefined),
+        ...rowsWhere(all([hasError, hasErrorCode(errorCodes)]), isHashed(errorCodes) ? byRevision : undefined),
         served: [{ field: 'errorCodes', value: errorCodes }],
       },
     ],
-    isWrong && [{ ...own(hasError, byRevision), served: [{ field: 'hasError', value: isWrong }] }],
-    consistent === false && [own(sql`not ${d.consistent}`, byRevision)],
-    stalled && !within.instanceIds && [own(sql`${d.stalled} and ${d.isCurrent}`, sql`order by ${d.rolloutKey}`)],
+    isWrong && [{ ...rowsWhere(hasError, byRevision), served: [{ field: 'hasError', value: isWrong }] }],
+    consistent === false && [rowsWhere(sql`not ${d.consistent}`, byRevision)],
+    stalled && !within.instanceIds && [rowsWhere(sql`${d.stalled} and ${d.isCurrent}`, sql`order by ${d.rolloutKey}`)],
   ]
   return choices.filter((choice) => choice !== undefined && choice !== null && choice !== false)
 }
@@ -120,7 +128,7 @@ function once<Value>(values: readonly Value[] | undefined): readonly Value[] | u
 }
 
 function rangesOfSelector({ and, or, not, ...leaf }: DeploymentSelector, within: DeploymentFilter): readonly Ranges[] {
-  const ofParts = or?.map((part) => choicesOf(part, within))
+  const ofParts = or?.map((part) => rangeChoices(part, within))
   // One choice of each part, the first: their union has all rows.
   const union = ofParts?.every((choices) => choices.length > 0) ? [ofParts.flatMap(([first]) => first ?? [])] : []
   return [...rangesOf(leaf, within), ...(and ?? []).flatMap((part) => rangesOfSelector(part, within)), ...union]
@@ -128,21 +136,21 @@ function rangesOfSelector({ and, or, not, ...leaf }: DeploymentSelector, within:
 
 function rangesOnTargets(leaf: TargetCondition): readonly Ranges[] {
   return targetsByIndex(onTarget, leaf).map(({ keys, field, isExact }) => {
-    const range = onTargets(keys)
+    const range = rowsOnTargets(keys)
     return [isExact ? { ...range, served: [{ field, value: leaf[field] }] } : range]
   })
 }
 
 /** Of few rollouts: the planner may take an index that fits the rest of the filter, too. */
 function ofRollouts(keys: SQL): Range {
-  return beside(keys, sql`${d.rolloutKey} = place.key`, byRevision)
+  return rowsOfKeys(keys, sql`${d.rolloutKey} = place.key`, byRevision)
 }
 
 function ofManyRollouts(keys: SQL): Range {
-  // As run() does: the planner expects that each rollout has many rows, and would read those of the fleet in their order for each that has none.
+  // As rowsWithValue() does: the planner expects that each rollout has many rows, and would read those of the fleet in their order for each that has none.
   const place = sql`(${d.rolloutKey}, ${d.revision})`
   const isOfKey = sql`${place} > (place.key, 0) and ${place} < (place.key, ${Number.MAX_SAFE_INTEGER}::bigint)`
-  return beside(keys, isOfKey, sql`order by ${d.rolloutKey}, ${d.revision}`)
+  return rowsOfKeys(keys, isOfKey, sql`order by ${d.rolloutKey}, ${d.revision}`)
 }
 
 /** A condition on a row `d` that says as much as some parts of the filter, and costs less. */

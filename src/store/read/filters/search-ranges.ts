@@ -8,7 +8,7 @@ import { isStorable } from '../../../domain/text.ts'
 import { all, hasElementOf, isHashed, listParameter } from '../../sql/parameters.ts'
 import { deploymentSearch, duties, targets } from '../../tables/schema.ts'
 import { type DeploymentCondition, d } from '../deployment-filter.ts'
-import { beside, byRevision, keyed, own, type Range, type Ranges, type Served } from './source-range.ts'
+import { byRevision, type Range, type Ranges, rowsOfIndexKeys, rowsOfKeys, rowsWhere, type Served } from './range.ts'
 
 type Searched = Pick<DeploymentCondition, 'applications' | 'applicationVersions' | 'components' | 'text'>
 
@@ -62,7 +62,9 @@ function servedBy(condition: Searched): Served[] {
 }
 
 function entries(conditions: readonly SQL[]): Range {
-  return keyed(sql`select ${deploymentSearch.deploymentKey} as key from ${deploymentSearch} where ${all(conditions)}`)
+  return rowsOfIndexKeys(
+    sql`select ${deploymentSearch.deploymentKey} as key from ${deploymentSearch} where ${all(conditions)}`,
+  )
 }
 
 /**
@@ -74,7 +76,7 @@ function entriesByTerm([first = [], ...others]: readonly (readonly string[])[]):
   const rows = sql`select ${deploymentKey} as key, ${terms} from ${deploymentSearch}
     where ${all([sql`${terms} collate "C" @> array[wanted.element]`, ...others.map((list) => hasTerm(terms, list))])}`
   const list = listParameter(first, 'text')
-  return keyed(
+  return rowsOfIndexKeys(
     sql`select found.key from unnest(${list}) as wanted(element) cross join lateral (${rows} offset 0) as found
       where wanted.element = (select own from unnest(found.terms) as own where own = any(${list}) order by 1 limit 1)`,
   )
@@ -95,10 +97,10 @@ function hasParts(folded: SQL, text: string): SQL {
 function onTargetsCalled(text: string): Range {
   const called = sql`select ${targets.key} as key from ${targets}
     where ${targets.displayName} is not null and ${hasParts(sql`lower(${targets.displayName})`, text)}`
-  return beside(called, sql`${d.targetKey} = place.key`)
+  return rowsOfKeys(called, sql`${d.targetKey} = place.key`)
 }
 
 /** The deployments that have changed since have a higher revision. */
 export const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'search')`
 const hasChanged = sql`${d.revision} > ${cursor}`
-const changedSince = own(hasChanged, byRevision)
+const changedSince = rowsWhere(hasChanged, byRevision)

@@ -31,7 +31,7 @@ const isListed = sql`${d.forgottenAt} is null`
 /** The order of an index makes the planner use it, also where it expects to find some rows soon without. */
 export const byRevision = sql`order by ${d.revision}`
 
-export function own(condition: SQL, inOrder: SQL = sql``): Range {
+export function rowsWhere(condition: SQL, inOrder: SQL = sql``): Range {
   return {
     rows: (most) =>
       sql`from (select ${d}.* from ${deployments} ${d} where ${isListed} and ${condition} ${inOrder} limit ${most}) as ${d}`,
@@ -42,24 +42,24 @@ export function own(condition: SQL, inOrder: SQL = sql``): Range {
  * The rows with that value in a column that an index has before the revision. The row comparisons force the planner to use this index, as in
  * deployment-order.ts.
  */
-export function run(column: PgColumn, value: string, condition: SQL = sql`true`): Range {
+export function rowsWithValue(column: PgColumn, value: string, condition: SQL = sql`true`): Range {
   const of = sql`${value}::${sql.raw(column.getSQLType())}`
   const place = sql`(${column}, ${d.revision})`
-  return own(
+  return rowsWhere(
     sql`${condition} and ${place} > (${of}, 0) and ${place} < (${of}, ${Number.MAX_SAFE_INTEGER}::bigint)`,
     sql`order by ${column}, ${d.revision}`,
   )
 }
 
 /** The rows of a range that match a condition. The rows of the range are counted: otherwise a count reads on where few of them match. */
-export function among(range: Range, condition: SQL): Range {
+export function rowsAmong(range: Range, condition: SQL): Range {
   return {
     rows: (most) => sql`from (select ${d}.* ${range.rows(most)}) as ${d} where ${condition}`,
     keys: (most) => sql`from (select ${d.key} ${range.rows(most)}) as place`,
   }
 }
 
-export function listed(values: readonly (string | number)[], type: ListType): SQL {
+export function keyList(values: readonly (string | number)[], type: ListType): SQL {
   return sql`select unnest(${listParameter([...new Set(values)], type)}) as key`
 }
 
@@ -67,15 +67,15 @@ export function listed(values: readonly (string | number)[], type: ListType): SQ
  * The deployments of each `place.key`, by lookups: a planner without statistics would read all deployments. The limit counts listed ones only:
  * if it counted forgotten ones, a count could miss deployments that exist.
  */
-export function beside(keys: SQL, condition: SQL, inOrder: SQL = sql``): Range {
+export function rowsOfKeys(keys: SQL, condition: SQL, inOrder: SQL = sql``): Range {
   return {
     rows: (most) => sql`from (${keys} offset 0) as place cross join lateral (
       select ${d}.* from ${deployments} ${d} where ${isListed} and ${condition} ${inOrder} limit ${most}) as ${d}`,
   }
 }
 
-export function onTargets(targets: SQL): Range {
-  return { ...beside(targets, sql`${d.targetKey} = place.key`), targets }
+export function rowsOnTargets(targets: SQL): Range {
+  return { ...rowsOfKeys(targets, sql`${d.targetKey} = place.key`), targets }
 }
 
 /** The condition that `d` is on one of at most `most` targets. The planner makes a hash of them, because of the limit. */
@@ -87,7 +87,7 @@ export function isOnAnyOf(targets: SQL, most: number): SQL {
  * The deployments of the keys of an index beside them. The keys are counted, because to look each deployment up would cost as much as to read the
  * page.
  */
-export function keyed(keys: SQL): Range {
+export function rowsOfIndexKeys(keys: SQL): Range {
   const found = (most: number): SQL => sql`(${keys} limit ${most}) as place`
   return {
     rows: (most) => sql`from (select * from ${found(most)} offset 0) as place cross join lateral (
