@@ -9,7 +9,6 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { counters } from '../../../domain/counters.ts'
-import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { presentFields } from '../../sql/conditions.ts'
 import { asParents, isAnyOf } from '../../sql/parameters.ts'
@@ -27,9 +26,9 @@ import {
   scopeOfCounters,
 } from '../counts/stored-counts.ts'
 import type { DeploymentFilter } from '../deployment-filter.ts'
-import { parentsOf, type Scope } from '../deployment-scope.ts'
+import { parentsOf } from '../deployment-scope.ts'
 import { openPast, type Past } from '../past.ts'
-import { alikeRows } from './group-rows.ts'
+import { alikeRows, type GroupQuery } from './group-rows.ts'
 import { type GroupedBy, nameColumn } from './grouping.ts'
 import { alikeParts, selectSums } from './sums.ts'
 
@@ -43,26 +42,21 @@ const columns = sql.join(
 )
 
 /** A select of groups. Null: deployments must be read. */
-export async function selectCountedGroups(
-  session: Session,
-  scope: Scope,
-  by: GroupedBy,
-  filter: DeploymentFilter,
-  asOf: Revision | null,
-): Promise<SQL | null> {
+export async function selectCountedGroups(session: Session, query: GroupQuery): Promise<SQL | null> {
+  const { scope, by, filter, asOf } = query
   // Stored counters ignore access scopes.
   const counted = scope.of !== 'fleet' || session.accessScope ? null : scopeOfCounters(scope, filter)
   if (counted === null) return null
-  if (by.by === 'ROLLOUT') return groupsOfRollouts(session, counted, by, filter, asOf)
-  if (by.by === 'CONVERGENCE') return groupsByConvergence(session, counted, by, filter, asOf)
+  if (by.by === 'ROLLOUT') return groupsOfRollouts(session, counted, query)
+  if (by.by === 'CONVERGENCE') return groupsByConvergence(session, counted, query)
   if (asOf !== null || counted.of !== 'fleet') return null
-  if (by.by === 'APPLICATION') return groupsByApplication(session, by, filter)
+  if (by.by === 'APPLICATION') return groupsByApplication(session, query)
   return by.by === 'ERROR' && presentFields(filter).length === 0 ? groupsByError(session, by) : null
 }
 
 const fleet = { of: 'fleet' } as const
 
-async function groupsByApplication(session: Session, by: GroupedBy, filter: DeploymentFilter): Promise<SQL | null> {
+async function groupsByApplication(session: Session, { by, filter }: GroupQuery): Promise<SQL | null> {
   if (!(await areCounted(session, null))) return null
   return selectSums(
     by,
@@ -77,7 +71,8 @@ async function groupsByApplication(session: Session, by: GroupedBy, filter: Depl
 }
 
 async function groupsByError(session: Session, by: GroupedBy): Promise<SQL> {
-  const found = alikeParts(await alikeRows(session, fleet, by, { hasError: true }, null))
+  const failing: GroupQuery = { scope: fleet, by, filter: { hasError: true }, asOf: null }
+  const found = alikeParts(await alikeRows(session, failing))
   const none = sql`null::text as value, null::text as detail`
   const all = [
     sql`select ${none}, had.value as state, null::text as component, null::convergence as convergence, had.n, ${noSpan} from (${fromCounters(byState, fleet)}) as had`,
@@ -95,9 +90,7 @@ async function groupsByError(session: Session, by: GroupedBy): Promise<SQL> {
 async function groupsOfRollouts(
   session: Session,
   counted: CountersScope,
-  by: GroupedBy,
-  filter: DeploymentFilter,
-  asOf: Revision | null,
+  { by, filter, asOf }: GroupQuery,
 ): Promise<SQL | null> {
   const isWanted = counted.of === 'rollout' ? isAnyOf(rollouts.key, counted.keys, 'bigint') : sql`true`
   if (asOf === null) {
@@ -116,9 +109,7 @@ async function groupsOfRollouts(
 async function groupsByConvergence(
   session: Session,
   counted: CountersScope,
-  by: GroupedBy,
-  filter: DeploymentFilter,
-  asOf: Revision | null,
+  { by, filter, asOf }: GroupQuery,
 ): Promise<SQL | null> {
   const past = asOf === null ? null : await openPast(session, asOf)
   if (past && !past.isCounted) return null

@@ -7,32 +7,39 @@ import { type DeploymentFilter, d } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { type SourceLimits, sourceLimits, sourceOfGroups } from '../filters/deployment-source.ts'
 import { narrowWhole } from '../filters/past-candidates.ts'
-import { selectAlike } from './alike.ts'
 import { type GroupedBy, partsOf } from './grouping.ts'
 
+/** The groups of which deployments. */
+export interface GroupQuery {
+  readonly scope: Scope
+  readonly by: GroupedBy
+  readonly filter: DeploymentFilter
+  /** Null: the present. */
+  readonly asOf: Revision | null
+}
+
 /** `from …` of the rows `d` of parent.key, each beside its rows `part`. */
-export async function partedRows(...[session, scope, by, filter, asOf]: Asked): Promise<SQL> {
-  const rows = await foundRows(session, scope, by, filter, asOf)
-  return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(by)}`
+export async function partedRows(session: Session, query: GroupQuery): Promise<SQL> {
+  const rows = await foundRows(session, query, sourceLimits)
+  return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(query.by)}`
 }
 
 /** The same, of rows `d` that stand for deployments that the grouping cannot tell apart. */
-export async function alikeRows(...asked: Asked): Promise<SQL> {
-  const [, , by] = asked
-  return sql`from (${selectAlike(by.by, await foundRows(...asked))}) as ${d} cross join lateral ${partsOf(by)}`
+export async function alikeRows(session: Session, query: GroupQuery, limits = sourceLimits): Promise<SQL> {
+  const rows = await foundRows(session, query, limits)
+  return sql`from (${selectAlike(query.by, rows)}) as ${d} cross join lateral ${partsOf(query.by)}`
 }
 
-type Asked = readonly [
-  session: Session,
-  scope: Scope,
-  by: GroupedBy,
-  filter: DeploymentFilter,
-  asOf: Revision | null,
-  limits?: SourceLimits,
-]
-
-async function foundRows(...[session, scope, , filter, asOf, limits = sourceLimits]: Asked): Promise<SQL> {
+async function foundRows(session: Session, { scope, filter, asOf }: GroupQuery, limits: SourceLimits): Promise<SQL> {
   const past = asOf === null ? null : await narrowWhole(session, asOf, scope, filter, limits)
   const source = await sourceOfGroups(session, scope, filter, limits)
   return rowsOf(session, scope, filter, past, source)
+}
+
+/** A select of rows `d` with the columns that the grouping reads, and `n`, `since`, `changed_at` and `revision` of the deployments that it stands for. */
+function selectAlike({ by }: GroupedBy, rows: SQL): SQL {
+  if (by !== 'LABEL') return sql`select ${d}.*, 1 as n, ${d.changedAt} as since ${rows}`
+  // The labels of a target are looked up once.
+  return sql`select ${d.targetKey}, ${d.state}, ${d.convergence}, count(*)::int as n, min(${d.changedAt}) as since, max(${d.changedAt}) as changed_at,
+      max(${d.revision}) as revision ${rows} group by 1, 2, 3`
 }

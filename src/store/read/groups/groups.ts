@@ -86,8 +86,9 @@ export async function pageGroups(
   asOf: Revision | null,
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentGroup>>> {
-  const counted = orderBy.field === 'CHANGED' ? null : await selectCountedGroups(session, scope, by, filter, asOf)
-  const groups = counted ?? selectSums(by, alikeParts(await alikeRows(session, scope, by, filter, asOf, limits)))
+  const query = { scope, by, filter, asOf }
+  const counted = orderBy.field === 'CHANGED' ? null : await selectCountedGroups(session, query)
+  const groups = counted ?? selectSums(by, alikeParts(await alikeRows(session, query, limits)))
   const order = orderOf(orderBy)
   const pages = await pageOf<Omit<DeploymentGroup, 'parent'>, GroupRecord>(session, {
     parents: parentsOf(scope),
@@ -116,9 +117,10 @@ export async function countGroups(
   filter: DeploymentFilter,
   asOf: Revision | null,
 ): Promise<Map<number, number>> {
+  const query = { scope, by, filter, asOf }
   const groups =
-    (await selectCountedGroups(session, scope, by, filter, asOf)) ??
-    sql`select 1 ${await alikeRows(session, scope, by, filter, asOf)} group by part.value, part.detail`
+    (await selectCountedGroups(session, query)) ??
+    sql`select 1 ${await alikeRows(session, query)} group by part.value, part.detail`
   const counted = await session.rows<{ parent: number; n: number }>(
     sql`select parent.key as parent, (select count(*)::int from (${groups}) as groups) as n from ${asParents(parentsOf(scope))}`,
   )

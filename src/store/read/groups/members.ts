@@ -44,7 +44,7 @@ export async function newestOfGroups(
   const keys = groups.map(({ parent }) => parent)
   const scope: Scope = of === 'fleet' ? { of } : { of, keys }
   const names = groups.map(({ name }) => name)
-  const rows = await partedRows(session, scope, first.name, narrowed(filter, names), asOf)
+  const rows = await partedRows(session, { scope, by: first.name, filter: narrowed(filter, names), asOf })
   const wanted = JSON.stringify(groups.map(({ parent, name }, index) => ({ index, parent, name: placeOf(name) })))
   // The window numbers each group's rows in one pass. A lateral page for each group would read all rows once a group.
   const numbered = await session.rows<ShownRecord & { readonly group_index: number }>(
@@ -101,7 +101,7 @@ export async function spansOfGroups(
 ): Promise<Map<number, GroupSpan>> {
   const [by] = names
   if (!by) return new Map()
-  const rows = await alikeRows(session, { of: 'fleet' }, by, narrowed(filter, names), asOf)
+  const rows = await alikeRows(session, { scope: { of: 'fleet' }, by, filter: narrowed(filter, names), asOf })
   const records = await session.rows<SpanRecord>(
     sql`select ${nameColumn} as name, min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
       ${rows} group by part.value, part.detail`,
