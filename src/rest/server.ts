@@ -17,9 +17,11 @@ import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import { findTips } from '../store/read/manifest-tips.ts'
-import { createDesired } from './desired.ts'
+import { createDesired } from './devices/desired.ts'
+import { type DeviceDeps, deviceMethods } from './devices/device-methods.ts'
+import { type GitDeps, gitMethods } from './devices/git.ts'
+import { type ReportDeps, takeBacklog, takeReport } from './devices/reports.ts'
 import { answer, type Exchange, type Methods } from './exchange.ts'
-import { type GitDeps, gitMethods } from './git.ts'
 import {
   admit,
   cutOffSlow,
@@ -31,7 +33,6 @@ import {
   type Timeouts,
 } from './guard.ts'
 import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
-import { deviceMethods, type IntroduceDeps } from './introduce.ts'
 import { adviceFor } from './nearest-route.ts'
 import { prefers } from './negotiation.ts'
 import { emcoMethods } from './orchestrators/emco.ts'
@@ -39,7 +40,6 @@ import { type K8spluginDeps, k8spluginMethods } from './orchestrators/k8splugin.
 import { keepInventory } from './orchestrators/subscriptions.ts'
 import { createPage } from './page.ts'
 import { toProblem } from './problem.ts'
-import { type ReportDeps, takeBacklog, takeReport } from './reports.ts'
 import { createScrapers } from './scrapers.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
 import { createTlsServer } from './tls-server.ts'
@@ -59,7 +59,7 @@ interface ServerDeps
   readonly admission: Admission
   /** The public URL of this server. Null: the Host of the request. */
   readonly publicUrl: string | null
-  readonly repositoryOf: IntroduceDeps['repositoryOf']
+  readonly repositoryOf: DeviceDeps['repositoryOf']
   readonly timeouts?: Timeouts | undefined
   /** Further routes, by template. */
   readonly routes?: Readonly<Record<string, Methods>>

@@ -2,20 +2,20 @@
  * Reports of devices: Margo's seven routes, and a backlog in one request. Credentials are checked before the body is read. For several
  * errors, the response has the first in the order of docs/wire.md §1.3 (body, fields, credential, device), if the body is small.
  */
-import type { DeviceIdentity } from '../auth/devices/device-auth.ts'
-import { acknowledgement } from '../dialects/margo/acknowledge.ts'
-import { type BacklogItem, backlogMediaTypes, largestReport, parseBacklog } from '../dialects/margo/backlog.ts'
-import { reportMediaTypes } from '../dialects/margo/parse.ts'
-import type { MargoRoute } from '../dialects/margo/routes.ts'
-import { DomainError, errorCodes } from '../domain/errors.ts'
-import type { Revision } from '../domain/values.ts'
-import { hearDevice } from '../ingest/commands/connectivity.ts'
-import { spend } from '../ingest/commands/device.ts'
-import { paced } from '../limits/pace.ts'
-import type { Log } from '../log.ts'
+import type { DeviceIdentity } from '../../auth/devices/device-auth.ts'
+import { acknowledgement } from '../../dialects/margo/acknowledge.ts'
+import { type BacklogItem, backlogMediaTypes, largestReport, parseBacklog } from '../../dialects/margo/backlog.ts'
+import { reportMediaTypes } from '../../dialects/margo/parse.ts'
+import type { MargoRoute } from '../../dialects/margo/routes.ts'
+import { DomainError, errorCodes } from '../../domain/errors.ts'
+import type { Revision } from '../../domain/values.ts'
+import { hearDevice } from '../../ingest/commands/connectivity.ts'
+import { spend } from '../../ingest/commands/device.ts'
+import { paced } from '../../limits/pace.ts'
+import type { Log } from '../../log.ts'
+import { answer, type Exchange, lazyBody, type ReadBody, requireMediaType } from '../exchange.ts'
+import { problemMembers } from '../problem.ts'
 import { authenticate, claim } from './device-caller.ts'
-import { answer, type Exchange, lazyBody, type ReadBody, requireMediaType } from './exchange.ts'
-import { problemMembers } from './problem.ts'
 import { admit, type Caller, noteRefusal, type RecordDeps, record, requireIdentity, takeBody } from './record-report.ts'
 
 /** Bytes of the reports that a device collected while it was offline. */

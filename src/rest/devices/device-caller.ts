@@ -1,10 +1,14 @@
 /** Identifies the device of a request by its credential, or, without device authentication, by the name in the path. */
-import type { Asking, DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
-import type { Presented } from '../auth/devices/presented.ts'
-import { manifestOwner } from '../domain/desired.ts'
-import { DomainError } from '../domain/errors.ts'
-import type { Admission } from '../limits/admission.ts'
-import type { Exchange } from './exchange.ts'
+import type { ServerResponse } from 'node:http'
+import type { Asking, DeviceAuth, DeviceIdentity } from '../../auth/devices/device-auth.ts'
+import type { Presented } from '../../auth/devices/presented.ts'
+import { manifestOwner } from '../../domain/desired.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { Command } from '../../ingest/command.ts'
+import { spending } from '../../ingest/commands/device.ts'
+import type { Writer } from '../../ingest/writer.ts'
+import type { Admission } from '../../limits/admission.ts'
+import type { Exchange } from '../exchange.ts'
 
 export interface CallerDeps {
   readonly devices: DeviceAuth
@@ -19,13 +23,7 @@ export async function authenticate(
   asking: Asking = {},
 ): Promise<DeviceIdentity> {
   const challenge = asking.takesPassword ? devices.passwordChallenge : devices.challenge
-  try {
-    return await devices.authenticate(request, body, asking)
-  } catch (refusal) {
-    if (refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' && challenge)
-      response.setHeader('www-authenticate', challenge)
-    throw refusal
-  }
+  return withChallenge(response, challenge, () => devices.authenticate(request, body, asking))
 }
 
 /** Runs `work` unless a copy of the request runs or ran it. */
@@ -35,13 +33,36 @@ export async function claim<T>(
   identity: DeviceIdentity,
   work: () => Promise<T>,
 ): Promise<T> {
+  return withChallenge(response, devices.challenge, () => devices.claim(identity, request, work))
+}
+
+async function withChallenge<T>(response: ServerResponse, challenge: string, work: () => Promise<T>): Promise<T> {
   try {
-    return await devices.claim(identity, request, work)
+    return await work()
   } catch (refusal) {
-    if (refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' && devices.challenge)
-      response.setHeader('www-authenticate', devices.challenge)
+    if (refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' && challenge)
+      response.setHeader('www-authenticate', challenge)
     throw refusal
   }
+}
+
+export interface SubmitDeps extends CallerDeps {
+  readonly writer: Pick<Writer, 'submit'>
+}
+
+/** Writes a command of the caller, once for its signed message. */
+export async function submitFor(
+  deps: SubmitDeps,
+  exchange: Exchange,
+  caller: DeviceIdentity,
+  command: Command<unknown>,
+): Promise<void> {
+  const { writer, devices } = deps
+  await claim(deps, exchange, caller, () => writer.submit(spending(command, caller.proof))).catch((error: unknown) => {
+    if (caller.device !== null && error instanceof DomainError && error.code === 'FORBIDDEN')
+      devices.noteStranger(caller, exchange.request, error.message)
+    throw error
+  })
 }
 
 /** For requests without a body. */

@@ -1,16 +1,16 @@
 /** Access to desired state over Git: the device itself, or an API key that may read all documents. */
-import type { ApiAuth } from '../auth/api/api-auth.ts'
-import { tokenOf } from '../auth/api/credentials.ts'
-import type { Lookup } from '../auth/devices/lookup.ts'
-import type { Presented } from '../auth/devices/presented.ts'
-import { passwordIn } from '../auth/password.ts'
-import { DomainError } from '../domain/errors.ts'
-import { describeAccess, may } from '../domain/principal.ts'
-import type { Heartbeats } from '../ingest/heartbeats.ts'
-import type { Admission } from '../limits/admission.ts'
-import { type ManifestTip, requireTip } from '../store/read/manifest-tips.ts'
+import type { ApiAuth } from '../../auth/api/api-auth.ts'
+import { tokenOf } from '../../auth/api/credentials.ts'
+import type { Lookup } from '../../auth/devices/lookup.ts'
+import type { Presented } from '../../auth/devices/presented.ts'
+import { passwordIn } from '../../auth/password.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { describeAccess, may } from '../../domain/principal.ts'
+import type { Heartbeats } from '../../ingest/heartbeats.ts'
+import type { Admission } from '../../limits/admission.ts'
+import { type ManifestTip, requireTip } from '../../store/read/manifest-tips.ts'
+import type { Exchange } from '../exchange.ts'
 import { type CallerDeps, requireClient, requireOwner } from './device-caller.ts'
-import type { Exchange } from './exchange.ts'
 
 export interface GitCallerDeps extends CallerDeps {
   readonly auth: Pick<ApiAuth, 'identify' | 'takesKeys' | 'isKey'>

@@ -1,18 +1,24 @@
 /** The part of a report's way that does not depend on how it arrived: its device's rate, its record, and what a refusal still shows. */
 import type { IncomingMessage } from 'node:http'
-import type { DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
-import { deviationsOf, deviationsOfRefusal } from '../dialects/margo/deviations.ts'
-import { anonymous, nonConforming, parseMargoBody, parseReportText, type ReportRoute } from '../dialects/margo/parse.ts'
-import { DomainError, errorCodes } from '../domain/errors.ts'
-import type { ReportOutcome, StatusReport } from '../domain/report.ts'
-import { hearDevice } from '../ingest/commands/connectivity.ts'
-import { spending } from '../ingest/commands/device.ts'
-import { countDeviations, recordReport } from '../ingest/commands/report.ts'
-import type { Writer } from '../ingest/writer.ts'
-import type { Admission } from '../limits/admission.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import type { Proof } from '../store/signature-claims.ts'
-import { tracedBy } from './exchange.ts'
+import type { DeviceAuth, DeviceIdentity } from '../../auth/devices/device-auth.ts'
+import { deviationsOf, deviationsOfRefusal } from '../../dialects/margo/deviations.ts'
+import {
+  anonymous,
+  nonConforming,
+  parseMargoBody,
+  parseReportText,
+  type ReportRoute,
+} from '../../dialects/margo/parse.ts'
+import { DomainError, errorCodes } from '../../domain/errors.ts'
+import type { ReportOutcome, StatusReport } from '../../domain/report.ts'
+import { hearDevice } from '../../ingest/commands/connectivity.ts'
+import { spending } from '../../ingest/commands/device.ts'
+import { countDeviations, recordReport } from '../../ingest/commands/report.ts'
+import type { Writer } from '../../ingest/writer.ts'
+import type { Admission } from '../../limits/admission.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Proof } from '../../store/signature-claims.ts'
+import { tracedBy } from '../exchange.ts'
 
 export interface RecordDeps {
   readonly writer: Writer
