@@ -33,7 +33,7 @@ export interface Aai {
 /** A&AI's own limit. */
 export const operationLimit = 30
 
-class AaiError extends Error {
+class AaiError extends SendError {
   readonly status: number
 
   constructor(status: number, what: string) {

@@ -10,7 +10,7 @@ import { marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
 import { differenceOf, type PresentResource, readPresent } from './reconcile.ts'
 import { type Deliver, roundAt } from './round.ts'
-import type { Send } from './send.ts'
+import { post, type Send } from './send.ts'
 
 interface CallbackDeps {
   readonly database: Database
@@ -58,18 +58,12 @@ export function createCallbackDeliver({ database, send, clock }: CallbackDeps): 
       metadata,
       'resource-changes': { created, modified, deleted: deleted.map(({ told }) => ({ ...told, status: {} })) },
     })
-    try {
-      const headers = { 'content-type': 'application/json', ...signature(sink.secret, body) }
-      const { status } = await send({ method: 'POST', url: sink.url, headers, body })
-      if (status < 200 || status >= 300)
-        return roundAt(sink.cursor, { isSent: true, status, error: `answered ${status}` })
-      await remember()
-      const nextAt = clock() + minNotifyInterval * 1000
-      return roundAt(present.revision, { isSent: true, isAccepted: true, status, nextAt })
-    } catch (cause) {
-      const error = cause instanceof Error ? cause.message : 'could not be reached'
-      return roundAt(sink.cursor, { isSent: true, error })
-    }
+    const headers = { 'content-type': 'application/json', ...signature(sink.secret, body) }
+    const { status, error } = await post(send, { method: 'POST', url: sink.url, headers, body })
+    if (error !== null) return roundAt(sink.cursor, { isSent: true, status, error })
+    await remember()
+    const nextAt = clock() + minNotifyInterval * 1000
+    return roundAt(present.revision, { isSent: true, isAccepted: true, status, nextAt })
   }
 }
 

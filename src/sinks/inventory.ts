@@ -14,7 +14,7 @@ import { type Aai, type AaiConfig, createAai, type Operation, operationLimit } f
 import { type Belonging, describeNode, modulePath, vnfPath } from './inventory-node.ts'
 import { differenceOf, type PresentResource, type PresentState, readPresent } from './reconcile.ts'
 import { type Deliver, type Round, roundAt } from './round.ts'
-import type { Send } from './send.ts'
+import { type Send, SendError } from './send.ts'
 
 interface InventoryDeps {
   readonly database: Database
@@ -56,8 +56,10 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
         settings: { toldRequest: request, inService, format: inventoryFormat },
       })
     } catch (cause) {
-      const error = cause instanceof Error ? cause.message : 'failed'
-      const status = cause instanceof Error && 'status' in cause ? Number(cause.status) : null
+      // A failure of our database is not one of A&AI, and its text is not for the caller.
+      if (!(cause instanceof SendError)) throw cause
+      const error = cause.message
+      const status = 'status' in cause ? Number(cause.status) : null
       const failures = isAccepted ? 1 : sink.failures + 1
       if (!isAwaited || failures < maxFailures) return end(sink.cursor, { status, error })
       const isReported = await sendResult(deps, belonging, 'FAILED', error).then(
@@ -154,7 +156,7 @@ async function transact(aai: Aai, chunk: readonly Work[]): Promise<void> {
         operations.push({ action: 'delete', uri: `${uri}?resource-version=${encodeURIComponent(version)}`, body: {} })
     }
     if (operations.length === 0 || (await aai.transact(operations))) return
-    if (attempt === tries) throw new Error('A&AI: another client changed the nodes during every attempt (412)')
+    if (attempt === tries) throw new SendError('A&AI: another client changed the nodes during every attempt (412)')
   }
 }
 
@@ -188,7 +190,7 @@ async function setOperationalStatus(
     const body = { 'operational-status': status, ...(typeof version === 'string' && { 'resource-version': version }) }
     if (await aai.transact([{ action: 'patch', uri: path, body }])) return inService
   }
-  throw new Error('A&AI: another client changed the node during every attempt (412)')
+  throw new SendError('A&AI: another client changed the node during every attempt (412)')
 }
 
 async function sendResult(
@@ -205,5 +207,5 @@ async function sendResult(
     headers,
     body: JSON.stringify({ completionStatus, message }),
   })
-  if (status < 200 || status >= 300) throw new Error(`the callback answered ${status}`)
+  if (status < 200 || status >= 300) throw new SendError(`the callback answered ${status}`)
 }

@@ -50,6 +50,7 @@ const share = 50
 /** Milliseconds in which changes are gathered before a round begins. */
 const gathering = 50
 /** Milliseconds. */
+const failurePause = 1_000
 const defaultBackOff: BackOff = { first: 1_000, longest: 300_000 }
 
 export function createSinks(options: SinksOptions): Sinks {
@@ -142,12 +143,20 @@ export function createSinks(options: SinksOptions): Sinks {
   function begin(sink: Sink, head: Revision): void {
     lastTurns.set(sink.key, performance.now())
     const work = deliverRound(sink, head)
-      .catch(failed)
+      .catch((error) => {
+        failed(error)
+        return pauseAfterFailure()
+      })
       .finally(() => {
         busy.delete(sink.key)
         look()
       })
     busy.set(sink.key, work)
+  }
+
+  /** What failed is ours, such as a write to the database. Without a pause the receiver would get the same again at once, and so on. */
+  function pauseAfterFailure(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, isStopped ? 0 : failurePause))
   }
 
   /** Whether its receiver or its filter was changed after this copy was read. */

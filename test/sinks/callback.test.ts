@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { stores } from '../support/stores.ts'
+import { breakMarks } from './harness.ts'
 
 const GVK = { Group: 'apps', Version: 'v1', Kind: 'Deployment' }
 const object = (name: string, ready: number, resourceVersion = '1') => ({
@@ -48,6 +49,28 @@ describe.each(stores)("k8splugin's callbacks on $name", (store) => {
       resources: [{ GVK, Name: 'a' }],
     })
   const show = (id: string, ...objects: object[]) => send('PUT', `/${id}/status`, { resourcesStatus: objects })
+
+  it('are repeated after a failure of the database, which is no failure of the receiver', async () => {
+    await instance('failing')
+    await show('failing', object('a', 2))
+    const { mend } = await breakMarks(server.app.database)
+    const own = await startReceiver()
+    onTestFinished(() => own.close())
+    await send('POST', '/failing/status/subscription', { name: 'broken', 'callback-url': own.url })
+    await own.until(({ length }) => length >= 2)
+    const sink = async () => {
+      const { session } = server.app.database
+      const rows = await session.run(
+        "select failures, last_error, succeeded_at is null as is_waiting from sinks where name = 'broken'",
+      )
+      return rows[0]
+    }
+    expect(await sink()).toEqual({ failures: 0, last_error: null, is_waiting: true })
+    await mend()
+    await expect.poll(sink).toEqual({ failures: 0, last_error: null, is_waiting: false })
+    for (const { body } of own.received) expect(body['resource-changes'].created).toEqual([object('a', 2)])
+    await send('DELETE', '/failing/status/subscription/broken')
+  })
 
   it('begin with everything, then tell what became of it, and no noise', async () => {
     await instance('i')

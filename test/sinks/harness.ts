@@ -130,3 +130,24 @@ export function renewing(
   }
   return { ...database, session: { ...session, run } }
 }
+
+/** Nothing that a sink was sent can be written any more, until `mend`. */
+export async function breakMarks({ session }: Database) {
+  await session.run('create sequence broken_marks')
+  await session.run(`create function break_marks() returns trigger language plpgsql as
+    $$begin perform nextval('broken_marks'); raise exception 'the marks cannot be written'; end$$`)
+  await session.run('create trigger break_marks before insert on sink_marks execute function break_marks()')
+  return {
+    async failures(): Promise<number> {
+      const [row] = await session.run<{ n: number }>(
+        'select (case when is_called then last_value else 0 end)::int as n from broken_marks',
+      )
+      return row?.n ?? 0
+    },
+    async mend(): Promise<void> {
+      await session.run('drop trigger break_marks on sink_marks')
+      await session.run('drop function break_marks')
+      await session.run('drop sequence broken_marks')
+    },
+  }
+}

@@ -4,6 +4,7 @@ import { type Aai, startAai } from '../support/aai.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { stores } from '../support/stores.ts'
+import { breakMarks } from './harness.ts'
 
 const GVK = { Group: 'apps', Version: 'v1', Kind: 'Deployment' }
 const deployment = (name: string, resourceVersion = '1', ready = 1) => ({
@@ -92,6 +93,21 @@ describe.each(stores)('A&AI on $name', (store) => {
       .toSorted()
   const callbacks = (id: string) =>
     receiver.received.filter(({ path }) => path === `/${id}`).map(({ body }) => body.completionStatus)
+
+  it('does not tell its caller of a failure of the database', async () => {
+    await tell('broken', 'a')
+    await show('broken', deployment('a'))
+    const { failures, mend } = await breakMarks(server.app.database)
+    expect(await belong('broken', 'update')).toBe(202)
+    // After three failures of A&AI, the caller would get FAILED.
+    await expect.poll(failures, { timeout: 20_000 }).toBeGreaterThan(3)
+    expect(callbacks('broken')).toEqual([])
+    await mend()
+    await receiver.until(() => callbacks('broken').length > 0)
+    expect(callbacks('broken')).toEqual(['COMPLETED'])
+    expect(await belong('broken', 'delete')).toBe(202)
+    await receiver.until(() => callbacks('broken').length === 2)
+  })
 
   it('is brought level, kept level, and emptied again', async () => {
     aai.put(vnf, { 'vnf-id': 'vnf-1' })
