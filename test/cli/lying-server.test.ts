@@ -36,6 +36,17 @@ it('login removes control characters from the name of the person', async () => {
   expectPlain(login)
 })
 
+it('get shows the reason that an unavailable server gives, without its control characters', async () => {
+  const error = { message: `the database of ${hostile} cannot be reached`, extensions: { code: 'UNAVAILABLE' } }
+  const url = await serve((_, response) => response.writeHead(503).end(JSON.stringify({ errors: [error] })))
+  const got = run('get', 'deployments', '--url', url)
+  expect(await got.ended).not.toBe(0)
+  expectPlain(got)
+  expect(got.lines.join('\n')).toMatch(
+    /unavailable \(HTTP 503\): the database of ada.* cannot be reached\. Try again later/,
+  )
+})
+
 it('export removes control characters from the reason of a refusal', async () => {
   const url = await serve((_, response) => response.writeHead(403).end(JSON.stringify({ detail: hostile })))
   const exported = run('export', 'changes', '--url', url)
