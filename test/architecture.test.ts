@@ -160,7 +160,7 @@ describe('the layout of src', () => {
       (file) => !outside.includes(stageOf(file)) && /Date\.now\b|new Date\(\)/.test(read(file)),
     )
     // The times of files are those of the machine, and an operator reads since when a process has held the directory.
-    expect(reading).toEqual(['export/archive/directory.ts', 'store/connection/lock-file.ts'])
+    expect(reading).toEqual(['export/archive/directory.ts', 'store/connection/embedded/lock-file.ts'])
   })
 
   it('writes JSON for the database by one function, which mends what PostgreSQL cannot read', () => {

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { lockDirectory } from '../../src/store/connection/lock-file.ts'
+import { lockDirectory } from '../../src/store/connection/embedded/lock-file.ts'
 import { type Child, startChild } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 /** Says `locked`, or the refusal, and stays. */
 function startHolder(directory: string): Child {
   return startChild(
-    `const { lockDirectory } = await import('./src/store/connection/lock-file.ts')
+    `const { lockDirectory } = await import('./src/store/connection/embedded/lock-file.ts')
      setInterval(() => {}, 60_000)
      try { lockDirectory(process.env.DIRECTORY); console.log('locked') } catch (error) { console.log(error.code, error.message) }`,
     { DIRECTORY: directory },

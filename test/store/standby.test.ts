@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { type LogPosition, readHead } from '../../src/store/connection/log-head.ts'
-import { openStandby, type Standby, type StandbyOptions } from '../../src/store/connection/standby.ts'
+import { openStandby, type Standby, type StandbyOptions } from '../../src/store/connection/standbys/standby.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../support/postgres-server.ts'
 import { report } from '../support/reports.ts'

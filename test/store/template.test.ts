@@ -4,15 +4,15 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:f
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { readyTemplate } from '../../src/store/connection/make-template.mjs'
-import { openPglite } from '../../src/store/connection/pglite.ts'
+import { readyTemplate } from '../../src/store/connection/embedded/make-template.mjs'
+import { openPglite } from '../../src/store/connection/embedded/pglite.ts'
 import type { Database } from '../../src/store/database.ts'
 import { migrate, missingMigrations } from '../../src/store/migration/migrate.ts'
 import { root } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 const run = promisify(execFile)
-const file = 'src/store/connection/make-template.mjs'
+const file = 'src/store/connection/embedded/make-template.mjs'
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 async function tablesOf({ session }: Database): Promise<readonly object[]> {

@@ -3,10 +3,10 @@
  * a test has changed (DDL, roles, statistics, migrations) is not used again.
  */
 import { readClock } from '../../src/store/connection/clock.ts'
+import { readyTemplate } from '../../src/store/connection/embedded/make-template.mjs'
+import { openPglite } from '../../src/store/connection/embedded/pglite.ts'
 import { ensureEpoch } from '../../src/store/connection/epoch.ts'
 import { StatementError } from '../../src/store/connection/failure.ts'
-import { readyTemplate } from '../../src/store/connection/make-template.mjs'
-import { openPglite } from '../../src/store/connection/pglite.ts'
 import type { Database, Session } from '../../src/store/database.ts'
 
 interface Instance {

@@ -9,7 +9,7 @@ import { startProgram } from '../../support/program.ts'
 /** Takes the directory when it is told to, so that several can be told at the same moment. */
 function startRival(directory: string): Child {
   return startChild(
-    `const { lockDirectory } = await import('./src/store/connection/lock-file.ts')
+    `const { lockDirectory } = await import('./src/store/connection/embedded/lock-file.ts')
      let round = 0
      setInterval(() => {}, 60_000)
      process.on('SIGUSR2', () => {

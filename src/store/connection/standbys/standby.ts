@@ -7,17 +7,17 @@
  *
  * The head is read in the snapshot itself, so a URL that leads to another server than before is noticed too.
  */
-import type { LogHead, Snapshot } from '../database.ts'
-import { missingMigrations } from '../migration/migrate.ts'
-import { openConnection } from './connection.ts'
-import { createPool } from './connection-pool.ts'
-import { isTransient } from './failure.ts'
-import { type HeadStatement, headStatement, includes, type LogPosition } from './log-head.ts'
+import type { LogHead, Snapshot } from '../../database.ts'
+import { missingMigrations } from '../../migration/migrate.ts'
+import { openConnection } from '../connection.ts'
+import { createPool } from '../connection-pool.ts'
+import { isTransient } from '../failure.ts'
+import { type HeadStatement, headStatement, includes, type LogPosition } from '../log-head.ts'
+import { type CancellableSnapshot, openReadPool, type ReadPoolOptions } from '../read-pool.ts'
+import { createSideConnection } from '../side-connection.ts'
+import { createTimeout } from '../timeout.ts'
+import { type Run, sessionOf } from '../transaction.ts'
 import { createPositionQueue } from './position-queue.ts'
-import { type CancellableSnapshot, openReadPool, type ReadPoolOptions } from './read-pool.ts'
-import { createSideConnection } from './side-connection.ts'
-import { createTimeout } from './timeout.ts'
-import { type Run, sessionOf } from './transaction.ts'
 
 export interface Standby {
   /** The newest position that it has shown. Null: none. */

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { DomainError } from '../../domain/errors.ts'
+import { DomainError } from '../../../domain/errors.ts'
 
 /** A lock that is garbage-collected would be released. */
 const held = new Set<DatabaseSync>()

@@ -1,5 +1,5 @@
 /** Readers that wait until a standby has replayed a position of the log. They share the statements that look for it. */
-import { includes, type LogPosition } from './log-head.ts'
+import { includes, type LogPosition } from '../log-head.ts'
 
 interface PositionQueue {
   /** False: not in time, or the standby has a problem. */

@@ -4,8 +4,8 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite, parse, protocol } from '@electric-sql/pglite'
-import { parsers } from './column-parsers.ts'
-import { isKept } from './kept-plan.ts'
+import { parsers } from '../column-parsers.ts'
+import { isKept } from '../kept-plan.ts'
 
 export interface WorkerData {
   /** Undefined: in memory. */

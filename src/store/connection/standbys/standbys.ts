@@ -14,10 +14,10 @@
  * answer readers with a revision for `lagLimit` and not longer.
  */
 
-import type { Database, Freshness, Snapshot, StandbyState } from '../database.ts'
-import { orAborted } from './abort.ts'
-import { type Coalesced, coalesce } from './coalesce.ts'
-import { includes, type LogPosition, readHead } from './log-head.ts'
+import type { Database, Freshness, Snapshot, StandbyState } from '../../database.ts'
+import { orAborted } from '../abort.ts'
+import { type Coalesced, coalesce } from '../coalesce.ts'
+import { includes, type LogPosition, readHead } from '../log-head.ts'
 import type { Standby, StandbyOptions } from './standby.ts'
 
 export type StandbyHooks = Pick<StandbyOptions, 'epochBase' | 'problemChanged'>

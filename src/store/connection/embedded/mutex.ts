@@ -3,9 +3,9 @@
  * reads is next, so that neither kind starves. An idle holder loses the connection: otherwise a holder that waits for work that needs the
  * connection too would block the whole server.
  */
-import { orAborted } from './abort.ts'
-import { StatementError } from './failure.ts'
-import type { Run } from './transaction.ts'
+import { orAborted } from '../abort.ts'
+import { StatementError } from '../failure.ts'
+import type { Run } from '../transaction.ts'
 
 export interface MutexLock {
   readonly run: Run

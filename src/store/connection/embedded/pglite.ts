@@ -4,13 +4,13 @@
  */
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { type Database, type LogHead, statisticsTarget } from '../database.ts'
-import { storableParameters } from './column-parsers.ts'
-import { StatementError } from './failure.ts'
-import { headText } from './log-head.ts'
+import { type Database, type LogHead, statisticsTarget } from '../../database.ts'
+import { storableParameters } from '../column-parsers.ts'
+import { StatementError } from '../failure.ts'
+import { headText } from '../log-head.ts'
+import { openSnapshot, type Run, sessionOf, transact } from '../transaction.ts'
 import { createMutex, type MutexLock, type MutexUse } from './mutex.ts'
 import type { PartTaken, WorkerAnswer, WorkerData, WorkerRequest } from './pglite-worker.ts'
-import { openSnapshot, type Run, sessionOf, transact } from './transaction.ts'
 
 /** As on PostgreSQL's writing connection: rows are found by key, never by a scan of a whole table. */
 const beginWriting = [
