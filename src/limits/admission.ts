@@ -71,6 +71,7 @@ export function createAdmission({
   const trackMessages = createTrackMessages(held, refuse, timeout)
   const trackUnread = createTrackUnread(buffered, readingTime, refuse)
   const streams = createStreams(limits.streams)
+  const bodies = createBodies(held, timeout, refuse, addresses.networkOf)
   const lanes = createCallerSemaphore(mostSnapshots)
 
   function tooFast(limit: 'requestsPerAddress' | 'requestsPerDevice', most: number | null, wait: number): DomainError {
@@ -85,8 +86,8 @@ export function createAdmission({
   return {
     refuse,
     addresses,
-    bodies: createBodies(held, timeout, refuse, addresses.networkOf),
-    Response: createCountedResponse(trackUnread, addresses.networkOf),
+    bodies,
+    Response: createCountedResponse(trackUnread, bodies.drop, addresses.networkOf),
     trackMessages: (request, cut) => trackMessages(addresses.networkOf(request), cut),
     trackUnread: (request, cut) => trackUnread(addresses.networkOf(request), cut),
     admit(request) {

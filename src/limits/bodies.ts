@@ -12,6 +12,8 @@ import type { Refuse } from './limits.ts'
 export interface Bodies {
   /** The whole body. Throws TOO_LARGE as soon as the size is known, or UNAVAILABLE. It reads and drops the rest, so a client that reads only after it has sent receives the error. */
   read(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer>
+  /** Reads and drops a body of which nothing was read. Node would do the same after the response, but takes pieces of a byte without end. */
+  drop(request: IncomingMessage): void
 }
 
 /** The client closed the connection before the body was complete. No answer can be sent. */
@@ -32,7 +34,8 @@ export function createBodies(
   function collect(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
     const body = gather()
-    let [size, pieces, counted, isOver] = [0, 0, 0, false]
+    const isFlood = createFloodCheck()
+    let [size, counted, isOver] = [0, 0, false]
     let watch: NodeJS.Timeout | undefined
 
     function letGo(): void {
@@ -43,7 +46,7 @@ export function createBodies(
     function stop(error: unknown): void {
       isOver = true
       clearInterval(watch)
-      body.take()
+      body.drop()
       letGo()
       reject(error)
     }
@@ -59,11 +62,10 @@ export function createBodies(
     }
 
     request.on('data', (chunk: Buffer) => {
+      if (isFlood(chunk)) return isOver ? end(request) : cutOff(request, stop, refuse)
       if (isOver) return
       size += chunk.length
-      pieces += 1
       if (size > limit) return stop(tooLarge(limit))
-      if (pieces > fewPieces + size / leastPiece) return cutOff(request, stop, refuse)
       body.add(chunk)
       if (size <= uncounted) return
       if (!watch) watchPace()
@@ -82,13 +84,37 @@ export function createBodies(
     return promise
   }
 
+  /** The response is complete, or has begun. */
+  function end({ socket }: IncomingMessage): void {
+    if (!socket.writableEnded && !socket.destroyed) refuse('slowRequest', 'the connection was closed')
+    socket.destroy()
+  }
+
   return {
+    drop(request) {
+      const isFlood = createFloodCheck()
+      request.on('data', (chunk: Buffer) => {
+        if (isFlood(chunk)) end(request)
+      })
+      // Node drops what has not been read when the response is complete, without an event.
+      request.read(0)
+    },
     async read(request, response, limit) {
       if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
       // The connection closed while the credential was checked, and emits no further event.
       if (request.destroyed) throw new ClientGone('the request broke off')
       return await collect(request, response, limit)
     },
+  }
+}
+
+/** Whether a body has come in too many pieces, with this one. */
+function createFloodCheck(): (piece: Buffer) => boolean {
+  let [size, pieces] = [0, 0]
+  return ({ length }) => {
+    size += length
+    pieces += 1
+    return pieces > fewPieces + size / leastPiece
   }
 }
 

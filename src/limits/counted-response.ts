@@ -1,11 +1,19 @@
-/** The class of all servers' responses: it counts the bytes that clients have not read. A complete response has a reading time. */
+/**
+ * The class of all servers' responses: it counts the bytes that clients have not read. A complete response has a reading time, and drops the body of
+ * its request if nothing of it was read.
+ */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Hop } from './address.ts'
+import type { Bodies } from './bodies.ts'
 import { uncounted } from './held-bytes.ts'
 import type { TrackUnread, Unread } from './unread.ts'
 
 /** For the option `ServerResponse` of an HTTP server. */
-export function createCountedResponse(track: TrackUnread, networkOf: (request: Hop) => string): typeof ServerResponse {
+export function createCountedResponse(
+  track: TrackUnread,
+  dropBody: Bodies['drop'],
+  networkOf: (request: Hop) => string,
+): typeof ServerResponse {
   class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
     #unread: Unread | null = null
 
@@ -16,6 +24,7 @@ export function createCountedResponse(track: TrackUnread, networkOf: (request: H
     }
 
     override end(...given: readonly unknown[]): this {
+      if (!this.req.complete && this.req.readableFlowing === null) dropBody(this.req)
       super.end(...(given as [unknown]))
       const [body] = given
       const size = this.writableLength

@@ -6,6 +6,8 @@ export interface Gathered {
   add(piece: Buffer): void
   /** All bytes so far. It holds nothing afterwards. */
   take(): Buffer
+  /** It holds nothing afterwards. */
+  drop(): void
 }
 
 /** Bytes. */
@@ -22,6 +24,12 @@ export function gather(): Gathered {
   function note(): void {
     if (filled > noted) parts.push(block.subarray(noted, filled))
     noted = filled
+  }
+
+  function drop(): void {
+    parts = []
+    block = noBytes
+    filled = noted = 0
   }
 
   return {
@@ -42,10 +50,9 @@ export function gather(): Gathered {
       note()
       const [only] = parts
       const all = parts.length === 1 && only ? only : Buffer.concat(parts)
-      parts = []
-      block = noBytes
-      filled = noted = 0
+      drop()
       return all
     },
+    drop,
   }
 }

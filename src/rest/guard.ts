@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Credentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
 import { type Admission, bodyTimeout, readingTimeout } from '../limits/admission.ts'
+import type { Bodies } from '../limits/bodies.ts'
 
 /** Milliseconds. */
 export interface Timeouts {
@@ -69,10 +70,10 @@ export function limitPipelines(): (request: IncomingMessage, response: ServerRes
  * No GET or HEAD has a body that is read. Node would keep the first 64 KiB of one as long as the response lasts, which is hours for an event stream,
  * and pieces of a byte need four hundred times as much.
  */
-export function dropUnreadBody(request: IncomingMessage): void {
+export function dropUnreadBody(request: IncomingMessage, bodies: Bodies): void {
   const { method, headers } = request
   const hasBody = headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
-  if (hasBody && (method === 'GET' || method === 'HEAD')) request.resume()
+  if (hasBody && (method === 'GET' || method === 'HEAD')) bodies.drop(request)
 }
 
 /** Probes share addresses with other clients, and another client's rate must not fail them. */

@@ -199,7 +199,7 @@ export function createHttpServer(deps: ServerDeps): Server {
   const isWithinPipeline = limitPipelines()
   const listener: RequestListener = (request, response) => {
     if (!isWithinPipeline(request, response)) return
-    dropUnreadBody(request)
+    dropUnreadBody(request, admission.bodies)
     const url = request.url ?? '/'
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)

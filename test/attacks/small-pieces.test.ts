@@ -33,6 +33,25 @@ it('a body in ever more pieces of a byte is cut off', async () => {
   await attacked.answersOthers()
 })
 
+const asEvents = `GET /graphql?query=${encodeURIComponent('subscription { changes { cursor } }')} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream`
+const large = `${(40 << 20).toString(16)}\r\n${' '.repeat(40 << 20)}\r\n`
+it.each([
+  ['a request without a body, while its response lasts', asEvents, '', 200],
+  ['a request whose body is not read', 'POST /nowhere HTTP/1.1\r\nHost: x', '', 404],
+  ['a request whose body is too large', 'POST /reports HTTP/1.1\r\nHost: x', large, 413],
+])('%s is cut off when ever more pieces of a byte follow', async (_, head, body, status) => {
+  const attacked = await start()
+  const { socket, ended } = await attacked.open()
+  socket.write(`${head}\r\nTransfer-Encoding: chunked\r\n\r\n${body}`)
+  const flood = (): void => {
+    if (!socket.destroyed) socket.write('1\r\n \r\n'.repeat(4_096), flood)
+  }
+  flood()
+  expect(await ended).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  expect(await attacked.limited('slowRequest')).toBe(1)
+  await attacked.answersOthers()
+})
+
 it('a body of a request that has none is not kept while the response lasts', async () => {
   const attacked = await start()
   const { socket } = await attacked.open()
