@@ -1,4 +1,6 @@
 /** Sends spans to a collector: OTLP over HTTP, in protobuf. */
+import { Agent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -18,26 +20,51 @@ const longestAnswer = 15_000
 
 /** `patience`: milliseconds for one request to the collector. */
 export function openExporter({ url, headers, service }: TracesConfig, patience = longestAnswer) {
-  const open = () => new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: 10_000 })
-  let present = open()
+  let present = open(url, headers)
   const exporter: Pick<SpanExporter, 'export' | 'shutdown'> = {
     export(spans, done) {
       const own = present
-      let isLate = false
-      const late = setTimeout(() => {
-        isLate = true
-        // It would count the request that does not end among the few that it sends at a time.
-        if (present === own) present = open()
+      let isDone = false
+      const fail = (): void => {
+        isDone = true
         done({ code: 1, error: new Error(`no answer of the collector within ${patience / 1_000} s`) })
+      }
+      const late = setTimeout(() => {
+        // It would count the request that does not end among the few that it sends at a time.
+        if (present === own) present = open(url, headers)
+        own.cutOff()
+        fail()
       }, patience).unref()
-      own.export(spans, (result) => {
+      own.exporter.export(spans, (result) => {
         clearTimeout(late)
-        if (!isLate) done(result)
+        // The library takes an answer that was cut off for a complete one.
+        if (!isDone) own.isCutOff() ? fail() : done(result)
       })
     },
-    shutdown: () => present.shutdown(),
+    shutdown: () => present.exporter.shutdown(),
   }
   return { exporter, resource: resourceFromAttributes({ 'service.name': service }) }
+}
+
+function open(url: string, headers: TracesConfig['headers']) {
+  const agents: Agent[] = []
+  let isCut = false
+  const exporter = new OTLPTraceExporter({
+    url,
+    headers: { ...headers },
+    timeoutMillis: 10_000,
+    httpAgentOptions(protocol) {
+      const agent = new (protocol === 'https:' ? HttpsAgent : Agent)({ keepAlive: true })
+      agents.push(agent)
+      return agent
+    },
+  })
+  /** Closes the connections of its requests, which the library does not do. */
+  const cutOff = (): void => {
+    isCut = true
+    for (const agent of agents) agent.destroy()
+  }
+  return { exporter, cutOff, isCutOff: () => isCut }
 }
 
 export function createExporter(config: TracesConfig, patience?: number): Exporter {

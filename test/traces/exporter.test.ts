@@ -22,6 +22,7 @@ async function startEndless(text: string) {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
+    open: () => sockets.filter(({ destroyed }) => !destroyed).length,
     port: (server.address() as AddressInfo).port,
     close: () =>
       new Promise<void>((resolve) => {
@@ -42,6 +43,7 @@ it.each([
   // More than it sends at a time.
   const sent = await Promise.allSettled(Array.from({ length: 40 }, () => exporter.send([span])))
   expect(new Set(sent.map(({ status }) => status))).toEqual(new Set(['rejected']))
+  await expect.poll(endless.open).toBe(0)
   await endless.close()
   const collector = await startCollector(port)
   onTestFinished(() => collector.close())
