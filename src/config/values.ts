@@ -100,6 +100,8 @@ export const cost = setting('a whole number from 1000 to 100000000', (text) =>
 export const operationSeconds = setting('a whole number of seconds from 1 to 600', (text) =>
   isNumber(text, 1, 600) ? Number(text) : null,
 )
+/** Sent in a header of HTTP. */
+export const headerText = setting('printable ASCII characters', (text) => (/^[\x20-\x7e]+$/.test(text) ? text : null))
 export const aaiVersion = setting('a version from 24 to 99', (text) =>
   /^v?\d{2}$/.test(text) && Number(text.replace('v', '')) >= 24 ? Number(text.replace('v', '')) : null,
 )

@@ -25,13 +25,13 @@ export function Notices() {
         <div class="notice lost">
           <p role="alert">
             {value.isBlocked
-              ? 'No live updates: the server answers, but WebSockets are blocked, for example by a proxy. Retrying automatically.'
+              ? 'No live updates: a proxy or the server refuses the WebSocket. Data is from when this page was opened. Retrying automatically.'
               : "Can't reach the server. Retrying automatically."}
-            {value.since !== null && ` Showing data from ${formatTime(value.since)}.`}
+            {!value.isBlocked && value.since !== null && ` Showing data from ${formatTime(value.since)}.`}
           </p>
           <p class="number" aria-hidden="true">
             {[
-              ...(value.since === null ? [] : [`${formatSpan(now.value - value.since)} ago`]),
+              ...(value.since === null || value.isBlocked ? [] : [`${formatSpan(now.value - value.since)} ago`]),
               ...(value.nextTry !== null && value.nextTry > now.value
                 ? [`next try in ${formatSpan(value.nextTry - now.value)}`]
                 : []),

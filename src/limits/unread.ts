@@ -95,7 +95,7 @@ export function createTrackUnread(total: number, readingTime: number, refuse: Re
   function limitTime(client: Client): void {
     clearTimeout(client.late)
     if (!client.isLimited || client.objects.size === 0) return
-    const time = readingTime * Math.ceil(client.bytes / pacedBytes)
+    const time = readingTime * Math.max(Math.ceil(client.bytes / pacedBytes), 1)
     client.late = setTimeout(cutOff, client.since + time - performance.now(), client).unref()
   }
 

@@ -153,7 +153,11 @@ async function transact(aai: Aai, chunk: readonly Work[]): Promise<void> {
       const isThere = typeof version === 'string'
       if (body) operations.push({ action: 'put', uri, body: isThere ? { ...body, 'resource-version': version } : body })
       else if (isThere)
-        operations.push({ action: 'delete', uri: `${uri}?resource-version=${encodeURIComponent(version)}`, body: {} })
+        operations.push({
+          action: 'delete',
+          uri: `${uri}?resource-version=${encodeURIComponent(version.toWellFormed())}`,
+          body: {},
+        })
     }
     if (operations.length === 0 || (await aai.transact(operations))) return
     if (attempt === tries) throw new SendError('A&AI: another client changed the nodes during every attempt (412)')

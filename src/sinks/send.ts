@@ -66,7 +66,7 @@ export function createSend(rule: AddressRule, timeout = 10_000, resolve: Resolve
       signal: AbortSignal.timeout(timeout),
       agent: false,
     }
-    return new Promise((resolve, reject) => {
+    return new Promise<ReceivedAnswer>((resolve, reject) => {
       const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, (response) => {
         let received = ''
         response.setEncoding('utf8')
@@ -80,7 +80,7 @@ export function createSend(rule: AddressRule, timeout = 10_000, resolve: Resolve
           response.destroy()
         })
         response.on('end', finish)
-        response.on('error', (error) => reject(toSendError(error, timeout)))
+        response.on('error', reject)
       })
       let interim = 0
       request.on('information', () => {
@@ -92,8 +92,11 @@ export function createSend(rule: AddressRule, timeout = 10_000, resolve: Resolve
         socket.destroy()
         reject(new SendError('it changes the protocol (101), which was not requested'))
       })
-      request.on('error', (error) => reject(toSendError(error, timeout)))
+      request.on('error', reject)
       request.end(body)
+    }).catch((error: Error) => {
+      // Also what Node throws at once, such as for a header with a character beyond Latin-1.
+      throw toSendError(error, timeout)
     })
   }
 }

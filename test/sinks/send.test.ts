@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAddressRule } from '../../src/sinks/address-rule.ts'
-import { createSend, type Resolve } from '../../src/sinks/send.ts'
+import { createSend, type Resolve, SendError } from '../../src/sinks/send.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 
 const resolved: { address: string; family: number }[] = []
@@ -84,6 +84,13 @@ describe('a notification', () => {
     const error = await post(url).catch((cause: Error) => cause)
     expect(error).toMatchObject({ message: expect.stringMatching(said) })
     expect(String(error)).not.toContain('secret')
+  })
+
+  it('that cannot be sent fails like one that is refused', async () => {
+    const send = createSend(createAddressRule(['127.0.0.1']))
+    const request = { method: 'POST', url: receiver.url, headers: { 'x-fromappid': 'A→B' }, body: '{}' } as const
+    await expect(send(request)).rejects.toBeInstanceOf(SendError)
+    expect(receiver.received).toEqual([])
   })
 
   it('follows no redirect', async () => {

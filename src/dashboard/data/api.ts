@@ -12,7 +12,7 @@ type Connection =
   | { readonly state: 'live' }
   /**
    * `since`: when the last message arrived, so the age of what is shown. Null: nothing has arrived yet. `isBlocked`: requests are answered all the
-   * same, so something between the browser and the server refuses WebSockets.
+   * same, so a proxy or the server refuses the WebSocket.
    */
   | {
       readonly state: 'lost'

@@ -21,7 +21,10 @@ let known: Promise<readonly Migration[]> | null = null
 
 /** This program's migrations. Read once: a newer version may be installed in the folder of the running one, which must stay ready. */
 export async function readMigrations(): Promise<readonly Migration[]> {
-  known ??= readFiles()
+  known ??= readFiles().catch((error: unknown) => {
+    known = null
+    throw error
+  })
   return known
 }
 
