@@ -40,9 +40,9 @@ const standbyPatience = 100
 
 /**
  * Ends the leases of earlier processes: an embedded database has one process at a time. If the clock was ahead when a lease began, the
- * lease would seem to be held for hours.
+ * lease would seem to be held for hours. Before the present millisecond: the column rounds, and a lease that ends now is still held.
  */
-const takeOver = 'update leases set until = least(until, clock_timestamp()), since = least(since, clock_timestamp())'
+const takeOver = `update leases set until = least(until, clock_timestamp() - interval '2 milliseconds'), since = least(since, clock_timestamp())`
 const takeSinksOver = 'update sinks set holder = null, held_until = null where holder is not null'
 
 /** `began` receives the base of an epoch that begins because the database is a restored one. */
