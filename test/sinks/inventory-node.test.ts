@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { describeNode } from '../../src/sinks/inventory-node.ts'
+import { describeNode, resourceId } from '../../src/sinks/inventory-node.ts'
 
 it('describes an object whose labels are not texts', () => {
   const belonging = { cloudOwner: 'o', cloudRegion: 'r', tenantId: 't' } as Parameters<typeof describeNode>[1]
@@ -19,4 +19,12 @@ it('describes an object whose labels are not texts', () => {
     'c={"toString":null}',
     'd=5',
   ])
+})
+
+it('names a k8s-resource as so-cnf-adapter does', () => {
+  const words = { name: 'name', namespace: '', kind: 'kind', group: 'group', version: 'version' }
+  const where = { cloudOwner: 'cloudOwner', cloudRegion: 'cloudRegion', tenantId: 'tenantId' }
+  expect(resourceId('instanceId', words, where)).toBe(
+    '335d6ab87744a3140b36e70eee7537e97523b5e09f26d1d0ee887fd5839f87e2',
+  )
 })

@@ -27,14 +27,6 @@ const place = { cloudOwner: 'owner', cloudRegion: 'region', tenantId: 'tenant' }
 const vnf = '/network/generic-vnfs/generic-vnf/vnf-1'
 const vfModule = `${vnf}/vf-modules/vf-module/module-1`
 
-it('names a k8s-resource as so-cnf-adapter does', () => {
-  const words = { name: 'name', namespace: '', kind: 'kind', group: 'group', version: 'version' }
-  const where = { cloudOwner: 'cloudOwner', cloudRegion: 'cloudRegion', tenantId: 'tenantId' }
-  expect(resourceId('instanceId', words, where)).toBe(
-    '335d6ab87744a3140b36e70eee7537e97523b5e09f26d1d0ee887fd5839f87e2',
-  )
-})
-
 describe.each(stores)('A&AI on $name', (store) => {
   let server: RunningApp
   let aai: Aai

@@ -21,17 +21,13 @@ import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
+import { fillFleet, size, spring } from './even-fleet.ts'
 import { inSnapshot, watched } from './history.ts'
 import { readPlans } from './plan.ts'
 
-const size = 20_000
 const fleet = { of: 'fleet' } as const
 const first = { size: 20, after: null, before: null, backward: false }
 const last = { ...first, backward: true }
-/** Deployments and their targets have the keys 1..size; this rollout has half of them, the others have one each. */
-const spring = size + 1
-/** Deployments with ids of their own. All others share one. */
-const ownId = 100
 const some = Array.from({ length: 50 }, (_, index) => index + 1)
 
 describe.each(stores)('reads on $name', (store) => {
@@ -43,7 +39,7 @@ describe.each(stores)('reads on $name', (store) => {
     empty = await store.create()
     database = await empty.open()
     base = await inSnapshot(database, async ({ head }) => (await head).revision)
-    await database.transaction((session) => fill(session, base))
+    await database.transaction((session) => fillFleet(session, base))
     while (await followOnce(database.session, nameStatements, await readPosition(database.session, namesDuty), size));
     await database.transaction((session) => session.run('analyze'))
   })
@@ -274,40 +270,3 @@ describe.each(stores)('reads on $name', (store) => {
     return plans.rows()
   }
 })
-
-/** A fleet all at once: two entries of three changes for each deployment. The three that failed changed first. */
-async function fill(session: Session, base: Revision): Promise<void> {
-  const rollout = `case when i % 2 = 0 then ${spring} else ${spring} + i end`
-  const state = `(case when i <= 3 then 'FAILED' else 'INSTALLED' end)`
-  const components = `'[{"name":"api","state":"INSTALLED","error":null,"changedAt":1,"revision":1}]'::jsonb`
-  const series = `from generate_series(1, ${size}) i`
-  const statements = [
-    `insert into targets (key, kind, name) select i, 'DEVICE', 'device-' || i ${series}`,
-    `insert into rollouts (key, kind, identity, name, created_revision, installed)
-     select k, case when k = ${spring} then 'DECLARED' else 'MARGO_DEPLOYMENT' end::rollout_kind, k::text, k::text, ${base}, 1
-     from generate_series(${spring}, ${spring + size}) k`,
-    `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, derived_state, consistent, components,
-       claimed, attempt, received_at, changed_at, revision, marks)
-     select i, case when i <= ${ownId} then 'dep-' || i else 'everywhere' end, 'device-' || i, i, ${rollout}, ${state}::deployment_state, 'INSTALLED', true, ${components},
-       true, 1, now(), now(), ${base + 3 * size} + 3 * i, '{}' ${series}`,
-    ...[0, 1].map(
-      (
-        round,
-      ) => `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, changes)
-       select ${base + 3 * size * round} + 3 * i - 2, ${base + 3 * size * round} + 3 * i, now(), i, i, ${rollout},
-         ${
-           round === 0
-             ? 'null'
-             : `jsonb_build_object('target_key', i, 'rollout_key', ${rollout}, 'state', 'INSTALLED', 'consistent', true, 'readiness',
-                'UNKNOWN', 'components', ${components}, 'attempt', 1, 'stalled', false, 'changed_at', '2026-01-01T00:00:00.000Z',
-                'revision', ${base} + 3 * i, 'reported_at', null, 'forgotten_at', null)`
-         },
-         jsonb_build_array(
-           jsonb_build_object('kind', 'DEPLOYMENT_STATE_CHANGED', 'from', 'PENDING', 'to', 'INSTALLED', 'error', null, 'attempt', 1),
-           jsonb_build_object('kind', 'COMPONENT_STATE_CHANGED', 'component', 'api', 'from', null, 'to', 'INSTALLED'),
-           jsonb_build_object('kind', 'COMPONENT_STATE_CHANGED', 'component', 'ui', 'from', null, 'to', 'INSTALLED')) ${series}`,
-    ),
-    `update log_head set revision = ${base + 6 * size}, installed = ${size - 3}, failed = 3`,
-  ]
-  for (const statement of statements) await session.run(statement)
-}
