@@ -52,6 +52,21 @@ it.each([
   await attacked.answersOthers()
 })
 
+it.each([
+  ['a request whose body is not read', 'POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello', 404],
+  ['a request without a body', 'GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello', 200],
+  [
+    'a request whose body is too large',
+    `POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: ${40 << 20}\r\n\r\n${' '.repeat(40 << 20)}`,
+    413,
+  ],
+])('after the body of %s, its connection takes the next request', async (_, first, status) => {
+  const attacked = await start()
+  const { socket, ended } = await attacked.open()
+  socket.write(`${first}GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  expect((await ended).match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`, 'HTTP/1.1 200'])
+})
+
 it('a body of a request that has none is not kept while the response lasts', async () => {
   const attacked = await start()
   const { socket } = await attacked.open()
