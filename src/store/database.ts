@@ -42,6 +42,8 @@ export interface LogHead {
  * the answer to BEGIN; if that fails, they fail too. Close it exactly once.
  */
 export interface Snapshot extends Session {
+  /** Of its database. Embedded, all other callers wait for each of its statements. */
+  readonly kind: 'postgres' | 'pglite'
   readonly head: Promise<LogHead>
   /** Values derived from this snapshot. They live as long as it. */
   readonly derived: Map<string, unknown>

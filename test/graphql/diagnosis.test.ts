@@ -115,19 +115,20 @@ describe.each(stores)('a diagnosis on $name', (store) => {
   })
 
   it('refuses to read too much, and samples nothing', async () => {
-    const { session } = api.road.database
+    const { session, kind } = api.road.database
+    const reader = { ...session, kind }
     const [row] = await session.run<{ key: number }>('select key from rollouts')
     const keys = [row?.key ?? 0]
-    await expect(diagnosesOf(session, keys, null, 119)).rejects.toThrow('at most 119 in a request')
-    expect((await diagnosesOf(session, keys, null, 120)).get(keys[0] ?? 0)?.examined).toBe(120)
+    await expect(diagnosesOf(reader, keys, null, 119)).rejects.toThrow('at most 119 in a request')
+    expect((await diagnosesOf(reader, keys, null, 120)).get(keys[0] ?? 0)?.examined).toBe(120)
   })
 
   it('ends when the operation does, whatever is left to compare', async () => {
-    const { session } = api.road.database
+    const { session, kind } = api.road.database
     const [row] = await session.run<{ key: number }>('select key from rollouts')
     const over = new AbortController()
     const late = {
-      ...session,
+      ...{ ...session, kind },
       signal: over.signal,
       rows: (async (query) => {
         const rows = await session.rows(query)

@@ -118,7 +118,8 @@ describe.each(stores)('a forecast on $name', (store) => {
   })
 
   it('reads the steps as they were', async () => {
-    const { session } = api.road.database
+    const { session: own, kind } = api.road.database
+    const session = { ...own, kind }
     const [row] = await session.run<{ key: number }>("select key from rollouts where name = 'first'")
     const steps = (await stepsOf(session, [row?.key ?? 0], null)).get(row?.key ?? 0)
     const ended = (list: readonly { n: number; isOpen: boolean }[] = []) =>
@@ -227,7 +228,8 @@ describe.each(stores)('a forecast on $name', (store) => {
         const [row] = await api.road.database.session.run<{ key: number }>('select key from rollouts where name = $1', [
           name,
         ])
-        const own = (await stepsOf(api.road.database.session, [row?.key ?? 0], null)).get(row?.key ?? 0)?.own
+        const { session, kind } = api.road.database
+        const own = (await stepsOf({ ...session, kind }, [row?.key ?? 0], null)).get(row?.key ?? 0)?.own
         const open = (list: readonly { n: number; isOpen: boolean }[] = []) =>
           list.reduce((sum, { n, isOpen }) => sum + (isOpen ? n : 0), 0)
         answer.push([open(own?.waits), open(own?.runs)])

@@ -123,6 +123,7 @@ function countStatements(database: Database) {
       const own: Snapshot = {
         head: snapshot.head,
         derived: snapshot.derived,
+        kind: snapshot.kind,
         isWanted: snapshot.isWanted,
         rows: (query) => {
           statements += 1

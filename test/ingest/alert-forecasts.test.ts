@@ -47,7 +47,7 @@ describe.each(stores)('alerts by forecasts on $name', (store) => {
         return database.session.rows(query)
       },
     } as typeof database.session
-    const duty = createAlertEvaluation({ session }, road.writer)
+    const duty = createAlertEvaluation({ session, kind: database.kind }, road.writer)
     const run = (seconds: number) =>
       duty.run({ now: fleet.now() + seconds * 1_000, listeningSince: 0, isOver: () => false })
     await fleet.send('a', 'old', 'INSTALLED')

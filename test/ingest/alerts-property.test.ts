@@ -92,7 +92,7 @@ async function evaluateAll(fleet: AlertFleet, lives: readonly (number | null)[],
       } as typeof session
       const submit = <R>(command: Command<R>): Promise<R> => live(() => fleet.road.writer.submit(command))
       if (life === null) known[place] ??= createAlertEvaluation(fleet.database, fleet.road.writer)
-      const mortalDuty = createAlertEvaluation({ session: mortal }, { submit })
+      const mortalDuty = createAlertEvaluation({ session: mortal, kind: fleet.database.kind }, { submit })
       const duty = (life === null ? known[place] : null) ?? mortalDuty
       await duty.run({ now, listeningSince: 0, isOver: () => false }).catch((error: Error) => {
         if (error.message !== 'killed') throw error

@@ -102,7 +102,7 @@ describe.each(stores)('alerts on $name', (store) => {
       }) as Call
     const { session } = database
     const counted = { ...session, run: counting(session.run), rows: counting(session.rows) } as typeof session
-    const duty = createAlertEvaluation({ session: counted }, road.writer)
+    const duty = createAlertEvaluation({ session: counted, kind: database.kind }, road.writer)
     const turn = { now: fleet.now(), listeningSince: 0, isOver: () => false }
     // Rollout `r-3` has three failed deployments.
     for (let failed = 0; failed < 4; failed += 1)

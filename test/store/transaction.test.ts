@@ -58,6 +58,7 @@ describe.each(stores)('a transaction on $name', (store) => {
 describe('a snapshot', () => {
   it('that could not begin answers nothing, although what was asked has followed it', async () => {
     const snapshot = openSnapshot({
+      kind: 'postgres',
       // Outside a transaction, as if on a connection of its own.
       run: async <T extends object>() => [{ one: 1 } as T],
       begin: () => Promise.reject(lost()),

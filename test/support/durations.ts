@@ -19,7 +19,8 @@ const isUnderWay = (state: string | null): state is string =>
   ['PENDING', 'INSTALLING', 'REMOVING'].includes(state ?? '')
 
 /** Of deployments that stay in their rollouts. */
-export async function expectDurations({ session }: Pick<Database, 'session'>): Promise<void> {
+export async function expectDurations({ session: own, kind }: Pick<Database, 'session' | 'kind'>): Promise<void> {
+  const session = { ...own, kind }
   const log = await session.run<Entry>(
     `select rollout_key as rollout, deployment_key as deployment, from_state as "from", to_state as "to",
        (extract(epoch from at) * 1000)::float8 as at

@@ -20,6 +20,7 @@ import {
   diagnosisLimits,
   type Found,
   lift,
+  mostErrors,
   type Observation,
   type Problem,
   problems,
@@ -27,12 +28,14 @@ import {
   type Steps,
   sizeOf,
   type Tally,
+  type Unlikely,
 } from './observed.ts'
 
-/** `nameOf` identifies a trait. `component` makes the trait of a component. */
+/** `nameOf` identifies a trait. `component` makes the trait of a component. `unlikely`: traits that the rows leave out. */
 export function* diagnose<Trait>(
   rows: readonly Observation<Trait>[],
   { nameOf, component }: { readonly nameOf: (trait: Trait) => string; readonly component: (name: string) => Trait },
+  unlikely: readonly Unlikely[] = [],
   limits: DiagnosisLimits = diagnosisLimits,
 ): Steps<readonly DiagnosedProblem<Trait>[]> {
   const table = logFactorials(sizeOf(rows))
@@ -44,9 +47,12 @@ export function* diagnose<Trait>(
   for (const problem of present) {
     const affected = rows.filter((row) => row.problem === problem)
     const byPart = problem === 'WAITING' ? [] : yield* partsOf(affected, component)
-    const places = yield* findPlaces({ rows, groups, problem }, byPart, table, { ...limits, significance })
+    const places = yield* findPlaces({ rows, groups, unlikely, problem }, byPart, table, { ...limits, significance })
     const parts = judgeParts(byPart, sizeOf(affected), places.compared, table, { ...limits, significance })
-    const causes = [...places.causes, ...parts].sort((a, b) => b.cause.count - a.cause.count)
+    const causes = [...places.causes, ...parts].sort(
+      ({ cause: a }, { cause: b }) =>
+        b.count - a.count || a.pValue - b.pValue || inOrder(nameOf(a.trait), nameOf(b.trait)),
+    )
     const explained = affected.filter((row) => causes.some(({ has }) => has(row)))
     diagnosed.push({
       problem,
@@ -59,9 +65,10 @@ export function* diagnose<Trait>(
   return diagnosed
 }
 
-/** Deployments by trait. A trait is a number: its place in `traits` and `sizes`. */
+/** Deployments by trait. A trait is a number: its place in `traits`, `names` and `sizes`. */
 interface Groups<Trait> {
   readonly traits: readonly Trait[]
+  readonly names: readonly string[]
   readonly sizes: readonly number[]
   /** The traits of each row, in the order of the rows. */
   readonly of: readonly (readonly number[])[]
@@ -88,7 +95,13 @@ function* groupsOf<Trait>(rows: readonly Observation<Trait>[], nameOf: (trait: T
     )
     yield
   }
-  return { traits, sizes, of }
+  return { traits, names: [...places.keys()], sizes, of }
+}
+
+/** `n` traits, and the smallest probability that each of them can have. */
+interface Test {
+  readonly least: number
+  readonly n: number
 }
 
 interface Candidate {
@@ -100,11 +113,12 @@ interface Candidate {
 interface Subject<Trait> {
   readonly rows: readonly Observation<Trait>[]
   readonly groups: Groups<Trait>
+  readonly unlikely: readonly Unlikely[]
   readonly problem: Problem
 }
 
 /** The deployments that no cause explains yet: all of them, those with the problem, and both for each trait. */
-function* countsOf<Trait>({ rows, groups, problem }: Subject<Trait>) {
+function* countsOf<Trait>({ rows, groups, problem }: Omit<Subject<Trait>, 'unlikely'>) {
   const drawn = Float64Array.from(groups.sizes)
   const marked = new Float64Array(groups.sizes.length)
   const left = tally(rows, problem)
@@ -138,7 +152,7 @@ function* findPlaces<Trait>(
   table: Float64Array,
   limits: DiagnosisLimits,
 ): Steps<{ readonly causes: readonly Found<Trait>[]; readonly compared: number }> {
-  const { rows, groups, problem } = subject
+  const { rows, groups, unlikely, problem } = subject
   const whole = tally(rows, problem)
   const counts = yield* countsOf(subject)
   const leastCount = limits.leastShare * whole.marked
@@ -151,19 +165,26 @@ function* findPlaces<Trait>(
     const { all, marked } = counts.left
     if (marked === 0) break
     const candidates: Candidate[] = []
-    const tests: number[] = []
+    const tests: Test[] = []
     for (const place of eligible) {
       yield
       const [drawn = 0, count = 0] = [counts.drawn[place], counts.marked[place]]
       // A group of all or of none differs from nothing.
       if (drawn === 0 || drawn === all) continue
       // The smallest probability that a group of this size can have.
-      tests.push(hypergeometricTail(table, { all, marked, drawn }, Math.min(drawn, marked)))
+      tests.push({ least: hypergeometricTail(table, { all, marked, drawn }, Math.min(drawn, marked)), n: 1 })
       if (count > 0) candidates.push({ place, drawn, count })
     }
     for (const part of parts) {
       yield
-      tests.push(part.least(table))
+      tests.push({ least: part.least(table), n: 1 })
+    }
+    for (const { size, n } of unlikely) {
+      yield
+      if (size < leastCount || size === whole.all) continue
+      // How many of theirs are set aside is not known. Whatever that number is, the probability is not smaller.
+      const drawn = causes.length === 0 ? size : Math.min(size, marked)
+      tests.push({ least: hypergeometricTail(table, { all, marked, drawn }, Math.min(drawn, marked)), n })
     }
     const number = comparisons(tests, limits.significance)
     if (causes.length === 0) compared = number
@@ -176,7 +197,7 @@ function* findPlaces<Trait>(
       const pValue = hypergeometricTail(table, { all, marked, drawn }, count) * number
       if (pValue <= limits.significance) found.push({ ...candidate, pValue })
     }
-    found.sort((a, b) => a.pValue - b.pValue)
+    found.sort((a, b) => a.pValue - b.pValue || inOrder(groups.names[a.place], groups.names[b.place]))
     const [best] = found
     if (!best) break
     const members: number[] = []
@@ -197,7 +218,8 @@ function* findPlaces<Trait>(
       counts.setAside(index, row)
     }
     const { all: size, marked: count } = tally([...own], problem)
-    const rates = { rate: count / size, restRate: size === whole.all ? 0 : (whole.marked - count) / (whole.all - size) }
+    const rest = counts.left
+    const rates = { rate: count / size, restRate: rest.all === 0 ? 0 : rest.marked / rest.all }
     const trait = groups.traits[best.place] as Trait
     causes.push({
       cause: {
@@ -216,14 +238,17 @@ function* findPlaces<Trait>(
  * is not compared: its size alone decides that, not the outcome. Bonferroni's correction for all groups would hide a gateway among thousands of
  * single devices.
  */
-function comparisons(smallest: readonly number[], significance: number): number {
-  const ascending = Float64Array.from(smallest).sort()
+function comparisons(tests: readonly Test[], significance: number): number {
   let number = 1
-  while ((ascending[number] ?? Number.POSITIVE_INFINITY) * number <= significance) number += 1
+  let rank = 0
+  for (const { least, n } of tests.toSorted((a, b) => a.least - b.least)) {
+    rank += n
+    // As many as can be compared so that this one may still be significant.
+    number = Math.max(number, Math.min(rank, Math.floor(significance / least) + 1))
+    if (number < rank) break
+  }
   return number
 }
-
-const mostErrors = 5
 
 function errorsOf<Trait>(affected: readonly Observation<Trait>[], nameOf: (trait: Trait) => string): Tally<Trait>[] {
   const found = new Map<string, { trait: Trait; count: number }>()
@@ -234,10 +259,10 @@ function errorsOf<Trait>(affected: readonly Observation<Trait>[], nameOf: (trait
     tally.count += n
   }
   const whole = sizeOf(affected)
-  return [...found.values()]
-    .sort((a, b) => b.count - a.count)
+  return [...found]
+    .sort(([a, { count: ofA }], [b, { count: ofB }]) => ofB - ofA || inOrder(a, b))
     .slice(0, mostErrors)
-    .map(({ trait, count }) => ({ trait, count, share: count / whole }))
+    .map(([, { trait, count }]) => ({ trait, count, share: count / whole }))
 }
 
 function tally(rows: readonly Row[], problem: Problem): { all: number; marked: number } {
@@ -247,4 +272,9 @@ function tally(rows: readonly Row[], problem: Problem): { all: number; marked: n
     if (row.problem === problem) marked += row.n
   }
   return { all, marked }
+}
+
+/** Rows come in any order. Equal deployments must give an equal answer. */
+function inOrder(a = '', b = ''): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }

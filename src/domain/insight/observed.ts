@@ -26,10 +26,10 @@ export interface Cause<Trait> {
   readonly size: number
   /** `count` as a part of all affected deployments. */
   readonly share: number
-  /** Affected ones as a part of the deployments with the trait, and of the others. */
+  /** Affected ones as a part of the deployments with the trait, and of the others without those of more significant causes. */
   readonly rate: number
   readonly restRate: number
-  /** rate / restRate. Null: none of the others is affected. */
+  /** rate / restRate. Null: none of these others is affected. */
   readonly lift: number | null
   /** The probability of such a difference by chance, times the number of compared traits. */
   readonly pValue: number
@@ -41,6 +41,9 @@ export interface Tally<Trait> {
   readonly share: number
 }
 
+/** Errors that a problem shows. */
+export const mostErrors = 5
+
 export interface DiagnosedProblem<Trait> {
   readonly problem: Problem
   readonly count: number
@@ -49,6 +52,12 @@ export interface DiagnosedProblem<Trait> {
   readonly explained: number
   /** The most frequent errors of the affected deployments. */
   readonly errors: readonly Tally<Trait>[]
+}
+
+/** `n` traits of `size` deployments each, too few of which are affected for a cause. They are compared, so they count for the correction. */
+export interface Unlikely {
+  readonly size: number
+  readonly n: number
 }
 
 export interface DiagnosisLimits {

@@ -58,8 +58,11 @@ interface RuleInScope {
   readonly rolloutKey: number
 }
 
-export function createAlertEvaluation(database: Pick<Database, 'session'>, writer: Pick<Writer, 'submit'>): Duty {
-  const { session } = database
+export function createAlertEvaluation(
+  database: Pick<Database, 'session' | 'kind'>,
+  writer: Pick<Writer, 'submit'>,
+): Duty {
+  const { session, kind } = database
   let known = knownRules(-1, [])
 
   async function rulesNow(): Promise<readonly StoredRule[]> {
@@ -202,7 +205,7 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
 
   /** Of one rollout. */
   function evaluateForecast(checks: readonly [DueCheck, ...DueCheck[]], now: Millis) {
-    return evaluateChecks(checks, () => measureForecast(session, checks[0].rolloutKey, now), now)
+    return evaluateChecks(checks, () => measureForecast({ ...session, kind }, checks[0].rolloutKey, now), now)
   }
 
   function evaluateFiltered(check: DueCheck, now: Millis) {

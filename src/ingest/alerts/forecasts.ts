@@ -12,8 +12,8 @@ import type { Millis } from '../../domain/values.ts'
 import { type Settlement, type Standings, scopeName } from '../../store/alerts/checks.ts'
 import { type Measured, measureScopes } from '../../store/alerts/measures.ts'
 import type { StoredRule } from '../../store/alerts/rows.ts'
-import type { Session } from '../../store/database.ts'
-import { mostPassages, stepsOf } from '../../store/read/insight/progress.ts'
+import type { Database, Session } from '../../store/database.ts'
+import { stepsOf } from '../../store/read/insight/progress.ts'
 import { selects } from './known-rules.ts'
 
 /** The checks that a touched rollout owes. One that has ended owes them only for alerts and checks that it has, so that they end. */
@@ -33,8 +33,10 @@ export function owedForecasts(
   })
 }
 
+type Reading = Session & Pick<Database, 'kind'>
+
 /** As of the time `now`: a rollout without changes grows late too. */
-export async function measureForecast(session: Session, rolloutKey: number, now: Millis): Promise<Measured> {
+export async function measureForecast(session: Reading, rolloutKey: number, now: Millis): Promise<Measured> {
   const wanted = { stalled: false, offline: false, changedAt: true }
   const { revision, measures } = await measureScopes(session, [rolloutKey], wanted)
   const measure = measures.get(rolloutKey)
@@ -44,13 +46,13 @@ export async function measureForecast(session: Session, rolloutKey: number, now:
 }
 
 async function endOf(
-  session: Session,
+  session: Reading,
   key: number,
   counters: Counters,
   revision: number,
   now: Millis,
 ): Promise<Ending> {
-  const steps = (await stepsOf(session, [key], revision, mostPassages, now)).get(key)
+  const steps = (await stepsOf(session, [key], revision, undefined, now)).get(key)
   if (!steps) return 'UNKNOWN'
   const found = forecastRollout(steps, counters, 100, randomFrom(key + revision))
   if ('at' in found) return now + Math.round(found.at)

@@ -72,6 +72,7 @@ export function openReadPool(
     async snapshot(head, signal) {
       const connection = await pool.take(signal)
       const snapshot = openSnapshot({
+        kind: 'postgres',
         run: connection.run,
         async begin() {
           const begun = connection.run('begin isolation level repeatable read read only')

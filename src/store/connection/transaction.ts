@@ -49,6 +49,7 @@ export async function transact<T>(
 }
 
 interface SnapshotOptions {
+  readonly kind: Snapshot['kind']
   readonly run: Run
   /** Begins a read-only transaction and answers with the head. Statements may follow before the answer. */
   readonly begin: () => Promise<LogHead[]>
@@ -61,7 +62,15 @@ interface SnapshotOptions {
   readonly cancel?: () => void
 }
 
-export function openSnapshot({ run, begin, end, isWanted = () => false, signal, cancel }: SnapshotOptions): Snapshot {
+export function openSnapshot({
+  kind,
+  run,
+  begin,
+  end,
+  isWanted = () => false,
+  signal,
+  cancel,
+}: SnapshotOptions): Snapshot {
   const use = limited(run)
   const head = orAborted(begin(), signal).then(([first]) => {
     if (!first) throw new Error('the database has no log head: it was not migrated')
@@ -91,7 +100,7 @@ export function openSnapshot({ run, begin, end, isWanted = () => false, signal, 
   }
   if (signal?.aborted) abort()
   else signal?.addEventListener('abort', abort)
-  return { ...sessionOf(runBehind), head, derived: new Map(), isWanted, close }
+  return { ...sessionOf(runBehind), kind, head, derived: new Map(), isWanted, close }
 }
 
 function limited(run: Run): { readonly run: Run; end(): void } {

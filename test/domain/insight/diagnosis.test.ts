@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { diagnose as stepsOf } from '../../../src/domain/insight/diagnosis.ts'
 import { binomialTail, hypergeometricTail, logFactorials } from '../../../src/domain/insight/exact-tail.ts'
-import type { Observation, Problem } from '../../../src/domain/insight/observed.ts'
+import { diagnosisLimits, type Observation, type Problem, type Unlikely } from '../../../src/domain/insight/observed.ts'
 import { atOnce } from '../../../src/limits/pace.ts'
 import { createRandom, type Random } from '../../../src/simulate/random.ts'
 
@@ -52,6 +52,28 @@ const many = 200
 const seedsOf = (test: string) => Array.from({ length: many }, (_, seed) => createRandom(`${test} ${seed}`))
 const diagnose = (rows: readonly Row[], of = traits) => atOnce(stepsOf(rows, of))
 const failed = (rows: readonly Row[]) => diagnose(rows).find(({ problem }) => problem === 'FAILED')
+
+/** As the database reads them: only traits that have enough affected deployments, and the sizes of the others. */
+function withoutRare(rows: readonly Row[]): { rows: Row[]; unlikely: Unlikely[] } {
+  const having = (trait: string, problem?: Problem | null) =>
+    rows.filter((row) => row.traits.includes(trait) && (problem === undefined || row.problem === problem)).length
+  const present = Map.groupBy(rows, ({ problem }) => problem)
+  const isLikely = (trait: string) =>
+    [...present].some(([problem, own]) => {
+      const count = problem === null ? 0 : having(trait, problem)
+      return count > 0 && count >= diagnosisLimits.leastShare * own.length
+    })
+  const names = [...new Set(rows.flatMap((row) => row.traits))]
+  const likely = new Set(names.filter(isLikely))
+  const sizes = Map.groupBy(
+    names.filter((name) => !likely.has(name)),
+    (name) => having(name),
+  )
+  return {
+    rows: rows.map((row) => ({ ...row, traits: row.traits.filter((trait) => likely.has(trait)) })),
+    unlikely: [...sizes].map(([size, { length: n }]) => ({ size, n })),
+  }
+}
 
 describe('a diagnosis', () => {
   it.each([
@@ -147,6 +169,46 @@ describe('a diagnosis', () => {
         ],
         errors: [{ trait: 'disk full', count: 20, share: 1 }],
       },
+    ])
+  })
+
+  it('finds the same if the rows leave out what is too rare for a cause', () => {
+    for (const random of seedsOf('rare').slice(0, 50)) {
+      const rows = fleet(random, 400, ({ gateway, version }) =>
+        gateway === 'gateway gw-3' ? 0.9 : version === 'version 2' ? 0.1 : 0.02,
+      )
+      const all = diagnose(rows)
+      const { rows: shorter, unlikely } = withoutRare(rows)
+      expect(unlikely.length).toBeGreaterThan(1)
+      const found = atOnce(stepsOf(shorter, traits, unlikely))
+      for (const [index, { causes, ...rest }] of found.entries()) {
+        expect(rest).toEqual({ ...all[index], causes: undefined })
+        // Behind the first cause, the correction has an upper bound of what it would be.
+        expect(causes.map(({ pValue, ...cause }) => cause)).toEqual(
+          all[index]?.causes.map(({ pValue, ...cause }) => cause),
+        )
+        expect(Math.min(...causes.map(({ pValue }) => pValue))).toBe(
+          Math.min(...(all[index]?.causes ?? []).map(({ pValue }) => pValue)),
+        )
+      }
+    }
+  })
+
+  it('compares a cause with the others that no more significant cause explains', () => {
+    const row = (n: number, problem: Problem | null, ...own: string[]): Row => ({
+      n,
+      problem,
+      traits: own,
+      error: null,
+      components: [],
+    })
+    const rows = [
+      ...[row(100, 'FAILED', 'gw-1', 'bonn'), row(20, 'FAILED', 'gw-2', 'kiel'), row(80, null, 'gw-2', 'kiel')],
+      row(300, null, 'gw-3', 'bonn'),
+    ]
+    expect(diagnose(rows)[0]?.causes).toMatchObject([
+      { trait: 'gw-1', rate: 1, restRate: 20 / 400 },
+      { trait: 'gw-2', alike: ['kiel'], rate: 0.2, restRate: 0, lift: null },
     ])
   })
 

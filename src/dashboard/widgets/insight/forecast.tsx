@@ -19,7 +19,7 @@ const reasonWords: Readonly<Record<NonNullable<Eta['reason']>, string>> = {
   TOO_FEW: 'Fewer than 10 steps have ended, here and in earlier rollouts of the application.',
   NO_END: 'It may take longer than 400 days.',
   EXPIRED: 'The stored history does not reach back to where open steps began.',
-  TOO_LARGE: 'The rollout has more than 100,000 changes of state, too many to read.',
+  TOO_LARGE: 'The rollout has too many changes of state to read.',
   HIDDEN: 'You do not see the whole rollout.',
 }
 

@@ -83,11 +83,11 @@ const DiagnosisCause = builder.objectRef<CauseNode>('DiagnosisCause').implement(
     }),
     restRate: t.exposeFloat('restRate', {
       description:
-        'The same of the other deployments of the rollout, from 0 to 1. For BLOCKING_COMPONENT: of the other components of the same deployments.',
+        'The same of the other deployments of the rollout, without those of more significant causes, from 0 to 1. For BLOCKING_COMPONENT: of the other components of the same deployments.',
     }),
     lift: t.exposeFloat('lift', {
       nullable: true,
-      description: '`rate` divided by `restRate`: a number of times. Null: none of the others has the problem.',
+      description: '`rate` divided by `restRate`: a number of times. Null: none of these others has the problem.',
     }),
     pValue: t.exposeFloat('pValue', {
       description:
@@ -171,7 +171,7 @@ builder.objectField(Rollout, 'diagnosis', (t) =>
   t.field({
     type: Diagnosis,
     nullable: true,
-    description: `The causes of its problems, from all of its deployments. Nothing is sampled: if the rollouts of a request have more than ${mostDiagnosed} deployments, the field is refused.`,
+    description: `The causes of its problems, from all of its deployments. Nothing is sampled: if the rollouts of a request have more than ${mostDiagnosed.postgres} deployments, or ${mostDiagnosed.pglite} in the embedded database, the field is refused.`,
     resolve: async ({ key, asOf }, _, { reader }) => {
       const { examined, problems } = (await (await reader()).diagnosis(key, asOf)) ?? { examined: 0, problems: [] }
       return { examined, problems: problems.map((one) => ({ ...one, rolloutKey: key, asOf, examined })) }

@@ -38,7 +38,10 @@ const ReasonEnum = builder.enumType('EtaReason', {
     TOO_FEW: { description: 'Fewer than 10 steps have ended, here and in earlier rollouts of the application.' },
     NO_END: { description: 'It may take longer than 400 days.' },
     EXPIRED: { description: 'The history does not reach back to where open steps began.' },
-    TOO_LARGE: { description: 'The rollout has more than 100,000 changes of state, too many to read.' },
+    TOO_LARGE: {
+      description:
+        'The rollout has too many changes of state to read: more than 1,000,000, or 100,000 in the embedded database.',
+    },
     HIDDEN: { description: "The caller's access scope has labels, so it does not see the whole rollout." },
   } satisfies { readonly [Name in Reason]: { readonly description: string } },
 })

@@ -98,16 +98,16 @@ builder.objectField(Rollout, 'outcomes', (t) =>
   t.field({
     type: RolloutOutcomes,
     nullable: true,
-    description: `How its steps ended and how long they took, as of the revision of the rollout. If the rollouts of a request have more than ${mostEntries} changes, the field is refused. Null: hidden from a caller that labels restrict.`,
+    description: `How its steps ended and how long they took, as of the revision of the rollout. If the rollouts of a request have more than ${mostEntries.postgres} changes, or ${mostEntries.pglite} in the embedded database, the field is refused. Null: hidden from a caller that labels restrict.`,
     args: { by: t.arg({ type: GroupingEnum, defaultValue: 'ROLLOUT', description: 'What the steps are counted by.' }) },
     resolve: async ({ key, asOf }, { by }, { reader }) => {
       const found = await (await reader()).outcomes(key, by ?? 'ROLLOUT', asOf)
       if (!found) return null
-      const { since, groups } = found
+      const { since, groups, most } = found
       if (groups) return { since, groups }
       throw new DomainError(
         'BAD_USER_INPUT',
-        `outcomes read at most ${mostEntries} changes in a request: these rollouts have more`,
+        `outcomes read at most ${most} changes in a request: these rollouts have more`,
       )
     },
   }),

@@ -101,7 +101,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
       }
       // Nothing was written: whatever happens to the COMMIT, the turn is over.
       const end = (): Promise<void> => turn.run('commit').then(turn.end, turn.end)
-      return openSnapshot({ run: turn.run, begin, end, isWanted: turn.isWanted, signal })
+      return openSnapshot({ kind: 'pglite', run: turn.run, begin, end, isWanted: turn.isWanted, signal })
     },
     transaction: (work) => inTurn('write', (turn) => transact(turn.run, 1, work, beginWriting)),
     append: (_connection, text, parameters) => writing.run(text, parameters),

@@ -1,12 +1,25 @@
-/** What the deployments of rollouts have in common, and which of them have a problem: the input of domain/insight/diagnosis.ts. */
-import { sql } from 'drizzle-orm'
+/**
+ * What the deployments of rollouts have in common, and which of them have a problem: the input of domain/insight/diagnosis.ts.
+ *
+ * In a large rollout most traits are of one device. A cause has a part of the affected deployments, so there are only a few traits that can be
+ * causes: the database finds these first, and groups the deployments by them alone. Of the other traits only the sizes are read.
+ */
+import { type SQL, sql } from 'drizzle-orm'
 import { DomainError } from '../../../domain/errors.ts'
 import { diagnose } from '../../../domain/insight/diagnosis.ts'
-import type { DiagnosedProblem, Observation, Problem } from '../../../domain/insight/observed.ts'
+import {
+  type DiagnosedProblem,
+  diagnosisLimits,
+  mostErrors,
+  type Observation,
+  type Problem,
+  sizeOf,
+  type Unlikely,
+} from '../../../domain/insight/observed.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { type Paced, paced } from '../../../limits/pace.ts'
 import { sharedSlices } from '../../../limits/slices.ts'
-import type { Session, Snapshot } from '../../database.ts'
+import type { Database, Session, Snapshot } from '../../database.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { deviceProfiles, targets } from '../../tables/schema.ts'
 import { d } from '../deployment-filter.ts'
@@ -14,41 +27,113 @@ import { fromPresent, fromThen, isListed, type Scope } from '../deployment-scope
 import { type Grouping, type GroupName, partsOf } from '../groups/grouping.ts'
 import { openPast } from '../past.ts'
 
-/** Deployments that one request for diagnoses reads. With many labels, the comparison of these takes seconds. */
-export const mostDiagnosed = 20_000
+/** Deployments that one request for diagnoses reads: some seconds of the database. The embedded one answers nothing else meanwhile. */
+export const mostDiagnosed: Readonly<Record<Database['kind'], number>> = { postgres: 300_000, pglite: 20_000 }
 
-interface Row {
-  readonly rollout: number
-  readonly n: number
+/** Sorts of deployments that are equal in what is compared. Their comparison takes some seconds of the processor. */
+const mostSorts = 20_000
+
+/** A part of the answer. */
+type Row =
+  | { readonly part: 'total'; readonly n: number }
+  | { readonly part: 'trait'; readonly n: number; readonly of: Trait }
+  | { readonly part: 'unlikely'; readonly n: number; readonly rollout: number; readonly of: { readonly size: number } }
+  | { readonly part: 'sort'; readonly n: number; readonly rollout: number; readonly of: Sort }
+
+interface Trait {
+  readonly id: number
+  readonly by: Grouping
+  readonly labelKey: string | null
+  readonly name: NamePart
+}
+
+/** Deployments that are equal in what is compared. */
+interface Sort {
   readonly problem: Problem | null
-  readonly version: NamePart
-  readonly change: NamePart
-  readonly gateway: NamePart
-  readonly error: NamePart
-  readonly labels: readonly (readonly [key: string, value: string])[] | null
+  /** Their `id`. */
+  readonly traits: readonly number[]
+  readonly error: NamePart | null
   readonly components: readonly string[] | null
   readonly blocking: readonly string[] | null
 }
 
-/** Null: it has none. */
-type NamePart = readonly [value: string | null, detail: string | null] | null
+type NamePart = readonly [value: string | null, detail: string | null]
 
 const nameOf = (by: Grouping) =>
   sql`(select json_build_array(part.value, part.detail)::text from ${partsOf({ by, labelKey: null })} where part.value is not null)`
 const namesOf = (by: Grouping) =>
   sql`(select json_agg(part.value order by part.value)::text from ${partsOf({ by, labelKey: null })})`
 
-/** As the grouping LABEL has it, of all keys: the label of the registration, else what the device says of itself. */
-const labels = sql`(select json_agg(json_build_array(found.key, found.value) order by found.key)::text from (
-    select distinct on (key) label ->> 'key' as key, label ->> 'value' as value from (
-      select label, 0 as rank from ${targets} cross join jsonb_array_elements(${targets.labels}) as label where ${targets.key} = ${d.targetKey}
-      union all
-      select label, 1 from ${deviceProfiles} cross join jsonb_array_elements(${deviceProfiles.labels}) as label
-        where ${deviceProfiles.targetKey} = ${d.targetKey}) as labels(label, rank)
-    order by label ->> 'key', rank) as found)`
-
 const problem = sql`case when ${d.state} = 'FAILED' then 'FAILED' when ${d.stalled} then 'STALLED'
     when ${d.state} = 'PENDING' or ${d.convergence} = 'STALE' then 'WAITING' end`
+
+/** Of the rows `d` with the key `parent` of their rollout. */
+const seenOf = (
+  rows: SQL,
+): SQL => sql`select ${d.key}, d.parent as rollout, ${d.targetKey} as target, ${problem} as problem,
+    ${nameOf('APPLICATION_VERSION')} as version, ${nameOf('GATEWAY')} as gateway,
+    case when ${d.targetManifestVersion} is not null then ${nameOf('DESIRED_CHANGE')} end as change,
+    case when ${problem} is not null then ${nameOf('ERROR')} end as error,
+    case when ${problem} in ('FAILED', 'STALLED') then ${namesOf('COMPONENT')} end as components,
+    case when ${problem} in ('FAILED', 'STALLED') then ${namesOf('BLOCKING_COMPONENT')} end as blocking
+  from ${rows}`
+
+/**
+ * Each trait of each deployment. The labels are those of the grouping LABEL, of all keys: of the registration, else what the device says of itself.
+ * A device has a key once in each.
+ */
+const had = sql`select key, rollout, problem, 'APPLICATION_VERSION' as by, '' as label_key, version as name from compared where version is not null
+  union all select key, rollout, problem, 'DESIRED_CHANGE', '', change from compared where change is not null
+  union all select key, rollout, problem, 'GATEWAY', '', gateway from compared where gateway is not null
+  union all select compared.key, rollout, problem, 'LABEL', label ->> 'key', label ->> 'value'
+    from compared join ${targets} on ${targets.key} = target cross join jsonb_array_elements(${targets.labels}) as label
+  union all select compared.key, rollout, problem, 'LABEL', label ->> 'key', label ->> 'value'
+    from compared join ${targets} on ${targets.key} = target join ${deviceProfiles} on ${deviceProfiles.targetKey} = target
+      cross join jsonb_array_elements(${deviceProfiles.labels}) as label
+    where not ${targets.labels} @> jsonb_build_array(jsonb_build_object('key', label -> 'key'))`
+
+const countsOfProblems = sql`count(*) filter (where problem = 'FAILED')::int as failed,
+    count(*) filter (where problem = 'STALLED')::int as stalled, count(*) filter (where problem = 'WAITING')::int as waiting`
+
+/** The number of affected deployments that a cause has, of a problem. */
+const least = (counter: string): SQL => sql`${diagnosisLimits.leastShare}::float8 * whole.${sql.raw(counter)}`
+const counters = ['failed', 'stalled', 'waiting'] as const
+const mayCause = sql.join(
+  counters.map((counter) => sql`traits.${sql.raw(counter)} > 0 and traits.${sql.raw(counter)} >= ${least(counter)}`),
+  sql` or `,
+)
+/** A trait of fewer deployments cannot be a cause, whatever their state. */
+const isCompared = sql.join(
+  counters.map((counter) => sql`whole.${sql.raw(counter)} > 0 and traits.size >= ${least(counter)}`),
+  sql` or `,
+)
+
+/** If there are more than `most`, only their number is read. */
+const readingOf = (rows: SQL, most: number): SQL => sql`with seen as materialized (${seenOf(rows)}),
+  total as materialized (select count(*)::int as n from seen),
+  compared as (select * from seen where (select n from total) <= ${most}),
+  had as materialized (${had}),
+  traits as materialized (select rollout, by, label_key, name, count(*)::int as size, ${countsOfProblems} from had group by rollout, by, label_key, name),
+  whole as materialized (select rollout, ${countsOfProblems} from compared group by rollout),
+  likely as materialized (select traits.*, (row_number() over (order by rollout, by, label_key, name))::int as id
+    from traits join whole using (rollout) where ${mayCause}),
+  likely_of as materialized (select had.key, array_agg(likely.id order by likely.id) as ids
+    from likely join had using (rollout, by, label_key, name) group by had.key),
+  errors as materialized (select rollout, problem, error from (
+      select rollout, problem, error, row_number() over (partition by rollout, problem order by count(*) desc, error) as place
+      from compared where error is not null group by rollout, problem, error) as ranked
+    where place <= ${mostErrors}),
+  sorts as (select compared.rollout, compared.problem, coalesce(ids, '{}') as traits, errors.error, components, blocking, count(*)::int as n
+    from compared left join likely_of using (key)
+      left join errors on errors.rollout = compared.rollout and errors.problem = compared.problem and errors.error = compared.error
+    group by 1, 2, 3, 4, 5, 6 limit ${mostSorts + 1})
+  select 'total' as part, 0 as rollout, n, null::json as of from total
+  union all select 'trait', rollout, size, json_build_object('id', id, 'by', by, 'labelKey', case when by = 'LABEL' then label_key end,
+      'name', case when by = 'LABEL' then json_build_array(name, null) else name::json end) from likely
+  union all select 'unlikely', rollout, count(*)::int, json_build_object('size', size)
+    from (select rollout, traits.size from traits join whole using (rollout) where (${isCompared}) and not (${mayCause})) as others group by rollout, size
+  union all select 'sort', rollout, n, json_build_object('problem', problem, 'traits', traits, 'error', error::json,
+      'components', components::json, 'blocking', blocking::json) from sorts`
 
 interface Diagnosis {
   /** Deployments that were compared. */
@@ -58,29 +143,16 @@ interface Diagnosis {
 
 /** By rollout. Throws BAD_USER_INPUT if they have more deployments than one request reads. */
 export async function diagnosesOf(
-  session: Session & Pick<Snapshot, 'signal'>,
+  session: Session & Pick<Snapshot, 'kind' | 'signal'>,
   rolloutKeys: readonly number[],
   asOf: Revision | null,
-  most = mostDiagnosed,
+  most = mostDiagnosed[session.kind],
 ): Promise<Map<number, Diagnosis>> {
-  const found = await rowsOf(session, rolloutKeys, asOf, most)
-  return paced(diagnoses(rolloutKeys, found), sharedSlices, 'diagnoses', session.signal)
+  const rows = await readingFor(session, rolloutKeys, asOf, most)
+  return paced(diagnoses(rolloutKeys, rows), sharedSlices, 'diagnoses', session.signal)
 }
 
-function* diagnoses(rolloutKeys: readonly number[], found: readonly Row[]): Paced<Map<number, Diagnosis>> {
-  const observed = new Map<number, Observation<GroupName>[]>(rolloutKeys.map((key) => [key, []]))
-  for (const row of found) {
-    observed.get(row.rollout)?.push(toObservation(row))
-    yield
-  }
-  const traits = { nameOf: groupKey, component: blockingComponent }
-  const diagnosed = new Map<number, Diagnosis>()
-  for (const [key, rows] of observed)
-    diagnosed.set(key, { examined: sizeOf(rows), problems: yield* diagnose(rows, traits) })
-  return diagnosed
-}
-
-async function rowsOf(
+async function readingFor(
   session: Session,
   rolloutKeys: readonly number[],
   asOf: Revision | null,
@@ -88,49 +160,58 @@ async function rowsOf(
 ): Promise<readonly Row[]> {
   const scope: Scope = { of: 'rollout', keys: rolloutKeys }
   const past = asOf === null ? null : await openPast(session, asOf)
-  const rows = past
-    ? fromThen(past, scope, {}, isListed(session, scope, {}))
-    : fromPresent(scope, isListed(session, scope, {}))
-  const found = await session.rows<Row>(
-    sql`select rollout, problem, version::json, change::json, gateway::json, error::json, labels::json, components::json, blocking::json,
-        count(*)::int as n
-      from (
-        select d.parent as rollout, ${problem} as problem, ${nameOf('APPLICATION_VERSION')} as version,
-          case when ${d.targetManifestVersion} is not null then ${nameOf('DESIRED_CHANGE')} end as change, ${nameOf('GATEWAY')} as gateway, case when ${problem} is not null then ${nameOf('ERROR')} end as error, ${labels} as labels,
-          case when ${problem} in ('FAILED', 'STALLED') then ${namesOf('COMPONENT')} end as components,
-          case when ${problem} in ('FAILED', 'STALLED') then ${namesOf('BLOCKING_COMPONENT')} end as blocking
-        from (select parent.key as parent, ${d}.* from ${asParents(rolloutKeys)} cross join lateral (select ${d}.* ${rows}) as ${d}
-          limit ${most + 1}) as ${d}
-      ) as seen
-      group by rollout, problem, version, change, gateway, error, labels, components, blocking`,
+  const listed = isListed(session, scope, {})
+  const source = past ? fromThen(past, scope, {}, listed) : fromPresent(scope, listed)
+  const rows = await session.rows<Row>(
+    readingOf(
+      sql`(select parent.key as parent, ${d}.* from ${asParents(rolloutKeys)} cross join lateral (select ${d}.* ${source}) as ${d}
+        limit ${most + 1}) as ${d}`,
+      most,
+    ),
   )
-  if (sizeOf(found) > most)
-    throw new DomainError(
-      'BAD_USER_INPUT',
-      `a diagnosis reads every deployment, at most ${most} in a request: these rollouts have more`,
-    )
-  return found
+  const total = rows.find(({ part }) => part === 'total')?.n ?? 0
+  if (total > most) throw tooMany(`every deployment, at most ${most} in a request: these rollouts have more`)
+  if (rows.filter(({ part }) => part === 'sort').length > mostSorts)
+    throw tooMany(`at most ${mostSorts} deployments that differ in what is compared: these rollouts have more`)
+  return rows
 }
 
-function toObservation({ n, problem, version, change, gateway, error, labels, components, blocking }: Row) {
-  const traits = [
-    ...named('APPLICATION_VERSION', version),
-    ...named('DESIRED_CHANGE', change),
-    ...named('GATEWAY', gateway),
-    ...(labels ?? []).map(([labelKey, value]): GroupName => ({ by: 'LABEL', labelKey, value, detail: null })),
-  ]
-  const affected = new Set(blocking ?? [])
+function tooMany(what: string): DomainError {
+  return new DomainError('BAD_USER_INPUT', `a diagnosis reads ${what}`)
+}
+
+function* diagnoses(rolloutKeys: readonly number[], rows: readonly Row[]): Paced<Map<number, Diagnosis>> {
+  const traitsById = new Map<number, GroupName>()
+  const observed = new Map<number, { readonly rows: Observation<GroupName>[]; readonly unlikely: Unlikely[] }>(
+    rolloutKeys.map((key) => [key, { rows: [], unlikely: [] }]),
+  )
+  // The traits come first.
+  for (const row of rows) {
+    yield
+    if (row.part === 'trait') traitsById.set(row.of.id, nameOfTrait(row.of))
+    else if (row.part === 'unlikely') observed.get(row.rollout)?.unlikely.push({ size: row.of.size, n: row.n })
+    else if (row.part === 'sort') observed.get(row.rollout)?.rows.push(toObservation(row.n, row.of, traitsById))
+  }
+  const traits = { nameOf: groupKey, component: blockingComponent }
+  const diagnosed = new Map<number, Diagnosis>()
+  for (const [key, of] of observed)
+    diagnosed.set(key, { examined: sizeOf(of.rows), problems: yield* diagnose(of.rows, traits, of.unlikely) })
+  return diagnosed
+}
+
+function toObservation(n: number, of: Sort, traitsById: ReadonlyMap<number, GroupName>): Observation<GroupName> {
+  const affected = new Set(of.blocking ?? [])
   return {
     n,
-    problem,
-    traits,
-    error: named('ERROR', error)[0] ?? null,
-    components: (components ?? []).map((name) => ({ name, isAffected: affected.has(name) })),
+    problem: of.problem,
+    traits: of.traits.flatMap((id) => traitsById.get(id) ?? []),
+    error: of.error && nameOfTrait({ by: 'ERROR', labelKey: null, name: of.error }),
+    components: (of.components ?? []).map((name) => ({ name, isAffected: affected.has(name) })),
   }
 }
 
-function named(by: Grouping, name: NamePart): GroupName[] {
-  return name ? [{ by, labelKey: null, value: name[0], detail: name[1] }] : []
+function nameOfTrait({ by, labelKey, name: [value, detail] }: Omit<Trait, 'id'>): GroupName {
+  return { by, labelKey, value, detail }
 }
 
 function blockingComponent(name: string): GroupName {
@@ -140,8 +221,4 @@ function blockingComponent(name: string): GroupName {
 function groupKey({ by, labelKey, value, detail }: GroupName): string {
   // Stored text has no NUL. JSON takes several times as long.
   return `${by}\0${labelKey ?? '\0'}\0${value ?? '\0'}\0${detail ?? '\0'}`
-}
-
-function sizeOf(rows: readonly { readonly n: number }[]): number {
-  return rows.reduce((sum, { n }) => sum + n, 0)
 }

@@ -1,7 +1,7 @@
 /** How the steps of rollouts ended and how long they took, exactly, from the log: as a whole, or by version, component or error. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { DeploymentState, Millis, Revision } from '../../../domain/values.ts'
-import type { Session } from '../../database.ts'
+import type { Session, Snapshot } from '../../database.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { changeLog, logHead } from '../../tables/schema.ts'
 import { seesWholeRollouts } from '../rollouts/rollout-life.ts'
@@ -9,8 +9,8 @@ import { seesWholeRollouts } from '../rollouts/rollout-life.ts'
 const outcomeGroupings = ['ROLLOUT', 'APPLICATION_VERSION', 'COMPONENT', 'ERROR'] as const
 export type OutcomeGrouping = (typeof outcomeGroupings)[number]
 
-/** Entries of the log that one request reads. */
-export const mostEntries = 100_000
+/** Entries of the log that one request reads: some seconds of the database. The embedded one answers nothing else meanwhile. */
+export const mostEntries: Readonly<Record<Snapshot['kind'], number>> = { postgres: 500_000, pglite: 100_000 }
 
 /** Milliseconds. */
 export interface StepOutcome {
@@ -37,8 +37,9 @@ export interface OutcomeGroup {
 interface Outcomes {
   /** The log before this time is not retained: what ended earlier is not counted. */
   readonly since: Millis
-  /** Null: there are more entries than are read. */
+  /** Null: there are more entries than `most`, which are read. */
   readonly groups: readonly OutcomeGroup[] | null
+  readonly most: number
 }
 
 interface Row {
@@ -84,11 +85,11 @@ function deploymentPart(value: SQL, detail: SQL): SQL {
 
 /** By rollout. Empty for a reader that labels restrict: it does not see whole rollouts. */
 export async function outcomesOf(
-  session: Session,
+  session: Session & Pick<Snapshot, 'kind'>,
   rolloutKeys: readonly number[],
   by: OutcomeGrouping,
   asOf: Revision | null,
-  most = mostEntries,
+  most = mostEntries[session.kind],
 ): Promise<Map<number, Outcomes>> {
   if (!seesWholeRollouts(session)) return new Map()
   const [head] = await session.rows<{ since: Millis }>(sql`select ${logHead.tailAt} as since from ${logHead}`)
@@ -114,7 +115,7 @@ export async function outcomesOf(
   const byRollout = Map.groupBy(rows, ({ rollout }) => rollout)
   const since = head?.since ?? 0
   return new Map(
-    rolloutKeys.map((key) => [key, { since, groups: isTooLarge ? null : groupsIn(byRollout.get(key) ?? []) }]),
+    rolloutKeys.map((key) => [key, { since, most, groups: isTooLarge ? null : groupsIn(byRollout.get(key) ?? []) }]),
   )
 }
 

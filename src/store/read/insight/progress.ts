@@ -3,14 +3,14 @@ import { type SQL, sql } from 'drizzle-orm'
 import { type Steps, startsKept } from '../../../domain/insight/forecast.ts'
 import type { Durations } from '../../../domain/insight/survival.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
-import type { Session } from '../../database.ts'
+import type { Session, Snapshot } from '../../database.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { iso } from '../../sql/record-set.ts'
 import { changeLog, deployments, logHead, rollouts } from '../../tables/schema.ts'
 import { seesWholeRollouts } from '../rollouts/rollout-life.ts'
 
-/** Changes of state that are read of a rollout. */
-export const mostPassages = 100_000
+/** Changes of state that are read of a rollout: some seconds of the database. The embedded one answers nothing else meanwhile. */
+export const mostPassages: Readonly<Record<Snapshot['kind'], number>> = { postgres: 1_000_000, pglite: 100_000 }
 /** The same of a peer, and the number of peers. */
 const mostOfPeer = 20_000
 const mostPeers = 5
@@ -43,10 +43,10 @@ interface Row {
  * to the newest change.
  */
 export async function stepsOf(
-  session: Session,
+  session: Session & Pick<Snapshot, 'kind'>,
   rolloutKeys: readonly number[],
   asOf: Revision | null,
-  most = mostPassages,
+  most = mostPassages[session.kind],
   at: Millis | null = null,
 ): Promise<Map<number, StepsAt>> {
   if (!seesWholeRollouts(session)) return new Map()
