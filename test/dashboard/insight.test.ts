@@ -1,5 +1,5 @@
 /** The page of a rollout: what its problems have in common, the way to the deployments, and when it is done. */
-import type { Browser } from 'playwright-core'
+import type { Browser, Request, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
@@ -221,5 +221,41 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await page.waitForLoadState('networkidle')
     expect(asked.filter((text) => text.includes('query Insight'))).toHaveLength(1)
     expect(asked.length).toBeLessThanOrEqual(15)
+  })
+
+  it('is not asked for again before it is answered, and less often where that took long', async () => {
+    const { page, close } = await openPage(browser, 'about:blank')
+    onTestFinished(close)
+    await page.clock.install()
+    const asked: Route[] = []
+    const isInsight = (request: Request) => request.postData()?.includes('query Insight') ?? false
+    await page.route('**/graphql', (route) => (isInsight(route.request()) ? void asked.push(route) : route.continue()))
+    await page.goto(`${server.url}/rollout/${ids.valve}`)
+    await expect.poll(() => asked.length).toBe(1)
+
+    let changes = 0
+    /** The page shows a change, and a while passes. */
+    const changeAndWait = async (seconds: number) => {
+      changes += 1
+      const shown = page.waitForResponse(
+        (response) => response.request().postData()?.includes('query Rollout') ?? false,
+      )
+      await report(0, 1, 'installing', { code: '1', message: `change ${changes}` }, 'valve')
+      await page.clock.fastForward(1_000)
+      await shown
+      await page.clock.fastForward(seconds * 1_000)
+    }
+    for (let times = 0; times < 3; times += 1) await changeAndWait(6)
+    expect(asked).toHaveLength(1)
+    await asked[0]?.continue()
+    await page.getByRole('region', { name: 'Forecast' }).waitFor()
+    for (let times = 0; times < 3; times += 1) await changeAndWait(20)
+    expect(asked).toHaveLength(1)
+    await expect
+      .poll(async () => {
+        await changeAndWait(60)
+        return asked.length
+      })
+      .toBe(2)
   })
 })

@@ -1,8 +1,8 @@
 /**
  * What the API concludes about a rollout: when it is done, how fast it goes, and what its problems have in common.
  *
- * It is not part of the query of the page. That query is repeated twice a second while deployments change, and a diagnosis of 20,000
- * deployments takes about as long as two such intervals: the counts would never arrive.
+ * It is not part of the query of the page. That query is repeated twice a second while deployments change, and a diagnosis of a large rollout
+ * takes seconds: the counts would never arrive.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../../client/client.ts'
@@ -44,8 +44,9 @@ const insightDocument = graphql(
   [etaFragment, problemFragment],
 )
 
-/** Milliseconds between two requests. */
+/** Milliseconds between two requests, and how many times as long as the last answer took: that of a large rollout takes seconds. */
 const refreshInterval = 5_000
+const rest = 10
 /** Milliseconds for which the first drawing of the page waits, so that nothing moves when the answer arrives. */
 const patience = 400
 /** Milliseconds of the past in which the pace is measured. */
@@ -89,15 +90,25 @@ export function useInsight(id: string, subject: Subject | null): Insight {
   const [refused, setRefused] = useState<{ readonly id: string; readonly message: string } | null>(null)
   const refusal = refused?.id === id ? refused.message : null
   const asked = useRef({ revision: '', time: 0 })
-  if (subject && subject.revision !== asked.current.revision && now.value - asked.current.time >= refreshInterval)
+  const answered = useRef({ isAsking: false, took: 0 })
+  const pause = Math.max(refreshInterval, rest * answered.current.took)
+  // A request that is repeated before its answer is given up.
+  const isDue = !answered.current.isAsking && now.value - asked.current.time >= pause
+  if (subject && subject.revision !== asked.current.revision && isDue)
     asked.current = { revision: subject.revision, time: now.value }
   const to = asOf === null ? asked.current.time : Date.parse(asOf)
   const isDiagnosed = refusal === null && subject !== null && subject.hasProblems
-  const { data, error } = useAnswer(
+  const { data, error, isAsking } = useAnswer(
     insightDocument,
     { id, asOf, since: new Date(to - paceWindow).toISOString(), isDiagnosed },
     { version: asked.current.revision, isOff: subject === null },
   )
+  const began = useRef(0)
+  useEffect(() => {
+    if (isAsking) began.current = performance.now()
+    else answered.current.took = performance.now() - began.current
+    answered.current.isAsking = isAsking && subject !== null
+  }, [isAsking, subject === null])
   const [isPatient, setPatient] = useState(true)
   useEffect(() => {
     if (subject === null) return
