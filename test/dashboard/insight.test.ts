@@ -258,4 +258,18 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
       })
       .toBe(2)
   })
+
+  it('has a forecast where the comparison takes too long', async () => {
+    const { page, close } = await openPage(browser, 'about:blank')
+    onTestFinished(close)
+    const late = { data: null, errors: [{ message: 'this took longer than 15 s', extensions: { code: 'TIMED_OUT' } }] }
+    await page.route('**/graphql', (route) =>
+      /query Insight.*"isDiagnosed":true/s.test(route.request().postData() ?? '')
+        ? route.fulfill({ json: late })
+        : route.continue(),
+    )
+    await page.goto(`${server.url}/rollout/${ids.pump}`)
+    await page.getByText('Not compared: that took too long.').waitFor()
+    await page.getByRole('region', { name: 'Forecast' }).getByText('All done').waitFor()
+  })
 })

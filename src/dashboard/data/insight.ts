@@ -117,7 +117,9 @@ export function useInsight(id: string, subject: Subject | null): Insight {
   }, [subject === null])
   useEffect(() => {
     // The rest is still answered without the diagnosis.
-    if (isDiagnosed && error?.code === 'BAD_USER_INPUT') setRefused({ id, message: error.message })
+    if (!isDiagnosed || error === null) return
+    if (error.code === 'BAD_USER_INPUT') setRefused({ id, message: error.message })
+    if (error.code === 'TIMED_OUT') setRefused({ id, message: 'that took too long' })
   }, [error])
   const rollout = data?.rollout
   return {
