@@ -48,7 +48,7 @@ builder.queryField('search', (t) =>
     access: 'viewer',
     type: [SearchResult],
     description:
-      'Objects by name: exact matches first, then names that begin with the text, then names that contain it. Case-insensitive. At most 20,000 names of each kind that begin with the text are examined, and the newest 20,000 for PART.',
+      'Objects by name: exact matches first, then names that begin with the text, then names that contain it. Case-insensitive. At most 20,000 names of each kind that begin with the text are examined, and for PART the newest 20,000. Of a text of three characters or more, PART also finds older deployments, their devices and their rollouts, among 2,000 deployments that the search index finds for the text.',
     args: {
       text: t.arg.string({ required: true, description: 'The text: 1 to 200 characters.' }),
       kinds: t.arg({ type: [SearchKindEnum], description: 'What to search for. Absent: everything.' }),

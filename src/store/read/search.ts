@@ -1,14 +1,15 @@
 /**
  * Finds rollouts, devices, clusters, deployments and resources by name. An index finds names that begin with the text. Names that only
- * contain it are found among the newest rows of each table: an index of all parts of names (trigrams) would cost every new row, and
- * PGlite has none.
+ * contain it are found among the newest rows of each table: an index of all parts of names would cost every new row. Older deployments, and the
+ * devices that have one, are found by the index that filters use (write/derived/search-entries.ts), which is made behind the writer.
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { isStorable } from '../../domain/text.ts'
 import type { Session } from '../database.ts'
 import { all } from '../sql/parameters.ts'
-import { deployments, resources, rollouts, targets } from '../tables/schema.ts'
+import { deploymentSearch, deployments, resources, rollouts, targets } from '../tables/schema.ts'
 import { visiblePlace, visibleRollout, visibleTarget } from './access-scope.ts'
+import { hasIndexedPart, hasParts } from './filters/search-ranges.ts'
 import { isListed } from './rollouts/rollouts.ts'
 
 export const searchKinds = ['ROLLOUT', 'DEVICE', 'CLUSTER', 'DEPLOYMENT', 'RESOURCE'] as const
@@ -28,6 +29,10 @@ export interface Found {
 /** Rows of each kind that are examined: the first that begin with the text, and the newest for parts. */
 const searchedRows = 20_000
 
+/** Deployments that the index finds, of which the names are examined: it also has the names of their devices, and other text. */
+const searchedOlder = 2_000
+const mostOlder = sql.raw(String(searchedOlder))
+
 /** Exact matches first, then names that begin with the text, then names that contain it. Case is ignored. */
 export async function search(
   session: Session,
@@ -39,10 +44,15 @@ export async function search(
   if (!isStorable(text)) return []
   const found = await Promise.all(
     [...new Set(kinds)].map(async (kind) => {
-      const rows = await session.rows<{ key: number; name: string; rank: number }>(
-        selectFrom(session, kind, text, limit, examined),
-      )
-      return rows.map(({ key, name, rank }) => ({ kind, key, name, match: searchMatches[rank] ?? 'PART' }))
+      const rows = await session.rows<Row>(selectFrom(session, kind, text, limit, examined))
+      const older = rows.length < limit ? await olderParts(session, kind, text, limit) : []
+      const byKey = new Map([...older, ...rows].map((row) => [row.key, row]))
+      return [...byKey.values()].map(({ key, name, rank }) => ({
+        kind,
+        key,
+        name,
+        match: searchMatches[rank] ?? 'PART',
+      }))
     }),
   )
   const places = (one: Found) => [searchMatches.indexOf(one.match), searchKinds.indexOf(one.kind)] as const
@@ -53,6 +63,12 @@ export async function search(
       return match - otherMatch || kind - otherKind || (a.name < b.name ? -1 : Number(a.name > b.name)) || a.key - b.key
     })
     .slice(0, limit)
+}
+
+interface Row {
+  readonly key: number
+  readonly name: string
+  readonly rank: number
 }
 
 interface Source {
@@ -110,4 +126,35 @@ function selectFrom(reader: Session, kind: SearchKind, text: string, limit: numb
     (select ${key} as key, ${name} as name, 2 as rank
       from (select * from ${table} where ${isPresent} order by ${key} desc limit ${mostRows}) as ${table}
       where strpos(${folded}, ${wanted}) > 1 and ${all([...is])} order by ${key} desc limit ${limit}::int)`
+}
+
+/** Keys of rows that may have the text. The other kinds are few, or have no such index. */
+const olderWith: { readonly [Kind in SearchKind]?: (text: string) => SQL } = {
+  DEPLOYMENT: deploymentsWith,
+  DEVICE: (text) => ofDeploymentsWith(text, deployments.targetKey),
+  // The rollout of a single deployment has its name. Others are few.
+  ROLLOUT: (text) => sql`${ofDeploymentsWith(text, deployments.rolloutKey)} union all
+    (select ${rollouts.key} from ${rollouts} where ${rollouts.kind} <> 'MARGO_DEPLOYMENT' order by ${rollouts.key} desc limit ${mostOlder})`,
+}
+
+/** Names that contain the text, by the index of all deployments. */
+async function olderParts(reader: Session, kind: SearchKind, text: string, limit: number): Promise<Row[]> {
+  const candidates = olderWith[kind]?.(text)
+  if (!candidates || !hasIndexedPart(text)) return []
+  const { table, key, name, isPresent, is } = sourceOf(reader, kind)
+  return reader.rows<Row>(sql`select ${key} as key, ${name} as name, 2 as rank from ${table}
+    where ${key} = any (array(${candidates})) and strpos(lower(${name}), lower(${text}::text)) > 1 and ${all([isPresent, ...is])}
+    order by ${key} desc limit ${limit}::int`)
+}
+
+/** Their entries have the names of their devices, too. A text that is too long for the index may have it. */
+function deploymentsWith(text: string): SQL {
+  const { deploymentKey, text: own } = deploymentSearch
+  return sql`(select ${deploymentKey} from ${deploymentSearch} where ${hasParts(sql`${own}`, text)} limit ${mostOlder})
+    union all (select ${deploymentKey} from ${deploymentSearch} where ${own} is null limit ${mostOlder})`
+}
+
+function ofDeploymentsWith(text: string, column: SQLWrapper): SQL {
+  return sql`select ${column} from ${deployments}
+    where ${deployments.key} = any (array(${deploymentsWith(text)}))`
 }

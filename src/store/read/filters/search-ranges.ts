@@ -15,13 +15,15 @@ type Searched = Pick<DeploymentCondition, 'applications' | 'applicationVersions'
 /** Characters of the parts of texts that are indexed. */
 const part = 3
 
+export function hasIndexedPart(text: string): boolean {
+  return isStorable(text) && [...text].length >= part
+}
+
 /** Each element is enough: its ranges have all deployments that match all of these conditions. */
 export function searchRanges(conditions: readonly Searched[]): readonly Ranges[] {
   const terms = termsOf(conditions)
   const lists = termLists(conditions)
-  const texts = conditions
-    .flatMap(({ text }) => text ?? [])
-    .filter((text) => isStorable(text) && [...text].length >= part)
+  const texts = conditions.flatMap(({ text }) => text ?? []).filter(hasIndexedPart)
   if (texts.length === 0) {
     const served = conditions.flatMap(servedBy)
     return terms.length === 0
@@ -89,7 +91,7 @@ export function hasTerm(own: SQLWrapper, terms: readonly string[]): SQL {
 }
 
 /** The condition that a text in lower case has all parts of another. */
-function hasParts(folded: SQL, text: string): SQL {
+export function hasParts(folded: SQL, text: string): SQL {
   return sql`text_trigrams(${folded}) collate "C" @> text_trigrams(lower(${text}::text))`
 }
 
