@@ -30,15 +30,15 @@ import { openPast } from '../past.ts'
 /** Deployments that one request for diagnoses reads: some seconds of the database. The embedded one answers nothing else meanwhile. */
 export const mostDiagnosed: Readonly<Record<Database['kind'], number>> = { postgres: 300_000, pglite: 20_000 }
 
-/** Sorts of deployments that are equal in what is compared. Their comparison takes some seconds of the processor. */
-const mostSorts = 20_000
+/** Classes of deployments that are equal in what is compared. The comparison of so many takes some seconds of the processor. */
+const mostClasses = 20_000
 
 /** A part of the answer. */
 type Row =
   | { readonly part: 'total'; readonly n: number }
   | { readonly part: 'trait'; readonly n: number; readonly of: Trait }
   | { readonly part: 'unlikely'; readonly n: number; readonly rollout: number; readonly of: { readonly size: number } }
-  | { readonly part: 'sort'; readonly n: number; readonly rollout: number; readonly of: Sort }
+  | { readonly part: 'class'; readonly n: number; readonly rollout: number; readonly of: DeploymentClass }
 
 interface Trait {
   readonly id: number
@@ -48,7 +48,7 @@ interface Trait {
 }
 
 /** Deployments that are equal in what is compared. */
-interface Sort {
+interface DeploymentClass {
   readonly problem: Problem | null
   /** Their `id`. */
   readonly traits: readonly number[]
@@ -123,17 +123,17 @@ const readingOf = (rows: SQL, most: number): SQL => sql`with seen as materialize
       select rollout, problem, error, row_number() over (partition by rollout, problem order by count(*) desc, error) as place
       from compared where error is not null group by rollout, problem, error) as ranked
     where place <= ${mostErrors}),
-  sorts as (select compared.rollout, compared.problem, coalesce(ids, '{}') as traits, errors.error, components, blocking, count(*)::int as n
+  classes as (select compared.rollout, compared.problem, coalesce(ids, '{}') as traits, errors.error, components, blocking, count(*)::int as n
     from compared left join likely_of using (key)
       left join errors on errors.rollout = compared.rollout and errors.problem = compared.problem and errors.error = compared.error
-    group by 1, 2, 3, 4, 5, 6 limit ${mostSorts + 1})
+    group by 1, 2, 3, 4, 5, 6 limit ${mostClasses + 1})
   select 'total' as part, 0 as rollout, n, null::json as of from total
   union all select 'trait', rollout, size, json_build_object('id', id, 'by', by, 'labelKey', case when by = 'LABEL' then label_key end,
       'name', case when by = 'LABEL' then json_build_array(name, null) else name::json end) from likely
   union all select 'unlikely', rollout, count(*)::int, json_build_object('size', size)
     from (select rollout, traits.size from traits join whole using (rollout) where (${isCompared}) and not (${mayCause})) as others group by rollout, size
-  union all select 'sort', rollout, n, json_build_object('problem', problem, 'traits', traits, 'error', error::json,
-      'components', components::json, 'blocking', blocking::json) from sorts`
+  union all select 'class', rollout, n, json_build_object('problem', problem, 'traits', traits, 'error', error::json,
+      'components', components::json, 'blocking', blocking::json) from classes`
 
 interface Diagnosis {
   /** Deployments that were compared. */
@@ -171,8 +171,8 @@ async function readingFor(
   )
   const total = rows.find(({ part }) => part === 'total')?.n ?? 0
   if (total > most) throw tooMany(`every deployment, at most ${most} in a request: these rollouts have more`)
-  if (rows.filter(({ part }) => part === 'sort').length > mostSorts)
-    throw tooMany(`at most ${mostSorts} deployments that differ in what is compared: these rollouts have more`)
+  if (rows.filter(({ part }) => part === 'class').length > mostClasses)
+    throw tooMany(`at most ${mostClasses} deployments that differ in what is compared: these rollouts have more`)
   return rows
 }
 
@@ -190,7 +190,7 @@ function* diagnoses(rolloutKeys: readonly number[], rows: readonly Row[]): Paced
     yield
     if (row.part === 'trait') traitsById.set(row.of.id, nameOfTrait(row.of))
     else if (row.part === 'unlikely') observed.get(row.rollout)?.unlikely.push({ size: row.of.size, n: row.n })
-    else if (row.part === 'sort') observed.get(row.rollout)?.rows.push(toObservation(row.n, row.of, traitsById))
+    else if (row.part === 'class') observed.get(row.rollout)?.rows.push(toObservation(row.n, row.of, traitsById))
   }
   const traits = { nameOf: groupKey, component: blockingComponent }
   const diagnosed = new Map<number, Diagnosis>()
@@ -199,7 +199,11 @@ function* diagnoses(rolloutKeys: readonly number[], rows: readonly Row[]): Paced
   return diagnosed
 }
 
-function toObservation(n: number, of: Sort, traitsById: ReadonlyMap<number, GroupName>): Observation<GroupName> {
+function toObservation(
+  n: number,
+  of: DeploymentClass,
+  traitsById: ReadonlyMap<number, GroupName>,
+): Observation<GroupName> {
   const affected = new Set(of.blocking ?? [])
   return {
     n,
