@@ -42,7 +42,7 @@ describe.each(stores)("a list of k8splugin's instances on $name", (store) => {
       const request = {
         'rb-name': 'vault',
         'rb-version': 'v1',
-        'profile-name': 'p',
+        'profile-name': id.endsWith('7') ? 'large' : 'p',
         'cloud-region': 'r',
         'release-name': `release-${id}`,
       }
@@ -66,6 +66,11 @@ describe.each(stores)("a list of k8splugin's instances on $name", (store) => {
     })
     expect(JSON.stringify(listed)).not.toContain('xxx')
     expect(most).toBe(8)
+    const idsWith = async (query: string) =>
+      ((await (await fetch(`${url}?${query}`)).json()) as { id: string }[]).map(({ id }) => id)
+    expect(await idsWith('rb-name=vault&rb-version=v1&profile-name=large')).toEqual(['id-07', 'id-17', 'id-27'])
+    expect(await idsWith('rb-name=vault&rb-version=&limit=1')).toEqual(ids)
+    expect(await idsWith('rb-name=vault&rb-version=v2')).toEqual([])
     const head = await fetch(url, { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
   })

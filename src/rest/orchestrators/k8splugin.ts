@@ -42,8 +42,9 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
           access: 'viewer',
           handle(exchange, principal) {
             const send = createStreamedJson(exchange)
+            const wanted = new URLSearchParams(searchOf(exchange.request.url))
             return withSnapshot(deps, exchange.request, principal, (snapshot) =>
-              send(listInstances(withScope(snapshot, principal.accessScope))),
+              send(listInstances(withScope(snapshot, principal.accessScope), wanted)),
             )
           },
         },
@@ -113,12 +114,15 @@ function read(deps: K8spluginDeps, compose: (snapshot: Snapshot, exchange: Excha
 
 interface InstanceDocument {
   readonly id: string
-  readonly request: { readonly 'release-name'?: string }
+  readonly request: Readonly<Record<string, unknown>>
   readonly namespace?: string
 }
 
+/** As in k8splugin: an absent or empty one selects all. */
+const listFilters = ['rb-name', 'rb-version', 'profile-name'] as const
+
 /** A document has up to the size of a body, of which the list shows a part. */
-async function* listInstances(snapshot: Snapshot): AsyncGenerator<string> {
+async function* listInstances(snapshot: Snapshot, wanted: URLSearchParams): AsyncGenerator<string> {
   const instances = await bundleInstances(snapshot)
   let separator = ''
   yield '['
@@ -129,6 +133,7 @@ async function* listInstances(snapshot: Snapshot): AsyncGenerator<string> {
       const document = documents.get(key) as InstanceDocument | null | undefined
       if (!document) continue
       const { id, request, namespace } = document
+      if (listFilters.some((name) => wanted.get(name) && wanted.get(name) !== request[name])) continue
       const shown = { id, request, 'release-name': request['release-name'] ?? '', namespace: namespace ?? '' }
       yield separator + JSON.stringify(shown)
       separator = ','
