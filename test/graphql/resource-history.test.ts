@@ -48,6 +48,17 @@ describe.each(stores)('the history of resources on $name', (store) => {
     ])
   })
 
+  it('has a deployment at each revision, also before the one of the same commit that makes it', async () => {
+    const { changes } = await api.ask('{ changes { nodes { revision kind } } }')
+    const kinds: string[] = changes.nodes.map(({ kind }: { readonly kind: string }) => kind)
+    expect(kinds.indexOf('RESOURCE_STATUS_CHANGED')).toBeLessThan(kinds.indexOf('DEPLOYMENT_STATE_CHANGED'))
+    for (const { revision } of changes.nodes) {
+      const past = `{ resources(atRevision: "${revision}") { nodes { name deployment { deploymentId } } } }`
+      const { resources } = await api.ask(past, {}, 'viewer/project:alpha')
+      for (const { deployment } of resources.nodes) expect(deployment).toEqual({ deploymentId: '700' })
+    }
+  })
+
   it('ends at the revision of a past resource, and is seen within the access scope', async () => {
     const { resources } = await api.ask(document, {}, 'viewer/project:alpha')
     const [first, second] = resources.nodes[0].history.nodes

@@ -49,7 +49,7 @@ Resource.implement({
       type: Deployment,
       description: 'The deployment that it belongs to.',
       resolve: async ({ deploymentKey, asOf }, _, { reader }) =>
-        required(await (await reader()).deployment(deploymentKey, asOf), 'deployment'),
+        required(await (await reader()).deploymentOfResource(deploymentKey, asOf), 'deployment'),
     }),
     rollout: t.field({
       type: Rollout,

@@ -52,6 +52,21 @@ export async function deploymentsByKey(
   return new Map(records.map((record) => [record.key, toRow(record, past)]))
 }
 
+/** The last revision of the first entry of each deployment after a revision. Keys without such an entry are absent. */
+export async function nextEntries(
+  session: Session,
+  keys: readonly number[],
+  after: Revision,
+): Promise<Map<number, Revision>> {
+  const rows = await session.rows<{ readonly key: number; readonly revision: Revision }>(
+    sql`select asked.key, entry.revision from unnest(${listParameter(keys, 'bigint')}) as asked (key) cross join lateral (
+      select ${changeLog.lastRevision} as revision from ${changeLog}
+      where ${changeLog.deploymentKey} = asked.key and ${changeLog.resourceKey} is null and ${changeLog.firstRevision} > ${after}::bigint
+      order by ${changeLog.firstRevision} limit 1) as entry`,
+  )
+  return new Map(rows.map(({ key, revision }) => [key, revision]))
+}
+
 /** Characters of JSON per statement. */
 const mostRead = 1_000_000
 

@@ -15,6 +15,7 @@ import {
   deploymentsByKey,
   findDeployments,
   findManyDeployments,
+  nextEntries,
   pageDeployments,
   type Scope,
 } from '../../../store/read/deployments.ts'
@@ -32,10 +33,18 @@ export function deploymentLoaders(s: Snapshot) {
   const namedInPast = remembered((deploymentId: string, deviceId: string | null, asOf: Revision) =>
     findDeployments(s, deploymentId, deviceId, asOf),
   )
+  const deployment = batched((keys: readonly number[], asOf: Revision | null) => deploymentsByKey(s, keys, asOf))
+  const nextEntry = batched((keys: readonly number[], after: Revision) => nextEntries(s, keys, after))
   const searched = remembered((of: Scope['of'], filter: DeploymentFilter) => countSearched(s, of, filter))
 
   return {
-    deployment: batched((keys: readonly number[], asOf: Revision | null) => deploymentsByKey(s, keys, asOf)),
+    deployment,
+    /** One commit makes resources and then their deployment. In the middle of it the deployment is the one that the commit makes. */
+    deploymentOfResource: async (key: number, asOf: Revision | null) => {
+      const found = await deployment(key, asOf)
+      const made = found || asOf === null ? undefined : await nextEntry(key, asOf)
+      return made === undefined ? found : deployment(key, made)
+    },
     /** Of a row without them. */
     components: batched((keys: readonly number[], asOf: Revision | null) => componentsByKey(s, keys, asOf)),
     findDeployments: async (deploymentId: string, deviceId: string | null, asOf: Revision | null) =>
