@@ -10,7 +10,7 @@ export interface FoldableEntry {
   readonly at: Millis
   readonly observedAt: Millis | null
   readonly targetKey: number
-  /** The rollout that the deployment was created in. A later DEPLOYMENT_REVISED can change it. */
+  /** The rollout after the entry. */
   readonly rolloutKey: number
   readonly instanceKey: number | null
   readonly changes: readonly ChangeBody[]
@@ -46,13 +46,20 @@ function foldChange(
   }
 }
 
-/** Resets what was reported if the change moves the deployment, or brings it back after it was forgotten (see movedTo). */
-function restarted(image: DeploymentImage, change: ChangeBody, { targetKey }: FoldableEntry): DeploymentImage {
+/**
+ * Resets what was reported if the change moves the deployment, or brings it back after it was forgotten (see movedTo). It comes back in the place
+ * that its entry has, as readers with an access scope see its changes: a declaration may bring it back in another rollout.
+ */
+function restarted(
+  image: DeploymentImage,
+  change: ChangeBody,
+  { targetKey, rolloutKey }: FoldableEntry,
+): DeploymentImage {
   if (change.kind === 'DEPLOYMENT_MOVED') return movedTo(image, change.toTargetKey)
   const isReturn = change.kind === 'DEPLOYMENT_STATE_CHANGED' && change.from === null && image.forgottenAt !== null
   if (!isReturn) return image
   const onTarget = image.targetKey === targetKey ? image : movedTo(image, targetKey)
-  return { ...onTarget, ...nothingDesired, components: [], forgottenAt: null }
+  return { ...onTarget, ...nothingDesired, rolloutKey, components: [], forgottenAt: null }
 }
 
 function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEntry): Partial<DeploymentImage> {

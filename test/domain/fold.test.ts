@@ -45,7 +45,7 @@ describe('the log', () => {
     { weight: 1, arbitrary: fc.constant({ type: 'forget' } as const) },
   )
 
-  it('folds to the present state, at every one of its revisions', () => {
+  it('folds to the present state, and at every one of its revisions to one in the place of the entry', () => {
     fc.assert(
       fc.property(fc.array(command, { maxLength: 12 }), (commands) => {
         let known: Deployment | null = null
@@ -67,7 +67,9 @@ describe('the log', () => {
           }
           const before: DeploymentImage | null = folded
           outcome.changes.forEach((_, index) => {
-            expect(imageAt(before, entry, revision + index)?.revision).toBe(revision + index)
+            const { targetKey, rolloutKey } = entry
+            const image = imageAt(before, entry, revision + index)
+            expect(image).toMatchObject({ revision: revision + index, targetKey, rolloutKey })
           })
           folded = imageAt(before, entry, revision + outcome.changes.length)
           known = outcome.deployment

@@ -85,7 +85,7 @@ export function createModel(base: number) {
     on: string,
     state: DeploymentState,
     error: string | null,
-    more: Pick<Image, 'version' | 'stage'>,
+    more: Pick<Image, 'version' | 'stage'> & Partial<Pick<Image, 'rollout'>>,
   ): void {
     Object.assign(d, { claimed: false, marks: unordered })
     leave(d, on)
@@ -197,9 +197,10 @@ export function createModel(base: number) {
       const candidates = [...own, ...there]
       const d = candidates.find(isPresent) ?? candidates[0] ?? born(id, on, on, rollout ?? id)
       entry += 1
-      if (!isPresent(d)) appear(d, on, 'PENDING', null, { version: null, stage: null })
-      const next = { application: application ?? d.image.application, rollout: rollout ?? d.image.rollout }
-      if (next.application !== d.image.application || next.rollout !== d.image.rollout)
+      const { rollout: former } = d.image
+      const next = { application: application ?? d.image.application, rollout: rollout ?? former }
+      if (!isPresent(d)) appear(d, on, 'PENDING', null, { version: null, stage: null, rollout: next.rollout })
+      if (next.application !== d.image.application || next.rollout !== former)
         tell(d, 'DEPLOYMENT_REVISED', `${next.application} ${next.rollout}`, next)
       d.declared = parts ?? d.declared
       merge(d, withDeclared(d.claimed ? d.image.parts : {}, d.declared))
