@@ -4,11 +4,22 @@ import { complain, type Problems, shown } from './problems.ts'
 /** docs/wire.md §7.5. Counts characters, not UTF-16 units: an ID of 256 emoji has 256 characters. */
 export const longestId = 256
 
+/** Of an address. Those with a signature or a token in them are longer than an ID. */
+export const longestUrl = 2_048
+
 /** The problem of an ID or a name. Null: it is valid. */
 export function idProblem(value: unknown): string | null {
+  return filledTextProblem(value, longestId)
+}
+
+export function urlProblem(value: unknown): string | null {
+  return filledTextProblem(value, longestUrl)
+}
+
+function filledTextProblem(value: unknown, longest: number): string | null {
   if (typeof value !== 'string') return `must be a string that is not empty, but is ${shown(value)}`
   if (value === '') return 'must not be empty'
-  return textProblem(value, longestId)
+  return textProblem(value, longest)
 }
 
 /**

@@ -1,6 +1,6 @@
 /** so-cnf-adapter's call that states which A&AI objects own an instance (docs/wire.md §4). */
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../body/problems.ts'
-import { readId } from '../body/text.ts'
+import { idProblem, readId, urlProblem } from '../body/text.ts'
 
 interface InventoryOwner {
   readonly instanceId: string
@@ -17,9 +17,9 @@ export function parseInventoryOwner(body: unknown, refuseUrl: (url: string) => s
   if (!isObject(body))
     throw refusal([{ field: 'body', message: `must be an object, but is ${shown(body)}` }], 'The request')
   const required = (field: string): string => readId(problems, field, body[field]) ?? ''
-  const optional = (field: string): string | null =>
-    isAbsent(body[field]) || body[field] === '' ? null : readId(problems, field, body[field])
-  const callbackUrl = optional('callbackUrl')
+  const optional = (field: string, problemOf = idProblem): string | null =>
+    isAbsent(body[field]) || body[field] === '' ? null : readId(problems, field, body[field], problemOf)
+  const callbackUrl = optional('callbackUrl', urlProblem)
   const refused = callbackUrl === null ? null : refuseUrl(callbackUrl)
   if (refused) complain(problems, 'callbackUrl', refused)
   const belonging = {

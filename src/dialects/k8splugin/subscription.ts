@@ -1,7 +1,7 @@
 /** The body of a status subscription (docs/wire.md §3). */
 import { plainJson } from '../body/json.ts'
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../body/problems.ts'
-import { idProblem, readId } from '../body/text.ts'
+import { idProblem, readId, urlProblem } from '../body/text.ts'
 
 interface SubscriptionBody {
   readonly name: string
@@ -25,7 +25,7 @@ export function parseSubscription(
   const given = name === null || !isAbsent(body.name) ? readId(problems, 'name', body.name) : name
   if (name !== null && given !== null && given !== name)
     complain(problems, 'name', `must be ${shown(name)}, as in the path`)
-  const callbackUrl = readId(problems, 'callback-url', body['callback-url'])
+  const callbackUrl = readId(problems, 'callback-url', body['callback-url'], urlProblem)
   const refused = callbackUrl === null ? null : refuseUrl(callbackUrl)
   if (refused) complain(problems, 'callback-url', refused)
   const interval = body['min-notify-interval'] ?? 0

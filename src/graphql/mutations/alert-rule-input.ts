@@ -1,3 +1,4 @@
+import { longestUrl } from '../../dialects/body/text.ts'
 import type { AlertMetric } from '../../domain/alerts/alert.ts'
 import { isForecastMetric } from '../../domain/alerts/ending.ts'
 import type { GivenRule } from '../../ingest/commands/alert-rules.ts'
@@ -66,7 +67,7 @@ export function checkRule(input: RuleInput, check: InputCheck): void {
     check.add(['description'], `must have at most ${longestDescription} characters`)
   else if (description?.includes('\0') || description?.isWellFormed() === false)
     check.add(['description'], 'must not contain NUL or an unpaired surrogate')
-  check.text(['runbookUrl'], runbookUrl)
+  check.text(['runbookUrl'], runbookUrl, longestUrl)
   if (runbookUrl && !/^https?:\/\//i.test(runbookUrl)) check.add(['runbookUrl'], 'must be an http or https URL')
 }
 

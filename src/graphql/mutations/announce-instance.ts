@@ -30,8 +30,9 @@ addMutation('announceInstance', {
   },
   errors: ['NotFound', 'Conflict'],
   check: ({ instanceId, cloudOwner, cloudRegion, tenantId, genericVnfId, vfModuleId, callbackUrl }, check) => {
-    const names = { instanceId, cloudOwner, cloudRegion, tenantId, genericVnfId, vfModuleId, callbackUrl }
+    const names = { instanceId, cloudOwner, cloudRegion, tenantId, genericVnfId, vfModuleId }
     for (const [field, value] of Object.entries(names)) check.name([field], value)
+    check.url(['callbackUrl'], callbackUrl)
     if (typeof vfModuleId === 'string' && typeof genericVnfId !== 'string')
       check.add(['genericVnfId'], 'is required to find the vf-module')
   },

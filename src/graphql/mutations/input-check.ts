@@ -1,5 +1,5 @@
 /** Collects all problems of an input with their paths, instead of stopping at the first. */
-import { deviceIdProblem } from '../../dialects/body/text.ts'
+import { deviceIdProblem, longestUrl } from '../../dialects/body/text.ts'
 import { maxListSize } from './input.ts'
 import type { InputProblem } from './user-error.ts'
 
@@ -14,8 +14,10 @@ export interface InputCheck {
   name(path: Path, value: string | null | undefined): void
   /** Like `name`, without what makes two IDs look the same. The paths of a device's reports have the same rule. */
   deviceId(path: Path, value: string | null | undefined): void
-  /** Like `name`, but may be empty. */
-  text(path: Path, value: string | null | undefined): void
+  /** Like `name`, but may be empty. `longest`: characters, if not 256. */
+  text(path: Path, value: string | null | undefined, longest?: number): void
+  /** Like `name`, but may be longer. */
+  url(path: Path, value: string | null | undefined): void
   /** False: the list is too long, so its elements should not be checked. */
   list(path: Path, value: readonly unknown[] | null | undefined): boolean
   unique(paths: readonly Path[], values: readonly string[], message: string): void
@@ -24,21 +26,23 @@ export interface InputCheck {
 export function checkInput(): InputCheck {
   const problems: InputProblem[] = []
   const add = (path: Path, message: string): void => void problems.push({ path: path.map(String), message })
-  const text = (path: Path, value: string | null | undefined): void => {
+  const text = (path: Path, value: string | null | undefined, longest = maxIdLength): void => {
     if (typeof value !== 'string') return
-    if (characters(value) > maxIdLength) add(path, `must have at most ${maxIdLength} characters`)
+    if (characters(value) > longest) add(path, `must have at most ${longest} characters`)
     // PostgreSQL cannot store NUL, and UTF-8 cannot encode an unpaired surrogate.
     if (value.includes('\0') || !value.isWellFormed()) add(path, 'must not contain NUL or an unpaired surrogate')
   }
-  const name = (path: Path, value: string | null | undefined): void => {
+  const filled = (path: Path, value: string | null | undefined, longest: number): void => {
     if (value === '') add(path, 'must not be empty')
-    else text(path, value)
+    else text(path, value, longest)
   }
+  const name = (path: Path, value: string | null | undefined): void => filled(path, value, maxIdLength)
   return {
     problems,
     add,
     text,
     name,
+    url: (path, value) => filled(path, value, longestUrl),
     deviceId(path, value) {
       const known = problems.length
       name(path, value)

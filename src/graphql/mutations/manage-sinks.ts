@@ -7,6 +7,9 @@ import type { InputCheck } from './input-check.ts'
 import { addMutation, type SuccessFields } from './mutation.ts'
 
 const access = 'operator of all'
+/** Characters of a header. Tokens of identity providers have some thousand. */
+const longestHeader = 8_192
+
 const kindsDescription = 'Kubernetes kinds. Changes of resources of other kinds are not sent. Absent: all kinds.'
 
 const sinkFields: SuccessFields<{ readonly sink: SinkRow }> = (t) => ({
@@ -66,7 +69,7 @@ addMutation('createAlertmanager', {
   check: ({ name, url, authorization }, check, { sinks }) => {
     check.name(['name'], name)
     checkTarget({ url }, check, sinks)
-    check.text(['authorization'], authorization)
+    check.text(['authorization'], authorization, longestHeader)
     if (/[^\x20-\x7e]/.test(authorization ?? '')) check.add(['authorization'], 'must be printable ASCII')
   },
   act: async ({ name, url, authorization }, { sinks }) => ({
@@ -196,7 +199,7 @@ interface WebhookInput {
 }
 
 function checkTarget(target: Pick<WebhookInput, 'url' | 'secret'>, check: InputCheck, sinks: Context['sinks']): void {
-  check.text(['url'], target.url)
+  check.url(['url'], target.url)
   for (const { field, message } of sinks.targetProblems(target)) check.add([field], message)
 }
 
