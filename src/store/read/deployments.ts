@@ -13,12 +13,13 @@ import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '.
 import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, filterAt } from './deployment-filter.ts'
-import { type DeploymentOrder, orders, type Walk } from './deployment-order.ts'
 import { devicesNamed, leaversOf, parentsOf, type Scope } from './deployment-scope.ts'
 import { type SourceLimits, sourceLimits, sourceOfPage, tooMuchChanged } from './filters/deployment-source.ts'
-import { inPast, inPresent } from './filters/page-attempts.ts'
 import { narrowPast } from './filters/past-candidates.ts'
+import { type DeploymentOrder, orders } from './orders/deployment-order.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
+import { inPast, inPresent } from './walks/page-attempts.ts'
+import type { Walk } from './walks/walk.ts'
 
 export {
   type ConvergenceCounts,
@@ -29,8 +30,8 @@ export {
   stateCountsOf,
 } from './counts/deployment-counts.ts'
 export { arrivalsOverTime, type CountsPoint, convergenceOverTime, countOverTime } from './counts/series.ts'
-export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
 export type { Scope } from './deployment-scope.ts'
+export { type DeploymentOrder, deploymentOrders } from './orders/deployment-order.ts'
 
 /** `asOf`: the revision that the row reflects. Null: the present. */
 export type DeploymentRow = ShownDeployment & { readonly asOf: Revision | null }

@@ -18,11 +18,11 @@ import { type DeploymentFilter, d, matchesDeployment } from './deployment-filter
 import { fromPresent, fromThen, isListed, type Scope } from './deployment-scope.ts'
 import { type SourceLimits, sourceLimits } from './filters/deployment-source.ts'
 import { narrowPast } from './filters/past-candidates.ts'
-import { countChangedSince } from './filters/past-walk.ts'
 import { parentRow, type TargetCondition, type TargetRow, targetConditions } from './filters/target-filter.ts'
 import { byName, type TargetOrder, targetOrder } from './orders/target-order.ts'
 import { openPast, type Past } from './past.ts'
 import { targetsAt } from './past-targets.ts'
+import { countChangedSince } from './walks/past-walk.ts'
 
 const moved = alias(deployments, 'moved')
 

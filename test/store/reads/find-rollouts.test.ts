@@ -6,8 +6,8 @@ import { matchesLabel } from '../../../src/domain/selectors/label-condition.ts'
 import { matchesSelector } from '../../../src/domain/selectors/selector.ts'
 import type { Target } from '../../../src/domain/target.ts'
 import type { Millis } from '../../../src/domain/values.ts'
+import { rolloutOrderFields } from '../../../src/store/read/orders/rollout-order.ts'
 import type { RolloutCondition, RolloutFilter } from '../../../src/store/read/rollouts/rollout-filter.ts'
-import { rolloutOrderFields } from '../../../src/store/read/rollouts/rollout-order.ts'
 import {
   countRollouts,
   pageRollouts,

@@ -8,7 +8,6 @@ import type { Database, Session } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
-import { orders } from '../../../src/store/read/deployment-order.ts'
 import {
   countDeployments,
   type DeploymentOrder,
@@ -17,6 +16,7 @@ import {
 } from '../../../src/store/read/deployments.ts'
 import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { countGroups, pageGroups } from '../../../src/store/read/groups/groups.ts'
+import { orders } from '../../../src/store/read/orders/deployment-order.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { readSummarized, summarizeNext } from '../../../src/store/write/derived/change-summaries.ts'

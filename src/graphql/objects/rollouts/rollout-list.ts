@@ -1,4 +1,4 @@
-import { newestFirst, type RolloutOrderField } from '../../../store/read/rollouts/rollout-order.ts'
+import { newestFirst, type RolloutOrderField } from '../../../store/read/orders/rollout-order.ts'
 import { builder } from '../../builder.ts'
 import { connect, implementConnection, pageArgs } from '../connection.ts'
 import { pastArgs, pastOf } from '../past.ts'

@@ -8,8 +8,8 @@ import { all, isAnyOf, listParameter } from '../../sql/parameters.ts'
 import { toPlaced } from '../../sql/rows.ts'
 import { changeLog, deployments } from '../../tables/schema.ts'
 import { type DeploymentFilter, d, matchesFound } from '../deployment-filter.ts'
-import { type DeploymentOrder, orders } from '../deployment-order.ts'
 import { isListed } from '../deployment-scope.ts'
+import { type DeploymentOrder, orders } from '../orders/deployment-order.ts'
 
 /** A row of a list. `cursor`: its place. */
 interface ListedPlace {

@@ -19,9 +19,9 @@ import { type CountedAs, keysThatCounted } from '../changes/stays.ts'
 import { areVerbatim, type DeploymentCondition, type DeploymentFilter, onTarget } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { openPast, type Past } from '../past.ts'
+import type { Run } from '../walks/past-entries.ts'
+import { countChangedSince } from '../walks/past-walk.ts'
 import { type SourceLimits, tooMuchChanged } from './deployment-source.ts'
-import type { Run } from './past-entries.ts'
-import { countChangedSince } from './past-walk.ts'
 import { targetsByIndex } from './target-filter.ts'
 
 /** `from …` of rows `entry`, and a select of the keys of their deployments. */

@@ -40,7 +40,7 @@ export function rowsWhere(condition: SQL, inOrder: SQL = sql``): Range {
 
 /**
  * The rows with that value in a column that an index has before the revision. The row comparisons force the planner to use this index, as in
- * deployment-order.ts.
+ * walks/state-walk.ts.
  */
 export function rowsWithValue(column: PgColumn, value: string, condition: SQL = sql`true`): Range {
   const of = sql`${value}::${sql.raw(column.getSQLType())}`

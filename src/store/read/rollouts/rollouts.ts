@@ -14,6 +14,7 @@ import { sumOfStates } from '../../sql/state-counters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import { visibleRollout } from '../access-scope.ts'
 import { actionsOf, instancesOf } from '../instances.ts'
+import { newestFirst, orderOf, type RolloutOrder } from '../orders/rollout-order.ts'
 import { openPast, type Past } from '../past.ts'
 import {
   eachHadDeployment,
@@ -26,7 +27,6 @@ import {
   unwindsFleet,
 } from './rollout-filter.ts'
 import { lifeAt, lifeOf, type RolloutLife } from './rollout-life.ts'
-import { newestFirst, orderOf, type RolloutOrder } from './rollout-order.ts'
 
 /** `asOf`: the revision that the row reflects. Null: the present. */
 export interface RolloutRow extends Rollout {

@@ -1,6 +1,6 @@
 /**
  * Keeps the deployments of rollouts in the order of their names (deployment_names), behind the writer. The ID of a deployment never changes, so a row
- * changes with the rollout only. Readers add the deployments that have changed since the cursor (store/read/filters/rollout-names.ts).
+ * changes with the rollout only. Readers add the deployments that have changed since the cursor (store/read/walks/rollout-names.ts).
  */
 import { followDeployments } from './changed-deployments.ts'
 

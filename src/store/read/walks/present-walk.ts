@@ -6,18 +6,12 @@ import { presentFields } from '../../sql/conditions.ts'
 import { type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
 import { type DeploymentFilter, d, matchesDeployment, matchesFound, stands } from '../deployment-filter.ts'
-import {
-  type DeploymentOrder,
-  isByState,
-  isRunOrder,
-  orders,
-  type Walk,
-  walkByState,
-  walkInOrder,
-} from '../deployment-order.ts'
 import { fromPresent, isListed, isListedInOrder, ownedBy, type Scope } from '../deployment-scope.ts'
-import { namesFew, type Source } from './deployment-source.ts'
+import { namesFew, type Source } from '../filters/deployment-source.ts'
+import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
 import { inOrderOfRollout, walkByName } from './rollout-names.ts'
+import { walkByState } from './state-walk.ts'
+import { type Walk, walkInOrder } from './walk.ts'
 
 const allColumns = fixed(sql`select ${d}.*`)
 
@@ -34,12 +28,12 @@ export function walkPresent(
   const isThen = asOf === null ? [] : [sql`${d.revision} <= ${asOf}::bigint`]
   const listed = isListed(reader, scope, filter)
   const listedInOrder = isListedInOrder(reader, scope, filter)
-  const runOrder =
-    scope.of === 'fleet' && isRunOrder(order) && (states !== undefined || isByState(order)) ? order : null
+  const revisionOrder =
+    scope.of === 'fleet' && !isByName(order) && (states !== undefined || isByState(order)) ? order : null
   const wanted = states ?? deploymentStates
   const whole = (select: Walk['select']): Walk => ({ select, isShort: () => nothing })
   // In the past, the entries of all that has changed since would be read in vain.
-  const rollout = isRunOrder(order) || filter.retired || asOf !== null ? null : rolloutOf(scope, filter)
+  const rollout = !isByName(order) || filter.retired || asOf !== null ? null : rolloutOf(scope, filter)
   const sortedAfter = (from: SQL, stretch: Stretch): SQL =>
     sql`${allColumns} from (${allColumns} ${from}) as ${d}
       where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`
@@ -54,12 +48,19 @@ export function walkPresent(
     }
     case 'walk': {
       const inRange = [stands(filter), ...isThen]
-      if (runOrder)
-        return walkByState(runOrder, wanted, asOf, inRange, [matchesFound(others), ...listedInOrder], source.walked)
-      if (rollout && !isRunOrder(order))
+      if (revisionOrder)
+        return walkByState(
+          revisionOrder,
+          wanted,
+          asOf,
+          inRange,
+          [matchesFound(others), ...listedInOrder],
+          source.walked,
+        )
+      if (rollout && isByName(order))
         return walkByName(order, rollout, [...inRange, matchesFound(filter), ...listedInOrder], source.walked)
       // In the orders of names, an index would pass rows with other revisions without counting them.
-      const changed = !isRunOrder(order) || isByState(order) ? [] : source.changed
+      const changed = isByName(order) || isByState(order) ? [] : source.changed
       const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...changed, ...bounds])
       return walkInOrder(order, from, [matchesFound(filter), ...listedInOrder], source.walked)
     }
@@ -68,12 +69,13 @@ export function walkPresent(
       // Before they are sorted: with a limit, the planner may read the order's index from its beginning instead.
       if (namesFew(filter))
         return whole((stretch) => sortedAfter(sql`${fromPresent(scope, [matches])} offset 0`, stretch))
-      if (runOrder) return walkByState(runOrder, wanted, asOf, [], [matchesDeployment(others), ...listed], null)
+      if (revisionOrder)
+        return walkByState(revisionOrder, wanted, asOf, [], [matchesDeployment(others), ...listed], null)
       // Other conditions have an index that finds few rows.
       const isWhole = presentFields(filter).every((field) => field === 'rolloutKeys')
-      if (rollout && isWhole && !isRunOrder(order))
+      if (rollout && isWhole && isByName(order))
         return walkByName(order, rollout, [stands(filter), matchesFound(filter), ...listedInOrder], null)
-      const isOfRollout = !isRunOrder(order) && rolloutOf(scope, filter) !== null
+      const isOfRollout = isByName(order) && rolloutOf(scope, filter) !== null
       if (isOfRollout)
         return whole((stretch) => sortedAfter(sql`${fromPresent(scope, [matches])} ${inOrderOfRollout}`, stretch))
       return whole((stretch) => {

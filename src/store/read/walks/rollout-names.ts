@@ -7,7 +7,8 @@ import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
 import { deploymentNames, deployments, duties } from '../../tables/schema.ts'
 import { d } from '../deployment-filter.ts'
-import { type DeploymentOrder, orders, type RunOrder, type Walk } from '../deployment-order.ts'
+import { type NameOrder, orders } from '../orders/deployment-order.ts'
+import type { Walk } from './walk.ts'
 
 /**
  * Makes the planner read the rows of a rollout by its index: the limit is one that it does not know. Otherwise it walks the whole fleet by name, to find the
@@ -19,12 +20,7 @@ const isThere = sql`${d.forgottenAt} is null`
 const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'names')`
 
 /** `walked`: the entries that are read for those that match. Null: nearly all match, and a page reads until it is full. */
-export function walkByName(
-  order: Exclude<DeploymentOrder, RunOrder>,
-  rollout: SQL,
-  matches: readonly SQL[],
-  walked: number | null,
-): Walk {
+export function walkByName(order: NameOrder, rollout: SQL, matches: readonly SQL[], walked: number | null): Walk {
   const ofRollout = sql`${d.rolloutKey} = ${rollout}`
   const names = sql`(select ${deploymentNames.deploymentKey} as key, ${deploymentNames.deploymentId} as deployment_id from ${deploymentNames}
     where ${deploymentNames.rolloutKey} = ${rollout})`

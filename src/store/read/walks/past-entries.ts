@@ -9,9 +9,10 @@ import { all, either, isAnyOf, nothing } from '../../sql/parameters.ts'
 import { changeLog as entry, epochs, logHead } from '../../tables/schema.ts'
 import type { CountedAs } from '../changes/stays.ts'
 import { type DeploymentFilter, d } from '../deployment-filter.ts'
-import { type DeploymentOrder, orders, type RunOrder, type Walk } from '../deployment-order.ts'
 import { ownedBy, type Scope } from '../deployment-scope.ts'
+import { type DeploymentOrder, orders, type RevisionOrder } from '../orders/deployment-order.ts'
 import { fromPast, type Past, present } from '../past.ts'
+import type { Walk } from './walk.ts'
 
 /** A list of the past that is read in its order. */
 export interface PastList {
@@ -44,7 +45,7 @@ const passedOfWalked = 40
 /** `state`: of a list by state, only the rows of this one. */
 export function walkByChange(
   { past, scope, filter, matches: conditions, counted, unchanged, walked }: PastList,
-  order: RunOrder,
+  order: RevisionOrder,
   state: DeploymentState | null,
 ): Walk {
   const matches = [ownedBy(scope, d), ...conditions]
@@ -134,7 +135,7 @@ function isCountedAs({ by, values }: CountedAs): SQL {
 const statesInOrder: readonly (string | number)[] = deploymentStates
 
 /** The entries whose rows may be within a bound of the order. The row of an entry has its last revision. */
-function limitOf(order: RunOrder, { side, place }: Stretch['bounds'][number], state: DeploymentState | null): SQL {
+function limitOf(order: RevisionOrder, { side, place }: Stretch['bounds'][number], state: DeploymentState | null): SQL {
   const isTowardsEnd = side === 'after' || side === 'from'
   if (state !== null && state !== place[0]) {
     const isLater = deploymentStates.indexOf(state) > statesInOrder.indexOf(place[0] ?? '')

@@ -6,7 +6,7 @@
  *   by state    the same for each state that many deployments had then. If few had it, they are unwound
  *   by name     the names of all deployments, which have no past
  *
- * A page that is still not full after `walked` entries is short (deployment-order.ts, Walk).
+ * A page that is still not full after `walked` entries is short (walk.ts).
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { type DeploymentState, deploymentStates } from '../../../domain/values.ts'
@@ -16,10 +16,11 @@ import { all, either, isAnyOf, nothing } from '../../sql/parameters.ts'
 import { deployments, changeLog as entry } from '../../tables/schema.ts'
 import type { CountedAs } from '../changes/stays.ts'
 import { type DeploymentFilter, d } from '../deployment-filter.ts'
-import { type DeploymentOrder, isByState, isRunOrder, orders, type Walk } from '../deployment-order.ts'
 import { fromUnwound, parentsOf, type Scope } from '../deployment-scope.ts'
+import { type DeploymentOrder, isByName, isByState, type NameOrder, orders } from '../orders/deployment-order.ts'
 import { fromPast, type Past, present } from '../past.ts'
 import { type PastList, walkByChange } from './past-entries.ts'
+import type { Walk } from './walk.ts'
 
 /** How many deployments a page at that time would have to unwind, counted up to a limit. 0: the filter or the scope names them. */
 export async function countChangedSince(
@@ -50,13 +51,13 @@ export async function countChangedSince(
 /** The list can be read in its order. Otherwise, all that has changed since must be unwound. */
 export function isWalkable(scope: Scope, { retired }: DeploymentFilter, order: DeploymentOrder): boolean {
   if (scope.of === 'target' || scope.of === 'instance' || parentsOf(scope).length > 1 || retired) return false
-  return scope.of === 'fleet' || isRunOrder(order)
+  return scope.of === 'fleet' || !isByName(order)
 }
 
 /** Only deployments that have changed since, except by name: the others have an index. */
 export function walkPast(list: PastList): Walk {
   const { order, runs, matches } = list
-  if (!isRunOrder(order)) return walkByName(list.past, order, matches, list.walked)
+  if (isByName(order)) return walkByName(list.past, order, matches, list.walked)
   if (!isByState(order)) return walkByChange(list, order, null)
   return inSequence(
     order,
@@ -106,7 +107,7 @@ function unwindFew({ past, scope, filter, order, matches }: PastList, keys: SQL)
 }
 
 /** All deployments, changed since or not. */
-function walkByName(past: Past, order: 'NAME' | 'NAME_DESC', matches: readonly SQL[], walked: number): Walk {
+function walkByName(past: Past, order: NameOrder, matches: readonly SQL[], walked: number): Walk {
   const names = (stretch: Stretch, limit: SQL): SQL => sql`select ${d.key} from ${deployments} ${d}
     where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], { ...stretch, limit })}`
   return {

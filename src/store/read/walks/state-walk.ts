@@ -1,52 +1,12 @@
-/** The orders of lists of deployments. Revisions are unique, so they are a total order. */
+/** The fleet's present rows of some states, from the index (state, revision). */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Deployment } from '../../domain/deployment.ts'
-import { type DeploymentState, deploymentStates, type Revision } from '../../domain/values.ts'
-import type { Order, SortKey } from '../sql/order.ts'
-import { type Select, type Stretch, sorted, within } from '../sql/page.ts'
-import { all, fixed, listParameter, nothing } from '../sql/parameters.ts'
-import { deployments } from '../tables/schema.ts'
-import { d } from './deployment-filter.ts'
-
-export const deploymentOrders = ['CHANGED_DESC', 'CHANGED_ASC', 'STATE', 'STATE_DESC', 'NAME', 'NAME_DESC'] as const
-export type DeploymentOrder = (typeof deploymentOrders)[number]
-
-type Placed = Pick<Deployment, 'key' | 'deploymentId' | 'state' | 'revision'>
-
-const changedDesc: SortKey<Placed> = {
-  by: fixed(sql`${d.revision}`),
-  type: 'bigint',
-  descending: true,
-  of: (row) => row.revision,
-}
-const state: SortKey<Placed> = {
-  by: fixed(sql`${d.state}`),
-  type: 'deployment_state',
-  descending: false,
-  of: (row) => row.state,
-}
-const name: readonly SortKey<Placed>[] = [
-  { by: fixed(sql`${d.deploymentId}`), type: 'text', descending: false, of: (row) => row.deploymentId },
-  { by: fixed(sql`${d.key}`), type: 'bigint', descending: false, of: (row) => row.key },
-]
-
-export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
-  CHANGED_DESC: { name: 'CHANGED_DESC', keys: [changedDesc] },
-  CHANGED_ASC: { name: 'CHANGED_ASC', keys: [{ ...changedDesc, descending: false }] },
-  STATE: { name: 'STATE', keys: [state, changedDesc] },
-  STATE_DESC: { name: 'STATE_DESC', keys: [{ ...state, descending: true }, changedDesc] },
-  NAME: { name: 'NAME', keys: name },
-  NAME_DESC: { name: 'NAME_DESC', keys: name.map((key) => ({ ...key, descending: true })) },
-}
-
-type LastRow = Pick<Placed, 'state' | 'revision'>
-
-/** A list that reads at most some rows in its order, and shows those of them that match. */
-export interface Walk {
-  readonly select: Select
-  /** A condition: it stopped before it found all rows of the stretch. `last`: the last row of a full page. Null: what it found does not fill the page. */
-  readonly isShort: (stretch: Stretch, last: LastRow | null) => SQL
-}
+import { type DeploymentState, deploymentStates, type Revision } from '../../../domain/values.ts'
+import { type Stretch, sorted } from '../../sql/page.ts'
+import { all, listParameter, nothing } from '../../sql/parameters.ts'
+import { deployments } from '../../tables/schema.ts'
+import { d } from '../deployment-filter.ts'
+import { isByState, orders, type RevisionOrder } from '../orders/deployment-order.ts'
+import type { Walk } from './walk.ts'
 
 /**
  * The fleet's present rows of some states: one range of the index (state, revision) per state, of which a page reads the first rows. The
@@ -57,7 +17,7 @@ export interface Walk {
  * order of its outer side.
  */
 export function walkByState(
-  order: RunOrder,
+  order: RevisionOrder,
   states: readonly DeploymentState[],
   newest: Revision | null,
   within: readonly SQL[],
@@ -123,37 +83,11 @@ export function walkByState(
 /** A limit that the planner does not know. If it knew a large one, it would sort all rows of the range first, of which a page may need few. */
 const lazily = (limit: number): SQL => sql`(select ${limit}::bigint)`
 
-/** The rows of `from`, in the order of the list. */
-export function walkInOrder(
-  order: DeploymentOrder,
-  from: (conditions: readonly SQL[]) => SQL,
-  matches: readonly SQL[],
-  walked: number,
-): Walk {
-  const inOrder = (stretch: Stretch, limit: SQL): SQL =>
-    sql`${from(within(orders[order], stretch))} ${sorted(orders[order], { ...stretch, limit })}`
-  const select: Select = (stretch) =>
-    sql`select ${d}.* from (select ${d}.* ${inOrder(stretch, sql`${walked}`)}) as ${d}
-      where ${all(matches)} ${sorted(orders[order], stretch)}`
-  return {
-    select,
-    isShort: (stretch, last) => (last ? nothing : sql`exists (select 1 ${inOrder(stretch, sql`1 offset ${walked}`)})`),
-  }
-}
-
-/** The orders that can be read from these ranges. */
-export type RunOrder = Exclude<DeploymentOrder, 'NAME' | 'NAME_DESC'>
-
-export function isRunOrder(order: DeploymentOrder): order is RunOrder {
-  return order !== 'NAME' && order !== 'NAME_DESC'
-}
-
-export function isByState(order: DeploymentOrder): order is 'STATE' | 'STATE_DESC' {
-  return order === 'STATE' || order === 'STATE_DESC'
-}
-
 /** The part of one state's range within a bound of the order: revisions above or below one. In the orders of states also all or none. */
-function limitInRun(order: RunOrder, { side, place }: Stretch['bounds'][number]): { isLower: boolean; revision: SQL } {
+function limitInRun(
+  order: RevisionOrder,
+  { side, place }: Stretch['bounds'][number],
+): { isLower: boolean; revision: SQL } {
   const isTowardsEnd = side === 'after' || side === 'from'
   const isLower = isTowardsEnd === (order === 'CHANGED_ASC')
   const inclusive = side === 'from' || side === 'upTo' ? sql` ${isLower ? sql`-` : sql`+`} 1` : sql``

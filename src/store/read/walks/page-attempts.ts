@@ -1,17 +1,18 @@
-/** The ways to read a page of deployments, one after the other, until one of them is not short (deployment-order.ts, Walk). */
+/** The ways to read a page of deployments, one after the other, until one of them is not short (walk.ts). */
 import { sql } from 'drizzle-orm'
 import type { DomainError } from '../../../domain/errors.ts'
 import type { Session } from '../../database.ts'
 import { type Select, sorted, within } from '../../sql/page.ts'
 import { all, either, nothing } from '../../sql/parameters.ts'
 import { type DeploymentFilter, d, matchesDeployment, matchesFound } from '../deployment-filter.ts'
-import { type DeploymentOrder, isByState, isRunOrder, orders, type Walk } from '../deployment-order.ts'
 import { fromUnwound, isListed, isListedInOrder, type Scope } from '../deployment-scope.ts'
+import { type Source, type SourceLimits, tooMuchChanged, tooRare } from '../filters/deployment-source.ts'
+import { countedAs, runsOf } from '../filters/past-candidates.ts'
+import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
 import type { Past } from '../past.ts'
-import { type Source, type SourceLimits, tooMuchChanged, tooRare } from './deployment-source.ts'
-import { walkPresent } from './deployment-walk.ts'
-import { countedAs, runsOf } from './past-candidates.ts'
 import { countChangedSince, isWalkable, walkPast } from './past-walk.ts'
+import { walkPresent } from './present-walk.ts'
+import type { Walk } from './walk.ts'
 
 /** A way to read a page. `error`: what to throw if it is short and there is no other way. Null: it is never short. */
 interface Attempt {
@@ -70,7 +71,7 @@ export async function inPast(
     walked: Math.ceil(limits.walked / 4),
   })
   const error = tooMuchChanged(limits.counted)
-  return [{ walk: isRunOrder(order) ? both(order, unchanged, walk) : walk, error }, ...rest]
+  return [{ walk: isByName(order) ? walk : both(order, unchanged, walk), error }, ...rest]
 }
 
 /** `changed`: a walk whose rows are all in the order of the list, so that the last row of a page says whether it is short. */

@@ -5,8 +5,8 @@ import type { Rollout } from '../../../domain/rollout.ts'
 import type { Session } from '../../database.ts'
 import type { Order, SortKey } from '../../sql/order.ts'
 import { rollouts } from '../../tables/schema.ts'
-import { isFinished } from './rollout-filter.ts'
-import { type RolloutLife, seesWholeRollouts } from './rollout-life.ts'
+import { isFinished } from '../rollouts/rollout-filter.ts'
+import { type RolloutLife, seesWholeRollouts } from '../rollouts/rollout-life.ts'
 
 export const rolloutOrderFields = ['CREATED', 'STARTED', 'CHANGED', 'FINISHED', 'NAME'] as const
 export type RolloutOrderField = (typeof rolloutOrderFields)[number]
