@@ -16,13 +16,13 @@ import { changeLog, deployments, deviceDeviations, targets } from '../tables/sch
 import { sawOrigin, visiblePlace, visibleTarget } from './access-scope.ts'
 import { type DeploymentFilter, d, matchesDeployment } from './deployment-filter.ts'
 import { fromPresent, fromThen, isListed, type Scope } from './deployment-scope.ts'
+import { countChangedSince } from './filters/changed-since.ts'
 import { type SourceLimits, sourceLimits } from './filters/deployment-source.ts'
 import { narrowPast } from './filters/past-candidates.ts'
 import { parentRow, type TargetCondition, type TargetRow, targetConditions } from './filters/target-filter.ts'
 import { byName, type TargetOrder, targetOrder } from './orders/target-order.ts'
 import { openPast, type Past } from './past.ts'
 import { targetsAt } from './past-targets.ts'
-import { countChangedSince } from './walks/past-walk.ts'
 
 const moved = alias(deployments, 'moved')
 

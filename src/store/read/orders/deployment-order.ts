@@ -37,6 +37,7 @@ export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
 }
 
 export type NameOrder = 'NAME' | 'NAME_DESC'
+export type StateOrder = 'STATE' | 'STATE_DESC'
 /** The rows of one state are in the order of their revisions. */
 export type RevisionOrder = Exclude<DeploymentOrder, NameOrder>
 
@@ -44,6 +45,6 @@ export function isByName(order: DeploymentOrder): order is NameOrder {
   return order === 'NAME' || order === 'NAME_DESC'
 }
 
-export function isByState(order: DeploymentOrder): order is 'STATE' | 'STATE_DESC' {
+export function isByState(order: DeploymentOrder): order is StateOrder {
   return order === 'STATE' || order === 'STATE_DESC'
 }

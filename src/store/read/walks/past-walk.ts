@@ -10,43 +10,23 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { type DeploymentState, deploymentStates } from '../../../domain/values.ts'
-import type { Session } from '../../database.ts'
 import { type Stretch, sorted, within } from '../../sql/page.ts'
-import { all, either, isAnyOf, nothing } from '../../sql/parameters.ts'
-import { deployments, changeLog as entry } from '../../tables/schema.ts'
+import { all, either, nothing } from '../../sql/parameters.ts'
+import { deployments } from '../../tables/schema.ts'
 import type { CountedAs } from '../changes/stays.ts'
 import { type DeploymentFilter, d } from '../deployment-filter.ts'
 import { fromUnwound, parentsOf, type Scope } from '../deployment-scope.ts'
-import { type DeploymentOrder, isByName, isByState, type NameOrder, orders } from '../orders/deployment-order.ts'
+import {
+  type DeploymentOrder,
+  isByName,
+  isByState,
+  type NameOrder,
+  orders,
+  type StateOrder,
+} from '../orders/deployment-order.ts'
 import { fromPast, type Past, present } from '../past.ts'
-import { type PastList, walkByChange } from './past-entries.ts'
+import { type PastList, type Run, walkByChange } from './past-changes.ts'
 import type { Walk } from './walk.ts'
-
-/** How many deployments a page at that time would have to unwind, counted up to a limit. 0: the filter or the scope names them. */
-export async function countChangedSince(
-  session: Session,
-  { revision }: Past,
-  scope: Scope,
-  { keys, deploymentIds, reporters, deviceIds, rolloutKeys }: DeploymentFilter,
-  most: number,
-): Promise<number> {
-  if (scope.of === 'target' || scope.of === 'instance' || parentsOf(scope).length > 1) return 0
-  if (keys || deploymentIds || reporters || deviceIds) return 0
-  const rollouts = scope.of === 'rollout' ? scope.keys : rolloutKeys
-  const since = (column: SQL): SQL => sql`${column} > ${revision}::bigint`
-  const ofRollouts = rollouts ? isAnyOf(present.rolloutKey, rollouts, 'bigint') : sql`true`
-  const changed = (state: SQL): SQL => sql`(select 1 from ${deployments} ${present}
-    where ${ofRollouts} and ${since(sql`${present.revision}`)} and ${present.forgottenAt} ${state} order by ${present.revision} limit ${most})`
-  // Deployments that have left the rollouts are unwound, too.
-  const left = rollouts
-    ? sql`union all (select 1 from ${entry} where ${isAnyOf(entry.fromRolloutKey, rollouts, 'bigint')}
-        and ${since(sql`${entry.firstRevision}`)} order by ${entry.firstRevision} limit ${most})`
-    : sql``
-  const [row] = await session.rows<{ readonly n: number }>(
-    sql`select count(*)::int as n from (${changed(sql`is null`)} union all ${changed(sql`is not null`)} ${left}) as found`,
-  )
-  return row?.n ?? 0
-}
 
 /** The list can be read in its order. Otherwise, all that has changed since must be unwound. */
 export function isWalkable(scope: Scope, { retired }: DeploymentFilter, order: DeploymentOrder): boolean {
@@ -56,24 +36,30 @@ export function isWalkable(scope: Scope, { retired }: DeploymentFilter, order: D
 
 /** Only deployments that have changed since, except by name: the others have an index. */
 export function walkPast(list: PastList): Walk {
-  const { order, runs, matches } = list
-  if (isByName(order)) return walkByName(list.past, order, matches, list.walked)
+  const { order } = list
+  if (isByName(order)) return walkByName(list.past, order, list.matches, list.walked)
   if (!isByState(order)) return walkByChange(list, order, null)
   return inSequence(
     order,
-    runs.map(({ state, keys }) => {
-      const unchanged = runs.length === 1 ? list.unchanged : null
-      const ofState = { ...list, unchanged, matches: [sql`${d.state} = ${state}::deployment_state`, ...matches] }
-      if (keys) return { state, walk: unwindFew(ofState, keys) }
-      const counted: CountedAs = { by: 'state', values: [state] }
-      return { state, walk: walkByChange({ ...ofState, counted: [...list.counted, counted] }, order, state) }
-    }),
+    list.runs.map((run) => ({ state: run.state, walk: walkState(list, run, order) })),
   )
+}
+
+/** The rows of one state. */
+function walkState(list: PastList, { state, keys }: Run, order: StateOrder): Walk {
+  const ofState = {
+    ...list,
+    unchanged: list.runs.length === 1 ? list.unchanged : null,
+    matches: [sql`${d.state} = ${state}::deployment_state`, ...list.matches],
+  }
+  if (keys) return unwindFew(ofState, keys)
+  const counted: CountedAs = { by: 'state', values: [state] }
+  return walkByChange({ ...ofState, counted: [...list.counted, counted] }, order, state)
 }
 
 /** The rows of states that follow each other. */
 function inSequence(
-  order: 'STATE' | 'STATE_DESC',
+  order: StateOrder,
   runs: readonly { readonly state: DeploymentState; readonly walk: Walk }[],
 ): Walk {
   const place = (state: DeploymentState): number => deploymentStates.indexOf(state)
@@ -84,12 +70,12 @@ function inSequence(
       return sql`select ${d}.* from (${sql.join(rows, sql` union all `)}) as ${d} ${sorted(orders[order], stretch)}`
     },
     isShort: (stretch, last) => {
-      const isFirst = (state: DeploymentState, other: DeploymentState): boolean =>
+      const precedes = (state: DeploymentState, other: DeploymentState): boolean =>
         place(state) < place(other) === ((order === 'STATE') !== stretch.reversed)
       // All rows that were found of a state before the last row's are shown, and no row of a state behind it is.
       const parts = runs.flatMap(({ state, walk }) => {
         if (last === null || state === last.state) return [walk.isShort(stretch, last)]
-        return isFirst(state, last.state) ? [walk.isShort(stretch, null)] : []
+        return precedes(state, last.state) ? [walk.isShort(stretch, null)] : []
       })
       return either(parts)
     },
