@@ -38,12 +38,12 @@ import { prefers } from './negotiation.ts'
 import { emcoMethods } from './orchestrators/emco.ts'
 import { type K8spluginDeps, k8spluginMethods } from './orchestrators/k8splugin.ts'
 import { keepInventory } from './orchestrators/subscriptions.ts'
-import { createPage } from './page.ts'
+import { createPage } from './page/page.ts'
 import { toProblem } from './problem.ts'
 import { createScrapers } from './scrapers.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
-import { createTlsServer } from './tls-server.ts'
-import type { TlsWatch } from './tls-watch.ts'
+import { createTlsServer } from './tls/tls-server.ts'
+import type { TlsWatch } from './tls/tls-watch.ts'
 
 interface ServerDeps
   extends ReportDeps,

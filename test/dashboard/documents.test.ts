@@ -2,7 +2,7 @@
 import { parse, validate } from 'graphql'
 import { expect, it } from 'vitest'
 import { schema } from '../../src/graphql/schema.ts'
-import { readPageDocuments } from '../../src/rest/page-documents.ts'
+import { readPageDocuments } from '../../src/rest/page/page-documents.ts'
 
 it('asks only what the schema allows', async () => {
   const documents = await readPageDocuments()

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
-import { readTls } from '../../src/rest/tls.ts'
+import { readTls } from '../../src/rest/tls/tls-files.ts'
 import {
   type Authority,
   type Certificate,

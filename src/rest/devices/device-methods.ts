@@ -2,8 +2,8 @@
 import type { DeviceRoute } from '../../dialects/margo/device-routes.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { answer, type Exchange, type Methods } from '../exchange.ts'
-import { authorityOf } from '../tls.ts'
-import type { TlsWatch } from '../tls-watch.ts'
+import { authorityOf } from '../tls/tls-files.ts'
+import type { TlsWatch } from '../tls/tls-watch.ts'
 import { type CapabilitiesDeps, dropCapabilities, takeCapabilities } from './capabilities.ts'
 import { type OnboardingDeps, offboard, takeOnboarding } from './onboarding.ts'
 

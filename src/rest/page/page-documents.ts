@@ -4,10 +4,10 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { compose } from '../dashboard/data/graphql.ts'
+import { compose } from '../../dashboard/data/graphql.ts'
 import { readBuiltPage } from './page-bundle.ts'
 
-const folder = join(import.meta.dirname, '../dashboard')
+const folder = join(import.meta.dirname, '../../dashboard')
 const declaration = /const (\w+) = graphql\(\s*`([^`]*)`(?:,\s*\[([^\]]*)\])?,?\s*\)/g
 
 interface Declared {

@@ -3,7 +3,7 @@ import type { RequestListener, ServerOptions } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
-import type { TlsFiles } from './tls.ts'
+import type { TlsFiles } from './tls-files.ts'
 import type { TlsWatch } from './tls-watch.ts'
 
 /**

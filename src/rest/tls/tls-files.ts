@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
-import { ConfigError, type TlsConfig } from '../config/config.ts'
+import { ConfigError, type TlsConfig } from '../../config/config.ts'
 
 export interface TlsFiles {
   readonly cert: string

@@ -16,8 +16,8 @@ export interface BuiltPage extends PageBundle {
   readonly documents: readonly string[]
 }
 
-const folder = join(import.meta.dirname, '../dashboard')
-const built = join(import.meta.dirname, '../page.json')
+const folder = join(import.meta.dirname, '../../dashboard')
+const built = join(import.meta.dirname, '../../page.json')
 
 /** Null in a checkout. */
 export async function readBuiltPage(): Promise<BuiltPage | null> {

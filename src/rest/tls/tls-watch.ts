@@ -6,9 +6,9 @@
  *   complete and new             ──▶ new connections use them
  *   unusable in two checks       ──▶ one warning; the previous files stay in use
  */
-import { ConfigError, type TlsConfig } from '../config/config.ts'
-import type { Log } from '../log.ts'
-import { certificatesIn, readTls, type TlsFiles } from './tls.ts'
+import { ConfigError, type TlsConfig } from '../../config/config.ts'
+import type { Log } from '../../log.ts'
+import { certificatesIn, readTls, type TlsFiles } from './tls-files.ts'
 
 export interface TlsWatch {
   /** The files in use. */
