@@ -2,7 +2,7 @@ import type { Millis } from '../domain/values.ts'
 import type { Writer } from '../ingest/writer.ts'
 import { coalesce } from '../store/connection/coalesce.ts'
 import { describeOutage, isTransient } from '../store/connection/failure.ts'
-import { createTimeout } from '../store/connection/timeout.ts'
+import { answerWithin } from '../store/connection/timeout.ts'
 import { isReadOnly, probeWriting } from '../store/connection/writable.ts'
 import type { Database, StandbyState } from '../store/database.ts'
 import { missingMigrations } from '../store/migration/migrate.ts'
@@ -33,12 +33,14 @@ const checkTimeout = 5_000
 export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promise<void> {
   const { database, writer, isClosing, connections, clock } = deps
   let checking: Promise<string | null> | null = null
-  const duties = coalesce(() => within(checkTimeout, listDuties(database.session), []).catch(() => []))
+  const duties = coalesce(() => answerWithin(checkTimeout, listDuties(database.session), []).catch(() => []))
   return async (exchange) => {
     // The route is public, so concurrent requests share one check of the database.
-    checking ??= within(checkTimeout, findProblem(database, writer), 'the database does not answer').finally(() => {
-      checking = null
-    })
+    checking ??= answerWithin(checkTimeout, findProblem(database, writer), 'the database does not answer').finally(
+      () => {
+        checking = null
+      },
+    )
     const found = await checking
     const problem = isClosing() ? 'the server is shutting down' : found
     const body = problem === null ? { status: 'ready' } : { status: 'not ready', reason: problem }
@@ -86,10 +88,4 @@ async function findProblem(database: Database, { failure }: HealthDeps['writer']
   } catch (error) {
     return isTransient(error) ? describeOutage(error) : 'the database lacks our tables'
   }
-}
-
-async function within<T>(time: number, work: Promise<T>, otherwise: T): Promise<T> {
-  const { promise: late, resolve } = Promise.withResolvers<T>()
-  const timeout = createTimeout(time, () => resolve(otherwise))
-  return Promise.race([work, late]).finally(timeout.end)
 }

@@ -11,7 +11,7 @@ import postgres from 'postgres'
 import { parsers, storableParameters } from './column-parsers.ts'
 import { isOutdatedPlan, lost } from './failure.ts'
 import { isKept } from './kept-plan.ts'
-import { createTimeout, type Timeout } from './timeout.ts'
+import { answerWithin, createTimeout, type Timeout } from './timeout.ts'
 
 export interface Connection {
   /** Unique within the process. */
@@ -129,10 +129,8 @@ export function openConnection(options: ConnectionOptions): Connection {
     const before = answers
     // The connection is not established yet, and connecting has its own time-out.
     if (backend === null) return
-    const { promise: unanswered, resolve } = Promise.withResolvers<boolean>()
-    const timeout = createTimeout(silence, () => resolve(false))
     // A server that answers is reachable, even if it refuses the connection.
-    const isAtWork = await Promise.race([unanswered, ask(backend).catch(isFromServer)]).finally(timeout.end)
+    const isAtWork = await answerWithin(silence, ask(backend).catch(isFromServer), false)
     if (isLost || running === 0 || answers !== before) return
     if (isAtWork) startDoubting()
     else lose()

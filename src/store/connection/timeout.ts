@@ -26,3 +26,10 @@ export function createTimeout(time: number, runOut: () => void): Timeout {
     end: () => clearInterval(timer),
   }
 }
+
+/** The answer, or `otherwise` if it takes longer. */
+export function answerWithin<T>(time: number, answer: Promise<T>, otherwise: T): Promise<T> {
+  const { promise: silence, resolve } = Promise.withResolvers<T>()
+  const timeout = createTimeout(time, () => resolve(otherwise))
+  return Promise.race([silence, answer]).finally(timeout.end)
+}

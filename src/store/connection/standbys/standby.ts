@@ -15,7 +15,7 @@ import { isTransient } from '../failure.ts'
 import { type HeadStatement, headStatement, includes, type LogPosition } from '../log-head.ts'
 import { type CancellableSnapshot, openReadPool, type ReadPoolOptions } from '../read-pool.ts'
 import { createSideConnection } from '../side-connection.ts'
-import { createTimeout } from '../timeout.ts'
+import { answerWithin } from '../timeout.ts'
 import { type Run, sessionOf } from '../transaction.ts'
 import { createPositionQueue } from './position-queue.ts'
 
@@ -118,9 +118,7 @@ export function openStandby({ patience, epochBase, problemChanged, ...options }:
 
   /** Null: it did not answer in time. */
   function headOf(snapshot: Snapshot): Promise<StandbyHead | null> {
-    const { promise: silence, resolve } = Promise.withResolvers<null>()
-    const timeout = createTimeout(silentAfter, () => resolve(null))
-    return Promise.race([snapshot.head as Promise<StandbyHead>, silence]).finally(timeout.end)
+    return answerWithin(silentAfter, snapshot.head as Promise<StandbyHead>, null)
   }
 
   async function open(signal: AbortSignal | undefined): Promise<CancellableSnapshot | null> {
