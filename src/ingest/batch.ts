@@ -13,7 +13,7 @@ import type {
   Needs,
   Statement,
 } from '../store/write/contract.ts'
-import type { LockedHead } from '../store/write/load.ts'
+import type { LockedHead } from '../store/write/load/load.ts'
 import { sortProofs } from '../store/write/tokens.ts'
 import type { Command } from './command.ts'
 import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'

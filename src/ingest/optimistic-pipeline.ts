@@ -2,7 +2,7 @@
  * The second file of the writer: overlapping batches. The database writes one batch while the server reads and decides the next.
  *
  * While no other server writes, the rows after a batch are known before it is committed. So the next batch is decided on these rows and sent as one
- * statement, which writes nothing unless the batch before it was the newest write (store/write/optimistic-save.ts).
+ * statement, which writes nothing unless the batch before it was the newest write (store/write/save/optimistic-save.ts).
  *
  *   the batch needs …                 what follows
  *   only rows in the row cache        `send`: it is decided and sent at once
@@ -13,8 +13,8 @@
  */
 import { atOnce } from '../limits/pace.ts'
 import type { Effects, Loaded } from '../store/write/contract.ts'
-import { type LockedHead, loadBeside } from '../store/write/load.ts'
-import { saveOptimistically } from '../store/write/optimistic-save.ts'
+import { type LockedHead, loadBeside } from '../store/write/load/load.ts'
+import { saveOptimistically } from '../store/write/save/optimistic-save.ts'
 import {
   type Batch,
   type Decided,

@@ -13,8 +13,8 @@
 import { paced } from '../limits/pace.ts'
 import { sharedSlices } from '../limits/slices.ts'
 import { readBatches, stampOf, writerOf } from '../store/write/batches.ts'
-import { loadNeeds, lockHead } from '../store/write/load.ts'
-import { saveBatch } from '../store/write/save.ts'
+import { loadNeeds, lockHead } from '../store/write/load/load.ts'
+import { saveBatch } from '../store/write/save/save.ts'
 import {
   type Batch,
   decideBatch,

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Change } from '../domain/change.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Database, Session } from '../store/database.ts'
-import type { LockedHead } from '../store/write/load.ts'
+import type { LockedHead } from '../store/write/load/load.ts'
 import type { Batch } from './batch.ts'
 import { createRowCache, type RowCache } from './row-cache.ts'
 

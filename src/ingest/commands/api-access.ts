@@ -9,7 +9,7 @@ import {
   type NewApiKey,
   type NewSession,
   withdrawApiKey,
-} from '../../store/write/save-api-access.ts'
+} from '../../store/write/save/save-api-access.ts'
 import type { Command } from '../command.ts'
 
 export function createApiKey(key: Omit<NewApiKey, 'createdAt'>): Command<number> {

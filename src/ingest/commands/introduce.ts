@@ -1,7 +1,7 @@
 /** Devices' statements about themselves and not about a deployment. They are not changes of the feed, but each is a sign of life. */
 import { DomainError } from '../../domain/errors.ts'
 import type { Millis } from '../../domain/values.ts'
-import { type SentCapabilities, saveCapabilities, saveOnboarding } from '../../store/write/save-profile.ts'
+import { type SentCapabilities, saveCapabilities, saveOnboarding } from '../../store/write/save/save-profile.ts'
 import { replaceRepositoryToken } from '../../store/write/tokens.ts'
 import type { Command, SmallCommand } from '../command.ts'
 import { ensureChild, newParent, parentName, refuseEnded, refuseStrangers, requireDevice } from '../devices.ts'

@@ -1,11 +1,11 @@
 /** Opens and renews the sessions of OIDC sign-in. */
-import type { NewSession } from '../../store/write/save-api-access.ts'
+import type { NewSession } from '../../store/write/save/save-api-access.ts'
 import {
   insertOidcSession,
   type NewOidcSession,
   type RenewedSession,
   renewOidcSession,
-} from '../../store/write/save-oidc-sessions.ts'
+} from '../../store/write/save/save-oidc-sessions.ts'
 import type { Command } from '../command.ts'
 import { openSession } from './api-access.ts'
 

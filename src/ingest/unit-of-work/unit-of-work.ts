@@ -1,6 +1,6 @@
 /**
  * A batch's unit of work: the rows that were loaded, the changes of the commands so far, and everything that must be written.
- * Pure bookkeeping: commands decide, store/write/save.ts writes.
+ * Pure bookkeeping: commands decide, store/write/save/save.ts writes.
  */
 import { type Alert, fleetScope } from '../../domain/alerts/alert.ts'
 import type { ChangeBody } from '../../domain/change.ts'

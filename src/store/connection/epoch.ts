@@ -67,7 +67,7 @@ export async function ensureEpoch(session: Session, now: Millis, newestSeen: Rev
  * A device refuses a manifest that is older than its own, and a restored copy may not have the device's version. So the versions of every device
  * increase as the revisions do: by more versions than one device gets (2^24, one a second for half a year) and a random part. With a correct
  * clock, a later epoch lies above every earlier one. If the clock cannot order two epochs from one copy, the device can: its next version is
- * also above the version that it reports as adopted (store/write/load-desired.ts).
+ * also above the version that it reports as adopted (store/write/load/load-desired.ts).
  * The documents are those of this copy.
  */
 const manifestLeap = 2 ** 24

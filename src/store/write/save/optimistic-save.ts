@@ -8,13 +8,14 @@
  * is on the disk until after it. In the same transaction, the messages of all other servers would wait for the disk.
  */
 import { getTableColumns } from 'drizzle-orm'
-import type { Deployment } from '../../domain/deployment.ts'
-import { doorbellChannel } from '../database.ts'
-import { updateOf, type Write } from '../sql/record-set.ts'
-import { deployments } from '../tables/schema.ts'
-import { batchRows, isWrittenIn, messagesOf, namesIn, stampOf, tellIn } from './batches.ts'
-import type { BatchName, DecidedBatch, Loaded, Statement, Touch } from './contract.ts'
-import type { LockedHead } from './load.ts'
+import type { Deployment } from '../../../domain/deployment.ts'
+import { doorbellChannel } from '../../database.ts'
+import { updateOf, type Write } from '../../sql/record-set.ts'
+import { deployments } from '../../tables/schema.ts'
+import { batchRows, isWrittenIn, messagesOf, namesIn, stampOf, tellIn } from '../batches.ts'
+import type { BatchName, DecidedBatch, Loaded, Statement, Touch } from '../contract.ts'
+import type { LockedHead } from '../load/load.ts'
+import { spendSignatures } from '../tokens.ts'
 import {
   addDeviations,
   countRollouts,
@@ -32,7 +33,6 @@ import {
   reportRow,
   targetWrites,
 } from './save.ts'
-import { spendSignatures } from './tokens.ts'
 
 /** The columns of a deployment that a report changes. The others stay. */
 const reportedFields: readonly string[] = [

@@ -1,6 +1,6 @@
 /** Saves the labels that a batch gives to rollouts. */
-import type { RolloutLabels } from '../../domain/rollout.ts'
-import { storableJson } from '../../domain/text.ts'
+import type { RolloutLabels } from '../../../domain/rollout.ts'
+import { storableJson } from '../../../domain/text.ts'
 import { type Put, putText } from './put.ts'
 
 /** Each list ends where the next one of its rollout begins, in the batch or the one before it. */

@@ -1,10 +1,10 @@
 /** Saves API keys, sessions and the audit log: each is a statement of the transaction that decides it. Keys and cookies are stored as hashes only. */
-import type { Millis } from '../../domain/values.ts'
-import { accessChannel } from '../database.ts'
-import type { ApiKeyRow, AuditEntry } from '../read/api-access.ts'
-import { insertOf, iso } from '../sql/record-set.ts'
-import { apiKeys, apiSessions, auditLog } from '../tables/schema.ts'
-import type { Statement } from './contract.ts'
+import type { Millis } from '../../../domain/values.ts'
+import { accessChannel } from '../../database.ts'
+import type { ApiKeyRow, AuditEntry } from '../../read/api-access.ts'
+import { insertOf, iso } from '../../sql/record-set.ts'
+import { apiKeys, apiSessions, auditLog } from '../../tables/schema.ts'
+import type { Statement } from '../contract.ts'
 
 export interface NewApiKey extends Omit<ApiKeyRow, 'revokedAt'> {
   readonly hash: string

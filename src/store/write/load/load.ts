@@ -2,13 +2,13 @@
  * The first half of the writer's SQL: locks the log's head, then loads the needs of a batch, in one query a table. `loadBeside` does so without the
  * lock, for a batch that follows batches in flight.
  */
-import { manifestOwner } from '../../domain/desired.ts'
-import type { RolloutLabels, RolloutName } from '../../domain/rollout.ts'
-import type { TargetName } from '../../domain/target.ts'
-import { storableJson } from '../../domain/text.ts'
-import type { Reader, Session } from '../database.ts'
-import { deviceNamed } from '../sql/lateral-lookup.ts'
-import { storedUniqueName } from '../sql/rollout-unique-name.ts'
+import { manifestOwner } from '../../../domain/desired.ts'
+import type { RolloutLabels, RolloutName } from '../../../domain/rollout.ts'
+import type { TargetName } from '../../../domain/target.ts'
+import { storableJson } from '../../../domain/text.ts'
+import type { Reader, Session } from '../../database.ts'
+import { deviceNamed } from '../../sql/lateral-lookup.ts'
+import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
 import {
   type DeploymentRecord,
   type RolloutRecord,
@@ -16,8 +16,8 @@ import {
   toDeployment,
   toRollout,
   toTarget,
-} from '../sql/rows.ts'
-import type { Head, Loaded, Needs } from './contract.ts'
+} from '../../sql/rows.ts'
+import type { Head, Loaded, Needs } from '../contract.ts'
 import { loadAlerts } from './load-alerts.ts'
 import { loadBranches } from './load-branches.ts'
 import { loadDesired } from './load-desired.ts'

@@ -1,8 +1,8 @@
 /** Saves alert rules and alerts, one statement a table as in save.ts. */
-import { storableJson } from '../../domain/text.ts'
-import { insertOf, iso, updateOf } from '../sql/record-set.ts'
-import { alertRules, alerts } from '../tables/schema.ts'
-import type { AlertEffects } from './contract.ts'
+import { storableJson } from '../../../domain/text.ts'
+import { insertOf, iso, updateOf } from '../../sql/record-set.ts'
+import { alertRules, alerts } from '../../tables/schema.ts'
+import type { AlertEffects } from '../contract.ts'
 import { type Put, putEach, putText } from './put.ts'
 
 const insertRules = insertOf(alertRules)

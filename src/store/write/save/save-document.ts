@@ -1,5 +1,5 @@
-import { storableJsonText } from '../../domain/text.ts'
-import type { Statement } from './contract.ts'
+import { storableJsonText } from '../../../domain/text.ts'
+import type { Statement } from '../contract.ts'
 
 /** Saves the body of an instance, which is returned unchanged (store/read/documents.ts). `document`: JSON. */
 export function saveDocument(instanceKey: number, document: string): Statement {

@@ -1,7 +1,7 @@
 /** Statements of a batch that are made one at a time, with pauses: those of a command of ten thousand items take long to print. */
-import type { Paced } from '../../limits/pace.ts'
-import type { Write } from '../sql/record-set.ts'
-import type { Statement } from './contract.ts'
+import type { Paced } from '../../../limits/pace.ts'
+import type { Write } from '../../sql/record-set.ts'
+import type { Statement } from '../contract.ts'
 
 /** A statement that is yet to be made. */
 export type Put = Paced<Statement>

@@ -1,10 +1,10 @@
 /** Loads the desired state of devices for commands: the newest version of each device, with its documents. */
 
-import type { Digest, ManifestEntry } from '../../domain/desired.ts'
-import { storableJson } from '../../domain/text.ts'
-import type { Reader } from '../database.ts'
-import { deviceNamed } from '../sql/lateral-lookup.ts'
-import type { LoadedDesired, Needs } from './contract.ts'
+import type { Digest, ManifestEntry } from '../../../domain/desired.ts'
+import { storableJson } from '../../../domain/text.ts'
+import type { Reader } from '../../database.ts'
+import { deviceNamed } from '../../sql/lateral-lookup.ts'
+import type { LoadedDesired, Needs } from '../contract.ts'
 
 /** The wanted devices: by name, and the devices whose manifests list these deployments. */
 const owners = `select t.key from json_array_elements_text($1::text::json) x ${deviceNamed('x')}

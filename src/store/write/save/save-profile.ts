@@ -1,9 +1,9 @@
 /** Saves devices' statements about themselves. Each is a statement of the transaction that decides it. */
-import type { Label } from '../../domain/target.ts'
-import { storableJson, storableJsonText } from '../../domain/text.ts'
-import type { Millis } from '../../domain/values.ts'
-import { iso } from '../sql/record-set.ts'
-import type { Statement } from './contract.ts'
+import type { Label } from '../../../domain/target.ts'
+import { storableJson, storableJsonText } from '../../../domain/text.ts'
+import type { Millis } from '../../../domain/values.ts'
+import { iso } from '../../sql/record-set.ts'
+import type { Statement } from '../contract.ts'
 
 /** Null: the device has left. */
 export function saveOnboarding(targetKey: number, at: Millis | null): Statement {

@@ -2,15 +2,15 @@
  * The second half of the writer's SQL: saves the changes of a batch, in one statement a table for any number of reports.
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
-import { counters, isCounted, zeroCounters } from '../../domain/counters.ts'
-import type { ResourceImage } from '../../domain/resource.ts'
-import { paced } from '../../limits/pace.ts'
-import { sharedSlices } from '../../limits/slices.ts'
-import { doorbellChannel, type Session } from '../database.ts'
-import { insertOf, iso, updateOf, type Write } from '../sql/record-set.ts'
-import { storedUniqueName } from '../sql/rollout-unique-name.ts'
-import { recordOfFields } from '../sql/row-mapping.ts'
-import { toImageRecord } from '../sql/rows.ts'
+import { counters, isCounted, zeroCounters } from '../../../domain/counters.ts'
+import type { ResourceImage } from '../../../domain/resource.ts'
+import { paced } from '../../../limits/pace.ts'
+import { sharedSlices } from '../../../limits/slices.ts'
+import { doorbellChannel, type Session } from '../../database.ts'
+import { insertOf, iso, updateOf, type Write } from '../../sql/record-set.ts'
+import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
+import { recordOfFields } from '../../sql/row-mapping.ts'
+import { toImageRecord } from '../../sql/rows.ts'
 import {
   batches,
   changeLog,
@@ -21,16 +21,16 @@ import {
   resources,
   rollouts,
   targets,
-} from '../tables/schema.ts'
-import { batchRows, messagesOf, stampOf, tellIn } from './batches.ts'
-import type { BatchName, DecidedBatch, Effects, Entry, Head, KeptReport, RolloutLife, Touch } from './contract.ts'
-import { isFoundAlike } from './derived/found-by.ts'
+} from '../../tables/schema.ts'
+import { batchRows, messagesOf, stampOf, tellIn } from '../batches.ts'
+import type { BatchName, DecidedBatch, Effects, Entry, Head, KeptReport, RolloutLife, Touch } from '../contract.ts'
+import { isFoundAlike } from '../derived/found-by.ts'
+import { spendSignatures } from '../tokens.ts'
 import { type Put, putRows, putText } from './put.ts'
 import { putAlerts } from './save-alerts.ts'
 import { putDesired } from './save-desired.ts'
 import { putOrchestration } from './save-orchestration.ts'
 import { putRolloutLabels } from './save-rollout-labels.ts'
-import { spendSignatures } from './tokens.ts'
 
 const keyFields = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
 const isKeyField = (field: string): boolean => (keyFields as readonly string[]).includes(field)

@@ -1,12 +1,12 @@
 /** Loads the needs of orchestrators' commands, in one query a table: first the instances of their rollouts, then the rows of the instances. */
 
-import type { Deployment } from '../../domain/deployment.ts'
-import type { Instance } from '../../domain/instance.ts'
-import type { Rollout } from '../../domain/rollout.ts'
-import { storableJson } from '../../domain/text.ts'
-import type { Reader } from '../database.ts'
-import { storedUniqueName } from '../sql/rollout-unique-name.ts'
-import { type DeploymentRecord, type RolloutRecord, toDeployment, toRollout } from '../sql/rows.ts'
+import type { Deployment } from '../../../domain/deployment.ts'
+import type { Instance } from '../../../domain/instance.ts'
+import type { Rollout } from '../../../domain/rollout.ts'
+import { storableJson } from '../../../domain/text.ts'
+import type { Reader } from '../../database.ts'
+import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
+import { type DeploymentRecord, type RolloutRecord, toDeployment, toRollout } from '../../sql/rows.ts'
 import {
   type ActionRecord,
   type BundleRecord,
@@ -19,8 +19,8 @@ import {
   toInstance,
   toResource,
   toTally,
-} from '../sql/rows-orchestration.ts'
-import type { LoadedOrchestration, OrchestratedNeed } from './contract.ts'
+} from '../../sql/rows-orchestration.ts'
+import type { LoadedOrchestration, OrchestratedNeed } from '../contract.ts'
 
 const rolloutsNamed = `json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
   join rollouts r on r.kind = x.kind and r.identity = x.identity`

@@ -1,9 +1,9 @@
 /** Saves a batch's changes of desired state, one statement a table as in save.ts. */
-import { storableJson } from '../../domain/text.ts'
-import type { Millis } from '../../domain/values.ts'
-import { insertOf, iso } from '../sql/record-set.ts'
-import { desiredDocuments, manifestEntries, manifests } from '../tables/schema.ts'
-import type { DesiredEffects } from './contract.ts'
+import { storableJson } from '../../../domain/text.ts'
+import type { Millis } from '../../../domain/values.ts'
+import { insertOf, iso } from '../../sql/record-set.ts'
+import { desiredDocuments, manifestEntries, manifests } from '../../tables/schema.ts'
+import type { DesiredEffects } from '../contract.ts'
 import { type Put, putRows, putText } from './put.ts'
 
 const keepDocuments = insertOf(desiredDocuments, { more: 'on conflict (digest) do nothing' })

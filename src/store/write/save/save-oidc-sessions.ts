@@ -1,9 +1,9 @@
 /** Saves the sessions of OIDC sign-in, in the transaction that opens, renews or closes the session. */
-import { storableJson } from '../../domain/text.ts'
-import type { Millis } from '../../domain/values.ts'
-import { insertOf, iso } from '../sql/record-set.ts'
-import { oidcSessions } from '../tables/schema.ts'
-import type { Statement } from './contract.ts'
+import { storableJson } from '../../../domain/text.ts'
+import type { Millis } from '../../../domain/values.ts'
+import { insertOf, iso } from '../../sql/record-set.ts'
+import { oidcSessions } from '../../tables/schema.ts'
+import type { Statement } from '../contract.ts'
 import { notifyWithdrawal } from './save-api-access.ts'
 
 export interface NewOidcSession {

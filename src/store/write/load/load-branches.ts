@@ -1,8 +1,8 @@
 /** Loads what the retirement of a device concerns: all devices below it, and all their deployments. */
-import { storableJson } from '../../domain/text.ts'
-import type { Reader } from '../database.ts'
-import { deviceNamed } from '../sql/lateral-lookup.ts'
-import type { DeploymentRecord, TargetRecord } from '../sql/rows.ts'
+import { storableJson } from '../../../domain/text.ts'
+import type { Reader } from '../../database.ts'
+import { deviceNamed } from '../../sql/lateral-lookup.ts'
+import type { DeploymentRecord, TargetRecord } from '../../sql/rows.ts'
 
 interface LoadedBranches {
   readonly targets: readonly TargetRecord[]
