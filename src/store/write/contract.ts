@@ -94,7 +94,7 @@ export type ResourceNeed = { readonly deploymentKey: number } & (
   | { readonly component: string | null; readonly wanted: { readonly after: number; readonly limit: number } }
 )
 
-interface DeploymentNeed {
+export interface DeploymentNeed {
   readonly deploymentId: string
   readonly reporter: string
   readonly device: string

@@ -17,7 +17,7 @@ import {
   toRollout,
   toTarget,
 } from '../../sql/rows.ts'
-import type { Head, Loaded, Needs } from '../contract.ts'
+import type { DeploymentNeed, Head, Loaded, Needs } from '../contract.ts'
 import { loadAlerts } from './load-alerts.ts'
 import { loadBranches } from './load-branches.ts'
 import { loadDesired } from './load-desired.ts'
@@ -98,24 +98,80 @@ const presentLabels = `select l.rollout_key as "rolloutKey", l.since, l.labels f
 
 /** Branches first, then what the needs name, then what the rows found so far refer to. */
 export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promise<Loaded> {
+  const ask: Ask = (text, list) => (list.length === 0 ? Promise.resolve([]) : session.run(text, [storableJson(list)]))
   const named = needs.flatMap((need) => need.deployments ?? [])
-  // Another reporter may have the deployment, or another device's manifest may list it.
-  const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
-  const listed = [...elsewhere, ...needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])]
-  const keys = unique(needs.flatMap((need) => need.deploymentKeys ?? []))
-  const reporters = unique(needs.flatMap((need) => need.reporters ?? []))
-  const devices = unique(needs.flatMap((need) => need.devices ?? []))
-  const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
-    list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [storableJson(list)])
+  const orchestrated = needs.flatMap((need) => need.orchestrated ?? [])
+  const alerting = needs.flatMap((need) => need.alerts ?? [])
 
   const branches = await loadBranches(session, unique(needs.flatMap((need) => need.branches ?? [])))
   const manifestsOf = branches.deployments.flatMap((row) => (row.document_digest === null ? [] : [row.key]))
 
-  const [desired, held, deviceRows, placeRows, ...found] = await Promise.all([
+  const [desired, held, targetRows, deploymentRows] = await Promise.all([
     loadDesired(session, manifestsOf.length === 0 ? needs : [...needs, { manifestsOf }]),
     ask<{ id: string; targetKey: number }>(holders, unique(needs.flatMap((need) => need.identities ?? []))),
+    askTargets(ask, needs),
+    askDeployments(ask, needs, named),
+  ])
+  const identities = new Map(held.map(({ id, targetKey }) => [id, targetKey]))
+  const deployments = new Map([...branches.deployments, ...deploymentRows].map((row) => [row.key, toDeployment(row)]))
+  const orchestration = orchestrated.length === 0 ? null : await loadOrchestration(session, orchestrated)
+  for (const deployment of orchestration?.deployments ?? []) deployments.set(deployment.key, deployment)
+
+  const targets = [...branches.targets, ...targetRows]
+  const loadedTargets = new Set(targets.map(({ key }) => key))
+  const referredTargets = [...[...deployments.values()].map(({ targetKey }) => targetKey), ...identities.values()]
+  const foundNames = new Set([...deployments.values()].map(nameOf))
+  /** The rollouts of deployments that do not exist yet. */
+  const implicit = named.flatMap((need) => (need.otherwise && !foundNames.has(nameOf(need)) ? [need.otherwise] : []))
+  const [otherTargets, ...rolloutRows] = await Promise.all([
+    ask<TargetRecord>(
+      targetsByKey,
+      unique(referredTargets).filter((key) => !loadedTargets.has(key)),
+    ),
+    ask<RolloutRecord>(
+      rolloutsByIdentity,
+      identitiesOf([...needs.flatMap((need) => need.rollouts ?? []), ...implicit]),
+    ),
+    ask<RolloutRecord>(rolloutsByKey, unique(needs.flatMap((need) => need.rolloutKeys ?? []))),
+  ])
+  const rollouts = rolloutRows.flat().map(toRollout)
+  const labelled = needs.some((need) => need.rolloutLabels) ? unique(rollouts.map(({ key }) => key)) : []
+  const rolloutLabels = await ask<RolloutLabels>(presentLabels, labelled)
+  return {
+    deployments: [...deployments.values()],
+    targets: [...targets, ...otherTargets].map(toTarget),
+    rollouts: [...rollouts, ...(orchestration?.rollouts ?? [])],
+    ...(rolloutLabels.length > 0 && { rolloutLabels }),
+    ...(identities.size > 0 && { identities }),
+    ...(orchestration && { orchestration }),
+    ...(desired && { desired }),
+    ...(alerting.length > 0 && { alerts: await loadAlerts(session, alerting) }),
+  }
+}
+
+/** Sends no statement for an empty list. */
+type Ask = <Row extends object>(text: string, list: readonly unknown[]) => Promise<Row[]>
+
+/** The devices and clusters that the needs name. */
+async function askTargets(ask: Ask, needs: readonly Needs[]): Promise<TargetRecord[]> {
+  const devices = unique(needs.flatMap((need) => need.devices ?? []))
+  const found = await Promise.all([
     ask<TargetRecord>(needs.some((need) => need.ancestors) ? devicesAndAncestors : devicesByName, devices),
     ask<TargetRecord>(targetsByName, uniqueTargets(needs.flatMap((need) => need.targets ?? []))),
+  ])
+  return found.flat()
+}
+
+/** The deployments that the needs name, by any of their names. */
+async function askDeployments(
+  ask: Ask,
+  needs: readonly Needs[],
+  named: readonly DeploymentNeed[],
+): Promise<DeploymentRecord[]> {
+  // Another reporter may have the deployment, or another device's manifest may list it.
+  const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
+  const listed = [...elsewhere, ...needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])]
+  const found = await Promise.all([
     ask<DeploymentRecord>(
       deploymentsByName,
       named.map(({ deploymentId, reporter }) => ({ deploymentId, reporter })),
@@ -128,43 +184,10 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
       deploymentsByManifest,
       listed.map(({ deploymentId, device }) => ({ deploymentId, owner: manifestOwner(device) })),
     ),
-    ask<DeploymentRecord>(deploymentsByKey, keys),
-    ask<DeploymentRecord>(deploymentsByReporter, reporters),
+    ask<DeploymentRecord>(deploymentsByKey, unique(needs.flatMap((need) => need.deploymentKeys ?? []))),
+    ask<DeploymentRecord>(deploymentsByReporter, unique(needs.flatMap((need) => need.reporters ?? []))),
   ])
-  const byKey = new Map([...branches.deployments, ...found.flat()].map((row) => [row.key, toDeployment(row)]))
-  const orchestrated = needs.flatMap((need) => need.orchestrated ?? [])
-  const orchestration = orchestrated.length === 0 ? null : await loadOrchestration(session, orchestrated)
-  for (const deployment of orchestration?.deployments ?? []) byKey.set(deployment.key, deployment)
-  const loadedTargets = new Set([...branches.targets, ...deviceRows, ...placeRows].map((row) => row.key))
-  const identities = new Map(held.map(({ id, targetKey }) => [id, targetKey]))
-  const otherTargets = unique([...[...byKey.values()].map((d) => d.targetKey), ...identities.values()]).filter(
-    (key) => !loadedTargets.has(key),
-  )
-  const alerting = needs.flatMap((need) => need.alerts ?? [])
-  const foundNames = new Set([...byKey.values()].map(nameOf))
-  /** The rollouts of deployments that do not exist yet. */
-  const implicit = named.flatMap((need) => (need.otherwise && !foundNames.has(nameOf(need)) ? [need.otherwise] : []))
-  const [otherRows, ...rolloutRows] = await Promise.all([
-    ask<TargetRecord>(targetsByKey, otherTargets),
-    ask<RolloutRecord>(
-      rolloutsByIdentity,
-      identitiesOf([...needs.flatMap((need) => need.rollouts ?? []), ...implicit]),
-    ),
-    ask<RolloutRecord>(rolloutsByKey, unique(needs.flatMap((need) => need.rolloutKeys ?? []))),
-  ])
-  const rollouts = rolloutRows.flat().map(toRollout)
-  const labelled = needs.some((need) => need.rolloutLabels) ? unique(rollouts.map(({ key }) => key)) : []
-  const rolloutLabels = await ask<RolloutLabels>(presentLabels, labelled)
-  return {
-    deployments: [...byKey.values()],
-    targets: [...branches.targets, ...deviceRows, ...placeRows, ...otherRows].map(toTarget),
-    rollouts: [...rollouts, ...(orchestration?.rollouts ?? [])],
-    ...(rolloutLabels.length > 0 && { rolloutLabels }),
-    ...(identities.size > 0 && { identities }),
-    ...(orchestration && { orchestration }),
-    ...(desired && { desired }),
-    ...(alerting.length > 0 && { alerts: await loadAlerts(session, alerting) }),
-  }
+  return found.flat()
 }
 
 function uniqueTargets(targets: readonly TargetName[]): TargetName[] {
