@@ -12,8 +12,10 @@
  */
 import { paced } from '../limits/pace.ts'
 import { sharedSlices } from '../limits/slices.ts'
-import { readBatches, stampOf, writerOf } from '../store/write/batches.ts'
-import { loadNeeds, lockHead } from '../store/write/load/load.ts'
+import type { Session } from '../store/database.ts'
+import { type BatchRecord, readBatches, stampOf, writerOf } from '../store/write/batches.ts'
+import type { BatchName } from '../store/write/contract.ts'
+import { type LockedHead, loadNeeds, lockHead } from '../store/write/load/load.ts'
 import { saveBatch } from '../store/write/save/save.ts'
 import {
   type Batch,
@@ -29,6 +31,7 @@ import {
   unreachable,
 } from './batch.ts'
 import { changesOf } from './changes.ts'
+import type { Command } from './command.ts'
 import { writeInParts } from './divided-write.ts'
 import type { HandOver } from './servers/hand-over.ts'
 import { createUnitOfWork } from './unit-of-work/unit-of-work.ts'
@@ -123,62 +126,82 @@ export function createOrderedWrite(
       const writers = [...(attempt.isUncertain ? [attempt.writer] : []), ...batch.handed.map(({ name }) => name.writer)]
       const records = await readBatches(session, writers)
       const own = attempt.isUncertain ? records.get(attempt.writer) : undefined
-      if (own && own.batch >= attempt.number) {
-        // The batch was committed, but not published. The feed reads it from the log.
-        const announce = (): void => {
-          state.openLanes.delete(attempt.writer)
-          state.newestSeen = Math.max(state.newestSeen, before.revision)
-          options.committed(before.revision, [], before.at)
-        }
-        return { connection, outcomes: (own.outcomes as readonly Outcome[] | undefined) ?? attempt.outcomes, announce }
-      }
+      if (own && own.batch >= attempt.number) return { connection, ...lookedUp(own, before, attempt) }
       attempt.isUncertain = false
+      const [only] = batch.waiting
+      if (only?.command.divided) return { connection, ...(await writeDivided(session, before, only.command, attempt)) }
       const isNew = ({ name }: HandedBatch): boolean => (records.get(name.writer)?.batch ?? 0) < name.batch
       const left = batch.handed.length === 0 ? batch : { ...batch, handed: batch.handed.filter(isNew) }
-      const [only] = batch.waiting
-      if (only?.command.divided) {
-        state.batchNumber += 1
-        attempt.number = state.batchNumber
-        const name = { writer, batch: state.batchNumber }
-        const { result, head } = await writeInParts(session, before, only.command, name, state)
-        attempt.outcomes = [{ ok: result }]
-        const announce = (): void => {
-          forget(state)
-          state.newestSeen = head.revision
-          // The feed reads the log in pages: the changes of all parts are not kept in memory.
-          options.committed(head.revision, [], head.at)
-        }
-        return { connection, outcomes: attempt.outcomes, announce }
-      }
-      const isAlone = before.stamp === stampOf({ writer, batch: state.batchNumber })
-      rowCache.checkUnchanged(before.writes)
-      const recalled = rowCache.recall(needsOf(left))
-      const loaded = joinLoaded(recalled.loaded, await loadNeeds(session, recalled.missing))
-      const work = createUnitOfWork(before, loaded, state.clock(), state.offlineAfter)
-      const decided = await paced(decideBatch(left, work), sharedSlices, 'writer')
-      const { effects, outcomes } = decided
-      state.batchNumber += 1
-      attempt.number = state.batchNumber
-      attempt.outcomes = outcomes
-      const name = { writer, batch: state.batchNumber }
-      const ended = [...state.openLanes].map((lane) => ({
-        name: { writer: lane, batch: name.batch },
-        outcomes: lane === attempt.writer ? outcomes : [],
-      }))
-      await saveBatch(session, before, { ...decided, answers: [...decided.answers, ...ended] }, name)
-      const announce = (): void => {
-        state.openLanes.clear()
-        rowCache.remember(loaded, effects, before.writes + 1)
-        state.head = isAlone ? headAfter(before, effects, name) : null
-        state.newestSeen = effects.revision
-        options.committed(before.revision, changesOf(effects), effects.at)
-      }
-      return { connection, outcomes, announce }
+      return { connection, ...(await writeTogether(session, before, left, attempt)) }
     })
     state.connection = written.connection
     state.failure = null
     state.wroteAt = performance.now()
     return written
+  }
+
+  /** The batch was committed, but not published. The feed reads it from the log. */
+  function lookedUp(own: BatchRecord, before: LockedHead, attempt: Attempt): Written {
+    return {
+      outcomes: (own.outcomes as readonly Outcome[] | undefined) ?? attempt.outcomes,
+      announce() {
+        state.openLanes.delete(attempt.writer)
+        state.newestSeen = Math.max(state.newestSeen, before.revision)
+        options.committed(before.revision, [], before.at)
+      },
+    }
+  }
+
+  async function writeDivided(
+    session: Session,
+    before: LockedHead,
+    command: Command<unknown>,
+    attempt: Attempt,
+  ): Promise<Written> {
+    const { result, head } = await writeInParts(session, before, command, nextName(attempt), state)
+    attempt.outcomes = [{ ok: result }]
+    return {
+      outcomes: attempt.outcomes,
+      announce() {
+        forget(state)
+        state.newestSeen = head.revision
+        // The feed reads the log in pages: the changes of all parts are not kept in memory.
+        options.committed(head.revision, [], head.at)
+      },
+    }
+  }
+
+  async function writeTogether(session: Session, before: LockedHead, batch: Batch, attempt: Attempt): Promise<Written> {
+    const isAlone = before.stamp === stampOf({ writer, batch: state.batchNumber })
+    rowCache.checkUnchanged(before.writes)
+    const recalled = rowCache.recall(needsOf(batch))
+    const loaded = joinLoaded(recalled.loaded, await loadNeeds(session, recalled.missing))
+    const work = createUnitOfWork(before, loaded, state.clock(), state.offlineAfter)
+    const decided = await paced(decideBatch(batch, work), sharedSlices, 'writer')
+    const { effects, outcomes } = decided
+    const name = nextName(attempt)
+    attempt.outcomes = outcomes
+    const ended = [...state.openLanes].map((lane) => ({
+      name: { writer: lane, batch: name.batch },
+      outcomes: lane === attempt.writer ? outcomes : [],
+    }))
+    await saveBatch(session, before, { ...decided, answers: [...decided.answers, ...ended] }, name)
+    return {
+      outcomes,
+      announce() {
+        state.openLanes.clear()
+        rowCache.remember(loaded, effects, before.writes + 1)
+        state.head = isAlone ? headAfter(before, effects, name) : null
+        state.newestSeen = effects.revision
+        options.committed(before.revision, changesOf(effects), effects.at)
+      },
+    }
+  }
+
+  function nextName(attempt: Attempt): BatchName {
+    state.batchNumber += 1
+    attempt.number = state.batchNumber
+    return { writer, batch: attempt.number }
   }
 
   /** One command makes the whole batch fail: halve the batch until that command is alone. Other servers do the same with their commands. */
