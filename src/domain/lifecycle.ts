@@ -63,7 +63,12 @@ export function isRepeat(state: LifecycleState | null, next: LifecycleState): bo
   return state === next && idempotent.includes(next)
 }
 
-/** Whether the action must name the instance that it starts. */
-export function needsInstance(state: LifecycleState): boolean {
+/** Whether the action starts an instance, so that it must name it. */
+export function startsInstance(state: LifecycleState): boolean {
   return state === 'INSTANTIATED' || state === 'APPLIED' || state === 'UPDATED'
+}
+
+/** Whether the action is one on an instance that exists: the current one, unless it names another. */
+export function changesInstance(state: LifecycleState): boolean {
+  return state === 'TERMINATED' || state === 'INSTANTIATE_STOPPED' || state === 'TERMINATE_STOPPED'
 }

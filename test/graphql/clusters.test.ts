@@ -1,8 +1,8 @@
 /** Lists of clusters, and counts of devices by connectivity. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
-import { recordActions } from '../../src/ingest/commands/act.ts'
 import { reportConnectivity } from '../../src/ingest/commands/connectivity.ts'
+import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
 import { reportResources } from '../../src/ingest/commands/resources.ts'
 import { stores } from '../support/stores.ts'
 import { declare, munich, register } from './access-scope-fleet.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
-import { recordActions } from '../../src/ingest/commands/act.ts'
+import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
 import { reportResources } from '../../src/ingest/commands/resources.ts'
 import { stores } from '../support/stores.ts'
 import { type Api, startApi } from './harness.ts'

@@ -1,7 +1,7 @@
 /** Objects by name, ranked, and only those that the caller sees. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
-import { recordActions } from '../../src/ingest/commands/act.ts'
+import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { reportResources } from '../../src/ingest/commands/resources.ts'
 import { stores } from '../support/stores.ts'

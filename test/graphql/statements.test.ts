@@ -1,8 +1,8 @@
 /** Each level of a query is one statement for any number of rows. Unselected fields cost none. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
-import { recordActions } from '../../src/ingest/commands/act.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
+import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
 import { reportResources } from '../../src/ingest/commands/resources.ts'
 import { type Api, startApi } from './harness.ts'
 

@@ -1,5 +1,5 @@
 import { isReportable } from '../../dialects/body/time.ts'
-import { recordActions } from '../../ingest/commands/act.ts'
+import { recordActions } from '../../ingest/commands/lifecycle-actions.ts'
 import { required } from '../execution/required.ts'
 import { Rollout } from '../objects/refs.ts'
 import { RolloutKey } from '../objects/rollout.ts'

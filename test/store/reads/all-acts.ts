@@ -2,15 +2,15 @@
 import { digestOf } from '../../../src/dialects/margo/digest.ts'
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
-import { type LifecycleState, needsInstance } from '../../../src/domain/lifecycle.ts'
+import { type LifecycleState, startsInstance } from '../../../src/domain/lifecycle.ts'
 import { syncStatuses } from '../../../src/domain/resource.ts'
 import { deploymentIntentGroup, type LifecycleRolloutName, resourceBundle } from '../../../src/domain/rollout.ts'
 import { deploymentStates, readinesses } from '../../../src/domain/values.ts'
-import { recordActions } from '../../../src/ingest/commands/act.ts'
 import { removeInstance, reportInstance, reportInstanceStatus } from '../../../src/ingest/commands/bundle-instance.ts'
 import { reportConnectivity } from '../../../src/ingest/commands/connectivity.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/device.ts'
+import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts'
 import { forgetDeployments, removeDeployments } from '../../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { reportResources, reportStateSnapshot } from '../../../src/ingest/commands/resources.ts'
@@ -130,7 +130,7 @@ const begin = ['CREATED', 'APPROVED', 'INSTANTIATED'] as const
 
 function actionOf(state: LifecycleState, instanceId: string) {
   return {
-    ...{ state, instanceId: needsInstance(state) ? instanceId : null },
+    ...{ state, instanceId: startsInstance(state) ? instanceId : null },
     ...{ at: null, timestamp: null, compositeProfile: null },
   }
 }
