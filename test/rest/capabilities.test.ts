@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastHeard } from '../auth/devices/devices.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { stores } from '../support/stores.ts'
-import { type Answer, middle, old, profileOf, properties, requestsTo, today } from './introduction.ts'
+import { type Answer, middle, old, profileOf, properties, requestsTo, today } from './profiles.ts'
 
 describe.each(stores)('on $name, where everything is open', (store) => {
   let app: RunningApp

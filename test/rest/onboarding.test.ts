@@ -8,7 +8,7 @@ import { type Certificates, createCertificates } from '../auth/devices/certifica
 import { lastHeard } from '../auth/devices/devices.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { stores } from '../support/stores.ts'
-import { type Answer, profileOf, requestsTo } from './introduction.ts'
+import { type Answer, profileOf, requestsTo } from './profiles.ts'
 
 let certificates: Certificates
 beforeAll(async () => {

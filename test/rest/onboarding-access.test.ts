@@ -1,4 +1,4 @@
-/** What devices must show to introduce themselves, and what that lets them and others see. */
+/** What devices must show to onboard and to send capabilities, and what that lets them and others see. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Certificates, createCertificates } from '../auth/devices/certificates.ts'
@@ -6,7 +6,7 @@ import { refusals, registerAll, revoke } from '../auth/devices/devices.ts'
 import { newKey, signed } from '../auth/devices/signing.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { stores } from '../support/stores.ts'
-import { type Answer, profileOf, requestsTo, today } from './introduction.ts'
+import { type Answer, profileOf, requestsTo, today } from './profiles.ts'
 
 let certificates: Certificates
 beforeAll(async () => {
