@@ -85,10 +85,10 @@ describe('the layout of src', () => {
     const wrong = imports.filter(({ from, to }) => {
       const [a, b] = [stageOf(from), stageOf(to)]
       if (a === 'root' || a === b) return false
-      // The log's, the metrics' and the configuration's interfaces, time limits and pauses are shared. demo.ts composes a server, as main.ts does.
+      // The log's, the metrics' and the configuration's interfaces, time limits, pauses and rounds are shared. demo.ts composes a server, as main.ts does.
       if (b === 'root')
         return (
-          !['log.ts', 'metrics/metrics.ts', 'config/config.ts', 'within.ts', 'back-off.ts'].includes(to) &&
+          !['log.ts', 'metrics/metrics.ts', 'config/config.ts', 'within.ts', 'back-off.ts', 'rounds.ts'].includes(to) &&
           from !== 'simulate/demo.ts'
         )
       return !allowed[a]?.includes(b)

@@ -1,5 +1,4 @@
 /** All clusters of the configuration. The replica that holds the lease of a cluster watches it. */
-import { randomUUID } from 'node:crypto'
 import type { TargetName } from '../domain/target.ts'
 import type { Millis } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
@@ -7,7 +6,7 @@ import type { Writer } from '../ingest/writer.ts'
 import type { Log } from '../log.ts'
 import type { ClusterState, Metrics } from '../metrics/metrics.ts'
 import type { Database } from '../store/database.ts'
-import { holdLeases, releaseLeases } from '../store/leases.ts'
+import { createRenewal } from '../store/lease-renewal.ts'
 import { type ApiServerLimits, createApiServer } from './api-server.ts'
 import { type ClusterTuning, type ClusterWatch, watchCluster } from './cluster-watch.ts'
 import { loadKubeconfig } from './kubeconfig.ts'
@@ -43,27 +42,13 @@ const mostWaiting = 256 * 1024 * 1024
 export function createClusters(options: ClustersOptions): Clusters {
   const { watched, kubeconfig, database, hub, log, observe, clock, interval = 5_000 } = options
   if (watched.length === 0) return { states: () => [], stop: async () => {} }
-  const holder = randomUUID()
-  const term = 6 * interval
   const clusters = new Map(watched.map((one) => [`cluster:${one.provider}+${one.name}`, one]))
   const held = new Map<string, ClusterWatch>()
-  /** Times of performance.now(), because the wall clock can be set. A lease begins no earlier than its request was sent. */
-  let heldUntil = 0
   let isStopped = false
-  let round: Promise<void> | null = null
 
-  async function renew(): Promise<void> {
-    const asked = performance.now()
-    try {
-      const mine = await holdLeases(database.session, { names: [...clusters.keys()], holder, now: clock(), term })
-      heldUntil = asked + term
-      await leave([...held.keys()].filter((name) => !mine.has(name)))
-      if (!isStopped) for (const name of mine) if (!held.has(name)) begin(name)
-    } catch (error) {
-      log.warn({ error }, 'the leases of clusters were not renewed: trying again')
-      // By then another replica may have them.
-      if (performance.now() + interval >= heldUntil) await leave([...held.keys()])
-    }
+  async function watchHeld(names: ReadonlySet<string>): Promise<void> {
+    await leave([...held.keys()].filter((name) => !names.has(name)))
+    if (!isStopped) for (const name of names) if (!held.has(name)) begin(name)
   }
 
   function begin(name: string): void {
@@ -93,11 +78,6 @@ export function createClusters(options: ClustersOptions): Clusters {
     )
   }
 
-  const tick = (): void => {
-    round ??= renew().finally(() => {
-      round = null
-    })
-  }
   const instanceCreated = (instanceId: string): void => {
     for (const watch of held.values()) watch.instanceCreated(instanceId)
   }
@@ -111,8 +91,14 @@ export function createClusters(options: ClustersOptions): Clusters {
     // Objects of instances that were missed are retried periodically.
     interrupted: () => {},
   })
-  const timer = setInterval(tick, interval)
-  tick()
+  const renewal = createRenewal({
+    database,
+    interval,
+    clock,
+    renew: ({ hold }) => hold([...clusters.keys()]),
+    held: watchHeld,
+    failed: (error) => log.warn({ error }, 'the leases of clusters were not renewed: trying again'),
+  })
 
   return {
     states: () =>
@@ -123,12 +109,11 @@ export function createClusters(options: ClustersOptions): Clusters {
     async stop() {
       isStopped = true
       unsubscribe()
-      clearInterval(timer)
-      await round
+      await renewal.stop()
       await leave([...held.keys()])
-      await releaseLeases(database.session, [...clusters.keys()], holder).catch((error: unknown) =>
-        log.debug({ error }, 'the leases of clusters were not released'),
-      )
+      await renewal.leases
+        .release([...clusters.keys()])
+        .catch((error: unknown) => log.debug({ error }, 'the leases of clusters were not released'))
     },
   }
 }

@@ -12,6 +12,7 @@ import type { Change } from '../domain/change.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
 import type { Log } from '../log.ts'
+import { createRounds } from '../rounds.ts'
 import { readHead } from '../store/connection/log-head.ts'
 import type { Database, LogHead } from '../store/database.ts'
 import { withScope } from '../store/read/access-scope.ts'
@@ -76,10 +77,9 @@ export function createPublisher(options: PublisherOptions): Publisher {
   const { session } = database
   const scoped = withScope(session, scope)
   const markerTopic = markerTopicOf(prefix)
+  const rounds = createRounds(round, interval)
   let link = connect()
   let isStopped = false
-  let isWanted = false
-  let work: Promise<void> | null = null
   let retry: NodeJS.Timeout | undefined
   /** Since when no round has succeeded. Every second has an attempt, so a line for each would hide all others. */
   let failingSince: Millis | null = null
@@ -87,7 +87,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
   function connect(): Link {
     const connection = open()
     const made: Link = { connection, isReconciled: false, isLost: false, reconciledAt: 0, epoch: 0, shown: new Set() }
-    connection.client.on('connect', look)
+    connection.client.on('connect', rounds.request)
     connection.client.once('close', () => {
       made.isLost = true
       void connection.close(false)
@@ -198,7 +198,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
     await publish(to, await describeVisible(database, scoped, prefix, changes))
   }
 
-  async function round(to: Link): Promise<void> {
+  async function publishNext(to: Link): Promise<void> {
     const began = performance.now()
     const head = await readHead(session)
     const stored = await readPublished(session, duty)
@@ -232,47 +232,38 @@ export function createPublisher(options: PublisherOptions): Publisher {
     log.info({ seconds }, `the fleet is published by MQTT again after ${seconds} s`)
   }
 
-  async function run(): Promise<void> {
-    while (isWanted && !isStopped && link.connection.client.connected) {
-      isWanted = false
-      const to = link
-      try {
-        await round(to)
-        noteSuccess()
-      } catch (error) {
-        to.isReconciled = false
-        if (isStopped) return
-        if (!to.isLost) noteFailure(error)
-        await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
-        return
-      }
+  async function round(): Promise<boolean> {
+    const to = link
+    if (!to.connection.client.connected) return false
+    try {
+      await publishNext(to)
+      noteSuccess()
+      return true
+    } catch (error) {
+      to.isReconciled = false
+      if (isStopped) return false
+      if (!to.isLost) noteFailure(error)
+      await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
+      return false
     }
   }
 
-  function look(): void {
-    isWanted = true
-    work ??= run().finally(() => {
-      work = null
-    })
-  }
-
-  const leave = hub.onMove(look)
-  const timer = setInterval(look, interval)
+  const leave = hub.onMove(rounds.request)
 
   return {
     isConnected: () => link.connection.client.connected,
     async stop() {
       isStopped = true
       leave()
-      clearInterval(timer)
+      const stopped = rounds.stop()
       clearTimeout(retry)
       await link.connection.close(false)
-      await work
+      await stopped
     },
   }
 }
 
-/** Milliseconds. */
+/** Milliseconds between rounds without a change, and after a failure. */
 const interval = 1_000
 
 function lost(): Error {

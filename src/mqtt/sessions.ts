@@ -5,11 +5,11 @@
  *
  *   count the servers → give back what exceeds the share → take free sessions up to the share
  */
-import { randomUUID } from 'node:crypto'
 import type { Millis } from '../domain/values.ts'
 import type { Log } from '../log.ts'
 import type { Database } from '../store/database.ts'
-import { countLeaseHolders, holdLeases, releaseLeases } from '../store/leases.ts'
+import { createRenewal, type Leases } from '../store/lease-renewal.ts'
+import { countLeaseHolders } from '../store/leases.ts'
 import { within } from '../within.ts'
 import type { SubscriptionState } from './subscription.ts'
 
@@ -43,10 +43,7 @@ interface Sessions {
 }
 
 export function createSessions({ database, count, name, open, log, clock, interval }: SessionsOptions): Sessions {
-  const { session: db } = database
   const serverPrefix = `${name}:server:`
-  const holder = randomUUID()
-  const term = 6 * interval
   /**
    * How long a session may take to end in order. It waits for COMMIT and for the broker. Without a limit its lease would expire, and this server
    * and the next one would end each other's connection to it.
@@ -56,32 +53,22 @@ export function createSessions({ database, count, name, open, log, clock, interv
   const all = Array.from({ length: count }, (_, index) => ({ index, name: `${name}:${index}` }))
   /** In which free sessions are looked for. Those that were not free come last, so each is asked for within a few rounds. */
   let order = shuffled(all.map(({ name }) => name))
-  /** A time of performance.now(), because the wall clock can be set. The lease begins no earlier than its request was sent. */
-  let heldUntil = 0
   let isStopped = false
-  let round: Promise<void> | null = null
 
-  async function renew(): Promise<void> {
-    const asked = performance.now()
-    try {
-      const own = `${serverPrefix}${holder}`
-      await holdLeases(db, { names: [own, ...held.keys()], holder, now: clock(), term })
-      const servers = await countLeaseHolders(db, serverPrefix, clock())
-      const share = Math.ceil(count / Math.max(servers, 1))
-      await giveBack([...held.keys()].slice(share))
-      const wanted = order.filter((name) => !held.has(name)).slice(0, Math.max(share - held.size, 0))
-      order = [...order.filter((name) => !wanted.includes(name)), ...wanted]
-      const names = [...held.keys(), ...wanted]
-      const mine = await holdLeases(db, { names, holder, now: clock(), term })
-      heldUntil = asked + term
-      await Promise.all([...held].filter(([name]) => !mine.has(name)).map(([name, session]) => lose(name, session)))
-      if (!isStopped)
-        for (const { index, name } of all) if (mine.has(name) && !held.has(name)) held.set(name, open(index))
-    } catch (error) {
-      log.warn({ error }, 'the leases of MQTT sessions were not renewed: trying again')
-      if (performance.now() + interval < heldUntil) return
-      await Promise.all([...held].map(([name, session]) => lose(name, session)))
-    }
+  async function renew(leases: Leases): Promise<ReadonlySet<string>> {
+    await leases.hold([`${serverPrefix}${leases.holder}`, ...held.keys()])
+    const servers = await countLeaseHolders(database.session, serverPrefix, clock())
+    const share = Math.ceil(count / Math.max(servers, 1))
+    await giveBack(leases, [...held.keys()].slice(share))
+    const wanted = order.filter((name) => !held.has(name)).slice(0, Math.max(share - held.size, 0))
+    order = [...order.filter((name) => !wanted.includes(name)), ...wanted]
+    return leases.hold([...held.keys(), ...wanted])
+  }
+
+  async function openHeld(names: ReadonlySet<string>): Promise<void> {
+    await Promise.all([...held].filter(([name]) => !names.has(name)).map(([name, session]) => lose(name, session)))
+    if (!isStopped)
+      for (const { index, name } of all) if (names.has(name) && !held.has(name)) held.set(name, open(index))
   }
 
   async function lose(name: string, session: Session): Promise<void> {
@@ -93,32 +80,32 @@ export function createSessions({ database, count, name, open, log, clock, interv
     if (session && !(await within(patience, session.stop()))) await session.drop()
   }
 
-  async function giveBack(names: readonly string[]): Promise<void> {
+  async function giveBack(leases: Leases, names: readonly string[]): Promise<void> {
     if (names.length === 0) return
     await Promise.all(names.map((name) => end(held.get(name))))
     for (const name of names) held.delete(name)
-    await releaseLeases(db, names, holder)
+    await leases.release(names)
   }
 
-  const tick = (): void => {
-    round ??= renew().finally(() => {
-      round = null
-    })
-  }
-  const timer = setInterval(tick, interval)
-  tick()
+  const renewal = createRenewal({
+    database,
+    interval,
+    clock,
+    renew,
+    held: openHeld,
+    failed: (error) => log.warn({ error }, 'the leases of MQTT sessions were not renewed: trying again'),
+  })
 
   return {
     held: () => [...held.values()],
     async stop() {
       isStopped = true
-      clearInterval(timer)
-      await round
+      await renewal.stop()
       await Promise.all([...held.values()].map(end))
-      const names = [...held.keys(), `${serverPrefix}${holder}`]
-      await releaseLeases(db, names, holder).catch((error: unknown) =>
-        log.debug({ error }, 'the leases of MQTT sessions were not released'),
-      )
+      const { leases } = renewal
+      await leases
+        .release([...held.keys(), `${serverPrefix}${leases.holder}`])
+        .catch((error: unknown) => log.debug({ error }, 'the leases of MQTT sessions were not released'))
     },
   }
 }

@@ -11,6 +11,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type BackOff, pauseAfter } from '../back-off.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
+import { createRounds } from '../rounds.ts'
 import type { Database } from '../store/database.ts'
 import { wantedDeliveries } from '../store/sinks/deliveries.ts'
 import { holdSinks, moveCursor, noteAttempt, releaseSinks, sinksBehind } from '../store/sinks/rounds.ts'
@@ -75,32 +76,20 @@ export function createSinks(options: SinksOptions): Sinks {
   const lastTurns = new Map<number, number>()
   let areOthersWaiting = false
   let isStopped = false
-  let looking: Promise<void> | null = null
-  let isWanted = false
   /** A time of performance.now(), because the wall clock can be set. The lease begins no earlier than its request was sent. */
   let heldUntil = 0
 
-  function look(): void {
-    if (isStopped) return
-    isWanted = true
-    looking ??= run().finally(() => {
-      looking = null
-    })
-  }
-
-  async function run(): Promise<void> {
-    while (isWanted && !isStopped) {
-      isWanted = false
-      try {
-        // A delivery in progress may move the cursor of its sink after the row is read, so these sinks are skipped.
-        const moving = new Set(busy.keys())
-        await start(await hold(), moving)
-      } catch (error) {
-        failed(error)
-        return
-      }
-      await new Promise((resolve) => setTimeout(resolve, gathering))
+  async function round(): Promise<boolean> {
+    try {
+      // A delivery in progress may move the cursor of its sink after the row is read, so these sinks are skipped.
+      const moving = new Set(busy.keys())
+      await start(await hold(), moving)
+    } catch (error) {
+      failed(error)
+      return false
     }
+    await new Promise((resolve) => setTimeout(resolve, gathering))
+    return true
   }
 
   /** Returns the newest revision. */
@@ -133,7 +122,7 @@ export function createSinks(options: SinksOptions): Sinks {
       const readsLog = sink.kind === 'WEBHOOK' || sink.kind === 'ALERTMANAGER'
       const mustRepeat = sink.kind === 'ALERTMANAGER' && isRepeatDue(sink, now)
       if (!behind.has(sink.key) && !mustRepeat && !(readsLog && sink.cursor < head)) continue
-      // The end of a delivery looks again. To look until then would renew all holds twenty times a second.
+      // The end of a delivery requests a round. Rounds until then would renew all holds twenty times a second.
       areOthersWaiting = busy.size >= concurrency
       if (areOthersWaiting) return
       begin(sink, head)
@@ -149,7 +138,7 @@ export function createSinks(options: SinksOptions): Sinks {
       })
       .finally(() => {
         busy.delete(sink.key)
-        look()
+        rounds.request()
       })
     busy.set(sink.key, work)
   }
@@ -201,23 +190,22 @@ export function createSinks(options: SinksOptions): Sinks {
     })
   }
 
-  // A server that holds no sink waits for the timer. A look after each commit would cost each idle server a statement.
+  const rounds = createRounds(round, Math.min(interval, 1_000))
+  // A server that holds no sink waits for the timer. A round after each commit would cost each idle server a statement.
   const leave = hub.onMove(() => {
-    if (held.size > 0) look()
+    if (held.size > 0) rounds.request()
   })
-  const timer = setInterval(look, Math.min(interval, 1_000))
-  look()
+  rounds.request()
 
   return {
-    refresh: look,
+    refresh: rounds.request,
     get held() {
       return held.size
     },
     async stop() {
       isStopped = true
       leave()
-      clearInterval(timer)
-      await looking
+      await rounds.stop()
       await Promise.all(busy.values())
       await releaseSinks(database.session, holder).catch(failed)
     },

@@ -10,6 +10,7 @@ import type { Change } from '../domain/change.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
 import type { Log } from '../log.ts'
+import { createRounds } from '../rounds.ts'
 import { readHead } from '../store/connection/log-head.ts'
 import type { Database, Session } from '../store/database.ts'
 import { holdLeases, releaseLeases } from '../store/leases.ts'
@@ -65,11 +66,9 @@ export async function createTraces({
     },
   }
   let isStopped = false
-  let isWanted = false
   let isFailing = false
-  let work: Promise<void> | null = null
 
-  async function round(): Promise<void> {
+  async function exportNext(): Promise<void> {
     const now = clock()
     const held = await holdLeases(session, { names: [name], holder, now, term: 6 * interval })
     if (!held.has(name)) return
@@ -88,42 +87,33 @@ export async function createTraces({
       cursor = reached
       await notePublished(session, { name, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
     } while (cursor < head.revision && !isStopped && performance.now() < began + 3 * interval)
-    isWanted ||= cursor < head.revision
+    if (cursor < head.revision) rounds.request()
     isFailing = false
   }
 
-  async function run(): Promise<void> {
-    while (isWanted && !isStopped) {
-      isWanted = false
-      try {
-        await round()
-      } catch (error) {
-        if (!isFailing && !isStopped) log.warn({ error }, 'traces were not exported: trying again')
-        isFailing = true
-        await notePublished(session, { name, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
-        return
-      }
+  async function round(): Promise<boolean> {
+    try {
+      await exportNext()
+      return true
+    } catch (error) {
+      if (!isFailing && !isStopped) log.warn({ error }, 'traces were not exported: trying again')
+      isFailing = true
+      await notePublished(session, { name, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
+      return false
     }
   }
 
-  function look(): void {
-    isWanted = true
-    work ??= run().finally(() => {
-      work = null
-    })
-  }
+  const rounds = createRounds(round, interval)
   const leave = hub.onMove(() => {
-    if (!isFailing) look()
+    if (!isFailing) rounds.request()
   })
-  const timer = setInterval(look, interval)
-  look()
+  rounds.request()
 
   return {
     async stop() {
       isStopped = true
       leave()
-      clearInterval(timer)
-      await work
+      await rounds.stop()
       await releaseLeases(session, [name], holder).catch(() => undefined)
       await exporter.close()
     },
