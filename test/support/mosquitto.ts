@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { answers, freePorts } from './ports.ts'
 
 export interface Mosquitto {
   readonly url: string
@@ -51,8 +51,7 @@ export async function startMosquitto(options: MosquittoOptions = {}): Promise<Mo
   const program = findMosquitto()
   if (!program) throw new Error('there is no mosquitto on this machine')
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-mosquitto-'))
-  const port = await freePort()
-  const [secure, web, secureWeb] = tls ? [await freePort(), await freePort(), await freePort()] : []
+  const [port = 0, secure, web, secureWeb] = await freePorts(tls ? 4 : 1)
   const certificates = tls ? [`cafile ${tls.authority}`, `certfile ${tls.cert}`, `keyfile ${tls.key}`] : []
   const configuration = join(folder, 'mosquitto.conf')
   const writeRules = (lines: readonly string[]): void =>
@@ -150,20 +149,4 @@ const withoutSubscriptions = {
 
 function isOver({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null
-}
-
-function answers(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  return new Promise<boolean>((resolve) => {
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-  }).finally(() => socket.destroy())
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (typeof address !== 'object' || !address) throw new Error('there is no free port')
-  return address.port
 }

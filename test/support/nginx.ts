@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from './documentation.ts'
+import { answers, freePorts } from './ports.ts'
 
 export interface Nginx {
   readonly port: number
@@ -33,8 +33,7 @@ export async function startNginx({ port: behind, cert, key, clientCa }: NginxOpt
   const program = findNginx()
   if (!program) throw new Error('there is no nginx on this machine')
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-nginx-'))
-  const [port, tlsPort] = await freePorts(2)
-  if (port === undefined || tlsPort === undefined) throw new Error('there is no free port')
+  const [port = 0, tlsPort = 0] = await freePorts(2)
   const shipped = (file: string, changes: readonly (readonly [string | RegExp, string])[]): string => {
     let text = readFileSync(join(root, 'deploy', file), 'utf8')
     for (const [from, to] of changes) {
@@ -97,27 +96,4 @@ export async function startNginx({ port: behind, cert, key, clientCa }: NginxOpt
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   return { port, tlsPort, dispose }
-}
-
-function answers(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  return new Promise<boolean>((resolve) => {
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-  }).finally(() => socket.destroy())
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      return server
-    }),
-  )
-  const ports = servers.map((server) => {
-    const address = server.address()
-    return typeof address === 'object' && address ? address.port : 0
-  })
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
 }

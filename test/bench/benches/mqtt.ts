@@ -1,11 +1,11 @@
 /** Reports through a broker, beside the same reports over HTTP: the same server, database and number of reports in flight. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect as connectSocket, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { sendAtOnce } from '../../../src/mqtt/connection.ts'
+import { answers, freePort } from '../../support/ports.ts'
 import { atLeast, type Bench, stated } from '../harness/bench.ts'
 import { closedLoop, WrongAnswer } from '../harness/closed-loop.ts'
 import { buildReports, createFleet, deploymentName, deviceName, type Fleet } from '../harness/fleet.ts'
@@ -146,24 +146,6 @@ async function startBroker(): Promise<{ readonly url: string; stop(): void }> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() =>
-        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
-      )
-    })
-  })
-}
-
-function answers(port: number): Promise<boolean> {
-  const socket = connectSocket(port, '127.0.0.1')
-  return new Promise<boolean>((resolve) => {
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-  }).finally(() => socket.destroy())
 }
 
 function pause(time: number): Promise<void> {
