@@ -51,7 +51,7 @@ export interface App {
   close(): Promise<boolean>
 }
 
-export interface AppDeps {
+interface AppDeps {
   readonly config: Config
   /** Closed with the app. */
   readonly database: Database

@@ -2,7 +2,7 @@
  * The pieces of a body, until it is complete. The sender chooses their size: in chunked encoding a piece may have one byte, and a buffer of its
  * own needs some four hundred. So small pieces are copied together. Nearly every body is one piece, which is not copied.
  */
-export interface Gathered {
+interface Gathered {
   add(piece: Buffer): void
   /** All bytes so far. It holds nothing afterwards. */
   take(): Buffer

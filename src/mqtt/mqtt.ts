@@ -27,7 +27,7 @@ import type { SubscriptionState } from './subscription.ts'
 import { takeMessage } from './take.ts'
 import { subjectOf } from './topics.ts'
 
-export interface Mqtt {
+interface Mqtt {
   /** Sessions of this server, by state. */
   sessions(): SessionCounts
   stop(): Promise<void>

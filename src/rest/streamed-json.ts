@@ -4,7 +4,7 @@ import { DomainError } from '../domain/errors.ts'
 import { drained, type Exchange } from './exchange.ts'
 
 /** Sends a whole answer. */
-export type SendParts = (parts: AsyncGenerator<string>) => Promise<void>
+type SendParts = (parts: AsyncGenerator<string>) => Promise<void>
 
 /** Bytes that are written ahead of a slow client. Until then a snapshot need not wait for it: the embedded database has one connection, for reports, too. */
 const mostAhead = 4 << 20

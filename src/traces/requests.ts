@@ -33,7 +33,7 @@ export interface RequestTracesOptions {
   readonly log: Pick<Log, 'warn'>
 }
 
-export interface RequestTraces {
+interface RequestTraces {
   /** Makes a span of each request. */
   watch(server: Pick<Server, 'prependListener'>): void
   /** Notes the route of the present request. */

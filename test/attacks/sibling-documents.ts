@@ -34,7 +34,7 @@ const failing: Readonly<Record<string, string>> = {
   'a list of the past': 's: deployments(atRevision: "1") { nodes { id } }',
 }
 
-export interface SiblingDocument {
+interface SiblingDocument {
   readonly name: string
   readonly query: string
 }

@@ -96,7 +96,7 @@ export function closed(socket: WebSocket): Promise<{ readonly code: number; read
   return new Promise((resolve) => socket.once('close', (code, reason) => resolve({ code, reason: String(reason) })))
 }
 
-export async function nextMessage(socket: WebSocket, isWanted: (message: Message) => boolean = () => true) {
+async function nextMessage(socket: WebSocket, isWanted: (message: Message) => boolean = () => true) {
   return new Promise<Message>((resolve, reject) => {
     const read = (text: unknown): void => {
       const message = JSON.parse(String(text)) as Message

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { CollectedSpan } from '../support/collector.ts'
 
 /** Of each payload, the path of each value and the GraphQL field that shows the same, or `none: ` and the reason why no field has to. */
-export type PublishedTable = Readonly<Record<string, Readonly<Record<string, string>>>>
+type PublishedTable = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 export const publishedTable: PublishedTable = JSON.parse(
   readFileSync(new URL('published-table.json', import.meta.url), 'utf8'),

@@ -5,7 +5,7 @@ import { DomainError } from '../../src/domain/errors.ts'
 import { type Principal, type Role, roles } from '../../src/domain/principal.ts'
 
 /** `viewer`, `viewer+reporter/label:site=munich`, `operator/project:alpha`. */
-export function identityNamed(name: string): Principal {
+function identityNamed(name: string): Principal {
   const [held = '', ...scopes] = name.split('/')
   const accessScope = parseScopes(scopes)
   const known = held.split('+').filter((role): role is Role => roles.some((one) => one === role))

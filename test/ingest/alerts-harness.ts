@@ -13,7 +13,7 @@ import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import type { Store } from '../support/stores.ts'
 
-export type AlertChange = Extract<ChangeBody, { readonly alertKey: number }> & {
+type AlertChange = Extract<ChangeBody, { readonly alertKey: number }> & {
   readonly revision: number
   readonly rolloutKey: number | null
 }

@@ -10,7 +10,7 @@ export const tenants: readonly Tenant[] = ['a', 'b']
 
 type Model = ReturnType<typeof createModel>
 
-export interface HeardReport {
+interface HeardReport {
   readonly number: number
   readonly device: string
   readonly verdict: string

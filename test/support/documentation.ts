@@ -27,7 +27,7 @@ export function blocksOf(page: string): readonly Block[] {
 }
 
 /** A sentence's word for what is never the same. */
-export function withWildcards(value: unknown): unknown {
+function withWildcards(value: unknown): unknown {
   if (value === '…') return expect.stringMatching(/./)
   if (Array.isArray(value)) return value.map(withWildcards)
   if (typeof value !== 'object' || value === null) return value

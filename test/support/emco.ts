@@ -4,7 +4,7 @@ import type { RunningApp } from './app.ts'
 // biome-ignore lint/suspicious/noExplicitAny: EMCO's own shapes.
 export type Answer = any
 
-export interface Reply {
+interface Reply {
   readonly status: number
   readonly body: Answer
 }

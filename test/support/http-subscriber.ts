@@ -1,7 +1,7 @@
 /** A browser's EventSource on `changes`, whoever answers: it comes back with its last id for as long as it is wanted. */
 import type { Revision } from '../../src/domain/values.ts'
 
-export interface HttpSubscriber {
+interface HttpSubscriber {
   readonly revisions: readonly Revision[]
   readonly resets: readonly string[]
   /** How often it was cut off. */

@@ -4,7 +4,7 @@ import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { vi } from 'vitest'
 import type { RunningApp } from './app.ts'
 
-export interface MqttAnswer {
+interface MqttAnswer {
   readonly contentType: string | undefined
   // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
   readonly body: any

@@ -14,7 +14,7 @@ export interface Nginx {
   dispose(): Promise<void>
 }
 
-export interface NginxOptions {
+interface NginxOptions {
   /** Of the server behind it. */
   readonly port: number
   /** Paths. */

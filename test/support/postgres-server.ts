@@ -50,7 +50,7 @@ export function findPostgres(): string | null {
   )
 }
 
-export interface PostgresServerOptions {
+interface PostgresServerOptions {
   /** As it is in production, for measurements. */
   readonly isDurable?: boolean
   /** More of the server's settings, as `name=value`. */

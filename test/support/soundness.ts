@@ -10,7 +10,7 @@ import { type DeploymentRecord, toDeployment } from '../../src/store/sql/rows.ts
 import { attemptOf, type Played } from './fleet.ts'
 
 /** Every revision there should be, oldest first. */
-export async function allRevisions(session: Session): Promise<number[]> {
+async function allRevisions(session: Session): Promise<number[]> {
   const { head, epochs } = await readRange(session)
   return epochs.flatMap(({ base, ended }) => revisionsBetween(base, ended ?? head.revision))
 }

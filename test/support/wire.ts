@@ -11,7 +11,7 @@ export interface Passing {
  * `cut`: it goes no further, and the connection is over. `deafen`: it passes, and nothing more is read of what the server says. `silence`: it goes no
  * further, nor does anything else on this connection, which stays open. `withhold`: neither it nor anything later of the client reaches the server.
  */
-export type Fate = 'pass' | 'cut' | 'deafen' | 'silence' | 'withhold'
+type Fate = 'pass' | 'cut' | 'deafen' | 'silence' | 'withhold'
 
 export interface Wire {
   readonly url: string

@@ -23,7 +23,7 @@ export interface FollowersDeps {
   readonly ofSession: (session: SessionRow | null) => Principal | null
 }
 
-export interface Followers {
+interface Followers {
   /** Calls `end` once, when the credential becomes invalid. Call the result to stop. */
   follow(principal: Principal, end: () => void): () => void
   /** Checks keys and sessions in a round that begins after this call. */

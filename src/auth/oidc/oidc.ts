@@ -13,7 +13,7 @@ import { createOidcSessions, type OidcSessionDeps } from './sessions.ts'
 import { createSignIn } from './sign-in.ts'
 import { createTerminalSignIn } from './terminal-sign-in.ts'
 
-export interface Oidc {
+interface Oidc {
   /** What the page calls the issuer. */
   readonly name: string
   readonly routes: OidcRoutes

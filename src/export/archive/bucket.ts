@@ -18,7 +18,7 @@ export interface BucketConfig {
   readonly sessionToken: string | null
 }
 
-export interface BucketOptions {
+interface BucketOptions {
   /** Ends requests. */
   readonly signal?: AbortSignal
   readonly fetch?: typeof fetch

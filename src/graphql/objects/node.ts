@@ -17,7 +17,7 @@ export type NodeType =
   | 'Sink'
   | 'Delivery'
 
-export interface NodeId {
+interface NodeId {
   readonly type: NodeType
   /** For a component and a report: the key of its deployment. */
   readonly key: number

@@ -7,7 +7,7 @@
  */
 import type { Session } from '../database.ts'
 
-export interface Patience {
+interface Patience {
   /** Milliseconds that an attempt waits for a lock: less than `deadlock_timeout`, so it never makes PostgreSQL end another transaction. */
   readonly limit: number
   readonly attempts: number

@@ -14,7 +14,7 @@ import { hasChangedSink } from './sink-operations.ts'
 import { startTarget } from './target.ts'
 import { fillCaches } from './warm-up.ts'
 
-export interface AttackOptions {
+interface AttackOptions {
   readonly seed: number
   readonly inputs: number
   /** Milliseconds after which it ends, however many inputs were sent. */
@@ -28,7 +28,7 @@ export interface AttackOptions {
   readonly progress?: (found: Findings) => void
 }
 
-export interface SeenStall extends Stall {
+interface SeenStall extends Stall {
   /** What was being answered: one of them, or work that no answer waits for, is the cause. */
   readonly inFlight: readonly string[]
 }

@@ -18,7 +18,7 @@ export const closed = {
   TRUSTED_PROXIES: '127.0.0.1',
 }
 
-export interface AttackerCredentials {
+interface AttackerCredentials {
   /** What lets it in; null: nothing is needed. */
   of(input: Input): string | null
   /** Whether its credential is of a tenant that does not see all. */

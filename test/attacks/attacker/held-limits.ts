@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { openSocket } from '../transports.ts'
 
-export interface HeldLimit {
+interface HeldLimit {
   readonly limit: string
   /** Call the result to let go. */
   hold(url: string): Promise<() => void>

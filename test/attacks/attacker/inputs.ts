@@ -32,7 +32,7 @@ export interface OperationInput {
 }
 
 /** A frame on an open socket, whatever it is. */
-export interface FrameInput {
+interface FrameInput {
   readonly kind: 'frame'
   readonly text: string
 }

@@ -3,7 +3,7 @@
  * all others after their first bytes, or when none come soon. To send fewer exports was rejected: their parameters are attacked too.
  */
 
-export interface LongReads {
+interface LongReads {
   /** Null: the export must be left early. Otherwise call the result at its end. */
   begin(): (() => void) | null
 }

@@ -11,7 +11,7 @@ export interface Part {
 const [longestStall, mostGrowth] = [200, 1.25]
 
 /** Without refusals of a server without time, which a limit may give. */
-export function serverErrors({ byStatus, busy }: Pick<Findings, 'byStatus' | 'busy'>): number {
+function serverErrors({ byStatus, busy }: Pick<Findings, 'byStatus' | 'busy'>): number {
   const all = Object.entries(byStatus).reduce((sum, [status, times]) => sum + (Number(status) >= 500 ? times : 0), 0)
   return all - Object.values(busy).reduce((sum, { times }) => sum + times, 0)
 }

@@ -15,7 +15,7 @@ export interface Certificate {
   readonly files: { readonly cert: string; readonly key: string }
 }
 
-export interface CertificateOptions {
+interface CertificateOptions {
   /** Its names, as openssl writes them: `URI:spiffe://…`, `DNS:…`. */
   readonly names?: string
   readonly days?: number

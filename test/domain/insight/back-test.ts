@@ -96,7 +96,7 @@ export function backTest(
   )
 }
 
-export interface BackTestRow {
+interface BackTestRow {
   readonly cases: number
   readonly silent: number
   /** The intervals that hold the truth, as a part of those given. */

@@ -17,7 +17,7 @@ interface Position {
   readonly readFrom: ReadFrom
 }
 
-export interface Indexed {
+interface Indexed {
   readonly cursor: Revision
   readonly hasMore: boolean
 }
