@@ -64,7 +64,7 @@ describe('a server that closes', () => {
     if (!store) return
     const on = await store.create()
     const server = await startApp({ on })
-    // Whoever holds the head of the log holds the batch in flight.
+    // A session that holds the head of the log keeps the batch in flight waiting.
     const sql = postgres(on.config.url ?? '', { max: 1, onnotice: () => {} })
     const holder = await sql.reserve()
     await holder`begin`
@@ -170,7 +170,7 @@ describe('a server that closes', () => {
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  it('closes once, whoever asks', async () => {
+  it('closes once, however many callers ask', async () => {
     const server = await startApp()
     await Promise.all([server.app.close(), server.app.close()])
     await server.stop()

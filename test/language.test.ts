@@ -37,6 +37,19 @@ const plain = [
   'src/sinks/',
   'src/store/',
   'src/traces/',
+  'test/clusters/',
+  'test/config/',
+  'test/dashboard/',
+  'test/deploy/',
+  'test/dialects/',
+  'test/docs/',
+  'test/domain/',
+  'test/feed/',
+  'test/git/',
+  'test/ingest/',
+  'test/limits/',
+  'test/readiness/',
+  'test/sinks/',
 ]
 
 /** "client", "caller", "subscriber" or "operator" says who it is; "receives" or "is refused" says what happens. */

@@ -101,7 +101,7 @@ describe('the program', () => {
     expect(await stateAt(await second.listening)).toEqual({ deployment: { state: 'INSTALLED' }, revision })
   })
 
-  it('logs in lines of JSON, and nothing of what it was told', async () => {
+  it('logs in lines of JSON, without the content of reports', async () => {
     const program = start({ DATA_DIR: 'memory', LOG_LEVEL: 'debug' })
     await report(await program.listening, 'installed')
     program.child.kill('SIGINT')
@@ -209,7 +209,7 @@ describe('the program ends with one sentence when', () => {
     expect(text).not.toContain('s3cret')
   })
 
-  it('the network would be let in without anybody having said so; every other problem is named too', async () => {
+  it('the network would have access that no variable grants, and names every other problem', async () => {
     const program = start({ HOST: '0.0.0.0', PORT: 'high', DATA_DIR: 'memory' })
     expect(await program.ended).toBe(1)
     const named = program

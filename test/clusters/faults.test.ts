@@ -82,7 +82,7 @@ describe('whatever happens', () => {
       await expect.poll(async () => (await shown(unknown)).toSorted()).toEqual((await shown(context)).toSorted())
       await expect.poll(connectivity).toBe('ONLINE')
       expect(waitingIn(clusters)).toBe(0)
-      // Nothing is told to be gone that had not been there, and nothing twice.
+      // Nothing is announced as gone that was not there before, and nothing twice.
       const balance = await told()
       const count = (what: string) => balance.filter((line) => line.endsWith(` ${what}`)).length
       expect(count('NOT_PRESENT')).toBeLessThanOrEqual(count('PRESENT'))
@@ -99,7 +99,7 @@ describe('several replicas', () => {
     await isWatching(cluster)
     const holder = replicas.find((one) => one.states().length > 0)
     const other = replicas.find((one) => one !== holder)
-    if (!holder || !other) throw new Error('nobody, or everybody, holds the cluster')
+    if (!holder || !other) throw new Error('no server, or every server, holds the cluster')
     // The lease has been renewed for longer than one lasts: the other one had every opportunity.
     const until = async () => {
       const [row] = await road.database.session.run<{ until: number }>(

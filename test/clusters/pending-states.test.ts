@@ -16,7 +16,7 @@ function open(limits: PendingStatesLimits) {
   )
   const one = (label: string, ...names: readonly string[]) => {
     const read = readCustomResource(bundle(label, showing(...names)))
-    if (!read) throw new Error('it is nobody’s')
+    if (!read) throw new Error('it has no instance')
     return read
   }
   return {
@@ -34,7 +34,7 @@ function open(limits: PendingStatesLimits) {
 }
 
 describe('the waiting room', () => {
-  it('has one place for each label, and room for so many: whoever came first goes first', () => {
+  it('has one place for each label, and a limit: the oldest is dropped first', () => {
     const waiting = open({ most: 2 })
     for (const label of ['1-a', '1-b', '1-a', '1-c']) waiting.keep(label)
     expect(waiting.labels()).toEqual(['1-b', '1-c'])

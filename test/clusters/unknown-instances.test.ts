@@ -18,7 +18,7 @@ describe('what a cluster shows of an unknown instance', () => {
     expect(waitingIn(clusters)).toBe(0)
   })
 
-  it('is tried again in time, should nobody tell', async () => {
+  it('is tried again periodically, also without an announcement of its instance', async () => {
     const { road, watch, put, instantiate, shown } = await open()
     const unknown = newContext()
     const clusters = watch({
@@ -49,7 +49,7 @@ describe('what a cluster shows of an unknown instance', () => {
     await expect.poll(() => waitingIn(clusters)).toBe(0)
   })
 
-  it('takes no more room than there is; who was dropped is listed again when his instance comes', async () => {
+  it('takes bounded room; an object that was dropped is listed again when its instance is created', async () => {
     const { cluster, verdicts, watch, put, instantiate, shown } = await open()
     const contexts = Array.from({ length: 9 }, newContext)
     for (const context of contexts) put('web', ['a'], context)

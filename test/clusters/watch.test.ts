@@ -25,7 +25,7 @@ describe.each(stores)('a watched cluster, on $name', (store) => {
     })
   })
 
-  it('that changed while nobody watched is told when somebody does again', async () => {
+  it('that changed while no server watched is reported when one watches again', async () => {
     const { watch, put, remove, shown, told } = await open(store)
     put('web', ['a'])
     put('db', ['c'])
@@ -77,7 +77,7 @@ describe('a watch', () => {
   })
 
   it.each(['stream', 'status'] as const)(
-    'that is told 410 Gone in its %s lists again, and misses nothing',
+    'that gets 410 Gone in its %s lists again, and misses nothing',
     async (how) => {
       const { cluster, watch, put, remove, shown, connectivity, told } = await open()
       put('web', ['a'])
@@ -138,8 +138,8 @@ describe('a watch', () => {
     ['no JSON', 'hello\n'],
     ['an event without an object', '{"type":"ADDED"}\n'],
     ['an error of the server', '{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd is tired"}}\n'],
-    ['an event that nobody knows', '{"type":"TELEPORTED","object":{}}\n'],
-    ['an object that is nobody’s', '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n'],
+    ['an event of an unknown type', '{"type":"TELEPORTED","object":{}}\n'],
+    ['an object without an instance', '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n'],
     ['an object that is odd', '{"type":"ADDED","object":{"metadata":7,"status":[null]}}\n'],
   ])('is not stopped by %s', async (_, line) => {
     const { cluster, watch, put, shown } = await open()

@@ -1,4 +1,4 @@
-/** Set-up in the page: what operators and admins configure there works at once, and nobody else is offered it. */
+/** Set-up in the page: what operators and admins configure there takes effect at once, and other callers do not see it. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -99,8 +99,8 @@ describe.skipIf(!findNginx()).each(stores)('a server behind deploy/nginx.conf, o
     expect(await report({ ...claiming, reporter: 'other' })).toBe(201)
   })
 
-  it('lets nobody in with a certificate that somebody else signed', async () => {
-    const strangers = await certificates.authority('somebody')
+  it('refuses a certificate that another authority signed', async () => {
+    const strangers = await certificates.authority('stranger')
     expect(await report({ certificate: await strangers.issue('press', idOf('press')) })).toBe(400)
     expect(await report({ certificate: null })).toBe(401)
   })
@@ -151,7 +151,7 @@ describe.skipIf(!findNginx()).each(stores)('a server behind deploy/nginx.conf, o
       return { socket, subscribed: subscribed.promise, told: told.promise }
     })
     await Promise.all(sockets.map(({ subscribed }) => subscribed))
-    // A subscription begins after it was asked for: report until it is told.
+    // A subscription begins after its request: report until it delivers.
     let isTold = false
     const reporting = (async () => {
       for (let n = 0; !isTold; n += 1)

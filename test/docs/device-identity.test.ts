@@ -92,7 +92,7 @@ describe.skipIf(!hasTools).each(stores)('docs/device-identity.md on $name', (sto
     expect(JSON.parse(await runIn('./report'))).toMatchObject({ verdict: 'APPLIED' })
   })
 
-  it('is told by its error what is wrong', async () => {
+  it('gets an error that says what is wrong', async () => {
     const report = async (...args: string[]) => {
       const body = '{"deploymentId":"pump","status":{"state":"installed"},"components":[]}'
       const url = `https://localhost:${server.port}/device/press-8/deployment/pump/status`

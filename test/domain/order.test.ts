@@ -71,7 +71,7 @@ describe('the order of reports', () => {
     expect(orderReport(marks({ observedAt: now - 5 }), marks({ observedAt: now - 5 }), now).staleBy).toBeNull()
   })
 
-  it('ignores a clock that is more than five minutes ahead, so that it silences nobody later', () => {
+  it('ignores a clock that is more than five minutes ahead, so that it silences no later report', () => {
     const ahead = orderReport(marks({ observedAt: now - 5 }), marks({ observedAt: now + clockTolerance + 1 }), now)
     expect(ahead).toEqual({ staleBy: null, marks: marks({ observedAt: now - 5 }) })
     expect(orderReport(noMarks, marks({ observedAt: now + clockTolerance }), now).marks.observedAt).toBe(

@@ -231,7 +231,7 @@ describe('a declaration', () => {
 })
 
 describe('forgetting', () => {
-  it('is told once, and a new report brings the deployment back as if it were the first', () => {
+  it('is one change, and a new report restores the deployment like a first report', () => {
     const known = last(
       play(report({ seq: '9', state: 'INSTALLED', components: [component('a', 'INSTALLED')] })),
     ).deployment

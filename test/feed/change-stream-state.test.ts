@@ -172,7 +172,7 @@ describe('a subscriber of changes', () => {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** A log in memory, and a hub, a backlog and ranges that fail as they are told to. */
+/** A log in memory, and a hub, a backlog and ranges that fail when the test says so. */
 function createWorld() {
   const entries: Change[] = []
   const epochs: { base: number; ended: number | null }[] = [{ base: 0, ended: null }]

@@ -94,7 +94,7 @@ describe.each(stores)('changes on $name', (store) => {
     await following
   })
 
-  it('behind the tail are told, and everything retained follows', async () => {
+  it('behind the tail get a reset, and all retained changes follow', async () => {
     const [road] = await open(store)
     const start = await head(road.database)
     for (let n = 0; n < 4; n += 1) await change(road)
@@ -107,7 +107,7 @@ describe.each(stores)('changes on $name', (store) => {
     expect(cursors(rest)).toEqual(Array.from({ length: end - tail }, (_, n) => tail + n + 1))
   })
 
-  it("above the database's head are told", async () => {
+  it("above the database's head get a reset", async () => {
     const [road] = await open(store)
     const start = await head(road.database)
     const end = await change(road)
@@ -116,7 +116,7 @@ describe.each(stores)('changes on $name', (store) => {
     expect(events.at(-1)?.cursor).toBe(end)
   })
 
-  it('of another epoch are told, and those up to its end go on without a word', async () => {
+  it('of another epoch get a reset, and those up to its end continue without one', async () => {
     const [road] = await open(store)
     const ended = await change(road)
     const live = road.changes({ filter: {}, after: ended })
@@ -146,7 +146,7 @@ describe.each(stores)('changes on $name', (store) => {
     expect(cursors(resumed)).toEqual([ended, ...revisions])
   })
 
-  it('that nobody takes end with OVERFLOW at the last delivered one, and resume from there', async () => {
+  it('that are not read end with OVERFLOW at the last delivered one, and resume from there', async () => {
     const [road] = await open(store, { capacity: 5 })
     const stream = road.changes({ filter: {}, after: null })
     const first = stream.next()
@@ -237,7 +237,7 @@ describe.each(stores)('changes on $name', (store) => {
     for (const history of histories) expect(cursors(history)).toEqual(cursors(histories[0] ?? []))
     expect(histories[0]).toHaveLength(end - start)
     expect(reads).toBeLessThanOrEqual(10)
-    // Each may be answered by a question that was put after he came; so those who come meanwhile share the second.
+    // A query that began after a caller arrived may answer it. So callers that arrive during the first query share the second.
     expect(ranges).toBe(2)
     await Promise.all(group.map((stream) => stream.return?.()))
   })
@@ -262,7 +262,7 @@ describe.each(stores)('a feed that closes on $name', (store) => {
 })
 
 describe.each(postgresStores)('two replicas on $name', (store) => {
-  it('tell the same changes in the same order, whoever wrote them', async () => {
+  it('deliver the same changes in the same order, on every replica', async () => {
     const [one, other] = await open(store, {}, 2)
     const second = other ?? expect.unreachable()
     const start = await head(one.database)

@@ -6,7 +6,7 @@ import type { Snapshot } from '../../src/store/database.ts'
 import { iterate } from '../support/iterate.ts'
 
 describe('a watched state', () => {
-  it('is told no change again that it has shown, when the log was read beyond it', async () => {
+  it('gets no change again that it has shown, when the log was read beyond it', async () => {
     const head = { revision: 0, epochBase: 0, tail: 0, tailAt: 0, at: 0, writes: 0 }
     const log = [1, 2, 3].map((revision) => ({ revision, kind: 'DEPLOYMENT_STALLED' }) as unknown as Change)
     const hub = createHub({ head: async () => ({ ...head, revision: 3 }), read: async () => log }, head)

@@ -16,7 +16,7 @@ describe('the file of a deployment', () => {
     for (const id of ids) expect(fileOf(id)).toMatch(/^deployments\/[A-Za-z0-9_-]{0,60}~[0-9a-f]{32}\.yaml$/)
   })
 
-  it('is one that every file system can hold, and nobody else has it, in whichever case', () => {
+  it('is valid on every file system, and unique, also without regard to case', () => {
     const any = fc.string({ unit: 'binary', minLength: 1, maxLength: 256 })
     const alike = fc.string({ unit: fc.constantFrom(...'aA.-_~/ 1'), minLength: 1, maxLength: 5 })
     const id = fc.oneof(any, alike)
@@ -80,7 +80,7 @@ data 216
     [[change('a', 'x'), change('b', null)], 'Declare a; Remove b'],
     [['a', 'b', 'c', 'd', 'e'].map((id) => change(id, 'x')), 'Declare a, b, c and 2 more'],
     [[change('a\nb', 'x')], 'Declare a b'],
-  ])('says what it changes when nobody says why', (some, why) => {
+  ])('says what it changes when no reason is given', (some, why) => {
     expect(said({ why: ' \n', changes: some })).toContain(`\n${why}\n\nManifest-Version: 2\n`)
   })
 })

@@ -59,7 +59,7 @@ async function pack({ git }: Played, device = 'd', signal = never): Promise<stri
   return said.slice(0, packed.length)
 }
 
-/** One that has begun to be told, and goes on when `go` is called. */
+/** One that has begun, and continues when `go` is called. */
 function hold({ git }: Played, device: string, signal = never) {
   const { promise: going, resolve: go } = Promise.withResolvers<void>()
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
@@ -239,7 +239,7 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     expect(new Set([first, second, await refs(played)]).size).toBe(3)
   })
 
-  it('makes a repository anew that somebody has spoiled, before its client notices', async () => {
+  it('makes a damaged repository again, before its client notices', async () => {
     const played = await play()
     expect(await pack(played)).toBe(packed)
     const [own = ''] = readdirSync(played.folder)

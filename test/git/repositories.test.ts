@@ -85,7 +85,7 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     expect(await contents(step)).toEqual(await contents(atOnce))
   })
 
-  it('are the same as ever: whoever changes what a commit is made of makes every clone diverge', async () => {
+  it('never change: a change of what a commit is made of would make every clone diverge', async () => {
     const played = await play()
     played.history.declare('d', { a: 'one', 'Line 1': 'two\r\n' }, 'First')
     played.history.declare('d', { a: null })
@@ -106,7 +106,7 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     expect(played.history.reads).toEqual({ newest: 2, after: 1 })
   })
 
-  it('have what was written before somebody came, also while they are being looked after', async () => {
+  it('have what was written before the request, also while they are maintained', async () => {
     const played = await play()
     played.history.declare('d', { a: 'one' })
     const first = hashes(played)
@@ -180,7 +180,7 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     expect(await hashes(played)).toHaveLength(56)
   })
 
-  it('go when nobody has used them for the longest, but not while somebody does', async () => {
+  it('are dropped when they are unused for the longest time, but not while they are in use', async () => {
     const played = await play(playHistory(), { most: 1 })
     await played.repositories.use('a', async ({ directory }) => {
       await hashes(played, 'b')

@@ -59,7 +59,7 @@ describe.each(stores)("a k8splugin's instance on $name", (store) => {
     return pages.get(key)?.edges.map(({ node }) => `${node.name} ${node.sync} ${node.presence} ${node.readiness}`)
   }
 
-  it('has the state that is told, and the readiness that is seen', async () => {
+  it('has the state that is reported, and the readiness that is observed', async () => {
     expect(await tell('a', 'INSTALLING')).toMatchObject({ verdict: 'APPLIED', isNew: true })
     expect(await list('a')).toEqual(['ui PENDING UNKNOWN UNKNOWN', 'vault PENDING UNKNOWN UNKNOWN'])
     expect(await tell('a', 'INSTALLED')).toMatchObject({ verdict: 'APPLIED', isNew: false })
@@ -101,7 +101,7 @@ describe.each(stores)("a k8splugin's instance on $name", (store) => {
     expect(await findDeployments(session(), 'c', null, null)).toMatchObject([{ applicationVersion: 'v2' }])
     expect(await list('c')).toEqual(['ui APPLIED UNKNOWN UNKNOWN'])
     await expect(tell('c', 'INSTALLED', { cloudRegion: 'elsewhere' })).rejects.toMatchObject({ code: 'CONFLICT' })
-    await expect(show('nobody')).rejects.toMatchObject({ code: 'NOT_FOUND_YET' })
+    await expect(show('unknown')).rejects.toMatchObject({ code: 'NOT_FOUND_YET' })
     expect(await audit(session())).toEqual([])
   })
 

@@ -161,7 +161,7 @@ describe.each(stores)('commands on $name', (store) => {
     expect(await find('back')).toMatchObject({ revision, components: [{ name: 'a', revision }] })
   })
 
-  it('let a declaration bring back what was forgotten of that device, whoever reported it', async () => {
+  it('let a declaration restore what was forgotten of that device, of any reporter', async () => {
     const child = { reporter: 'gw7', deviceId: 'gw7/child', deploymentId: 'returning', state: 'INSTALLED' } as const
     await send(child)
     const { key = -1 } = (await find('returning')) ?? {}
@@ -219,7 +219,7 @@ describe.each(stores)('commands on $name', (store) => {
       { hash: 'the new one', ends: false },
       { hash: wanted.tokenHash, ends: true },
     ])
-    await expect(road.writer.submit(rotateToken('nobody', 'x', 0))).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(road.writer.submit(rotateToken('unknown', 'x', 0))).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
   it('refuse a parent that lies below its child', async () => {

@@ -84,7 +84,7 @@ describe.each(stores)('divided commands on $name', (store) => {
     }
   })
 
-  it('answer in the order of their items, with a revision for each change, and are told to those who follow', async () => {
+  it('answer in the order of their items, with a revision for each change, and reach subscribers', async () => {
     const before = await head()
     const followed = road.changes({ filter: {}, after: before })
     const items = many((n) => declaration(`o-${n % 3}`, `o-${n}`))

@@ -66,7 +66,7 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     const kept = await keptReports(server, 'follower')
     const { revision } = await readHead(server.database.session)
     const before = changes
-    // On the ordinary way, and then when the leader believes again that nobody else writes.
+    // On the ordinary way, and then when the leader believes again that no other server writes.
     late[0]?.()
     await changeLeader()
     optimistic = 0

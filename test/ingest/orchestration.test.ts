@@ -157,7 +157,7 @@ describe.each(stores)('orchestration on $name', (store) => {
     expect(await rollout(name)).toMatchObject({ state: 'APPROVED', status: 'TERMINATED' })
     await act(name, ['INSTANTIATED', b])
     expect(await rollout(name)).toMatchObject({ status: 'INSTANTIATING' })
-    await expect(road().writer.submit(reportResources(name, 'nobody', []))).rejects.toMatchObject({
+    await expect(road().writer.submit(reportResources(name, 'unknown', []))).rejects.toMatchObject({
       code: 'NOT_FOUND_YET',
     })
     expect(await audit(session())).toEqual([])

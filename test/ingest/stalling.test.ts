@@ -71,7 +71,7 @@ async function open(store: Store, stalling: StallLimits) {
         await keeper.tick()
       }
     },
-    /** Nobody listens. */
+    /** No server listens. */
     sleep(seconds: number) {
       now += seconds * 1_000
     },
@@ -93,7 +93,7 @@ async function open(store: Store, stalling: StallLimits) {
 }
 
 describe.each(stores)('standing still, on $name', (store) => {
-  it('is a limit of its own where there is nobody to compare with', async () => {
+  it('is a limit of its own where there is no deployment to compare with', async () => {
     const { road, send, wait, declare, pass, stalled, changes } = await open(store, { factor: 3, after: 600 })
     await declare('never-heard')
     await send('slow', 'INSTALLING', 'web INSTALLING')

@@ -186,7 +186,7 @@ describe.each(stores)('the writer on $name', (store) => {
       return database.append(...asked)
     })
     expect(appended).toBeGreaterThan(20)
-    // As if somebody else had written: nothing was done.
+    // As if another server had written: nothing was done.
     const inTransactions = await play(() => async () => [])
     expect(atOnce).toEqual(inTransactions)
   })

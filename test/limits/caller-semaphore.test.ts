@@ -4,7 +4,7 @@ import { createCallerSemaphore } from '../../src/limits/caller-semaphore.ts'
 const patient = (): AbortSignal => new AbortController().signal
 
 describe('lanes', () => {
-  it('let so many of one caller in, and the others of his in order as those leave', async () => {
+  it('admit a limited number of requests of one caller, and the others in order as those end', async () => {
     const lanes = createCallerSemaphore(2)
     const entered: number[] = []
     const enter = (n: number) =>
@@ -26,7 +26,7 @@ describe('lanes', () => {
     expect(entered).toEqual([1, 2, 3, 4])
   })
 
-  it('give a place that is left to whoever waits, not to whoever comes by', async () => {
+  it('give a free place to a waiting request, not to a new one', async () => {
     const lanes = createCallerSemaphore(1)
     const order: string[] = []
     const leave = await lanes.enter('ann', patient())

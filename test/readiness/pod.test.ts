@@ -155,7 +155,7 @@ describe('a Pod that does not run', () => {
     expect(said).toMatchObject({ readiness: 'FAILED', reason: 'ImagePullBackOff' })
   })
 
-  test('waits while nobody has observed it', () => {
+  test('waits while no controller has observed it', () => {
     expect(readiness(pod({}))).toMatchObject({ readiness: 'PENDING', reason: 'NotObserved' })
   })
 

@@ -33,7 +33,12 @@ describe('a Deployment', () => {
   check([
     ['is ready when every replica is updated and available', deployment(full, three), 'READY', null],
     ['waits while its newest generation is unobserved', deployment(full, three, 2), 'PENDING', 'GenerationNotObserved'],
-    ['waits when nobody has observed it at all', deployment(undefined, three), 'PENDING', 'GenerationNotObserved'],
+    [
+      'waits when no controller has observed it at all',
+      deployment(undefined, three),
+      'PENDING',
+      'GenerationNotObserved',
+    ],
     [
       'waits for replicas to exist',
       deployment({ observedGeneration: 1, replicas: 1 }, three),
@@ -146,7 +151,7 @@ describe('a ReplicaSet', () => {
     ['waits for replicas to be available', set({ ...whole, availableReplicas: 1 }, three), 'PENDING', 'LessAvailable'],
     ['waits for replicas to be ready', set({ ...whole, readyReplicas: 1 }, three), 'PENDING', 'LessReady'],
     ['waits while it scales down', set(whole, { replicas: 1 }), 'PENDING', 'ExtraPods'],
-    ['waits when nobody has observed it', set(undefined), 'PENDING', 'GenerationNotObserved'],
+    ['waits when no controller has observed it', set(undefined), 'PENDING', 'GenerationNotObserved'],
     [
       'has failed when its Pods are refused',
       set({ ...whole, conditions: [condition('ReplicaFailure', 'True', 'FailedCreate')] }, three),
@@ -246,7 +251,7 @@ describe('a DaemonSet', () => {
   check([
     ['is ready when every node has its pod', set(whole), 'READY'],
     ['is ready where no node wants it', set({ observedGeneration: 1, desiredNumberScheduled: 0 }), 'READY'],
-    ['waits when nobody has observed it', set(undefined), 'PENDING', 'GenerationNotObserved'],
+    ['waits when no controller has observed it', set(undefined), 'PENDING', 'GenerationNotObserved'],
     ['waits until the nodes are counted', set({ observedGeneration: 1 }), 'PENDING', 'NoDesiredNumber'],
     ['waits for pods to be scheduled', set({ ...whole, currentNumberScheduled: 1 }), 'PENDING', 'LessCurrent'],
     ['waits for pods to be updated', set({ ...whole, updatedNumberScheduled: 1 }), 'PENDING', 'LessUpdated'],

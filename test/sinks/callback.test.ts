@@ -179,6 +179,6 @@ describe.each(stores)("k8splugin's callbacks on $name", (store) => {
     // RFC 9110 §8.6: a 204 has no Content-Length.
     expect([gone.status, gone.headers.get('content-length')]).toEqual([204, null])
     expect(await send('GET', '/k/status/subscription/three')).toMatchObject({ status: 404 })
-    expect(await send('POST', '/nobody/status/subscription', callback)).toMatchObject({ status: 404 })
+    expect(await send('POST', '/unknown/status/subscription', callback)).toMatchObject({ status: 404 })
   })
 })

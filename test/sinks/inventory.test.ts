@@ -269,7 +269,7 @@ describe.each(stores)('A&AI on $name', (store) => {
   })
 
   it('refuses what it cannot place', async () => {
-    expect(await belong('nobody', 'update')).toBe(404)
+    expect(await belong('unknown', 'update')).toBe(404)
     expect(await belong('i', 'update', { tenantId: '' })).toBe(422)
     expect(await belong('i', 'update', { callbackUrl: 'http://192.168.0.1/' })).toBe(422)
   })

@@ -182,7 +182,7 @@ describe('the text of one', () => {
           [piece, 40_000],
         ] as const,
     ),
-  )('cannot keep anybody busy with %j on %i bytes', (piece, size) =>
+  )('is refused without long work for %j in %i bytes', (piece, size) =>
     expect(problemsOf(piece.repeat(size / piece.length))).toHaveLength(1),
   )
 
@@ -198,7 +198,7 @@ describe('the text of one', () => {
     ).toEqual(['spec.parameters.p.targets[0]', 'spec.parameters.p.targets[1]', 'spec.parameters.q.targets'])
   })
 
-  it('is told at most a hundred problems', () => {
+  it('has at most a hundred problems', () => {
     expect(problemsOf(write({ components: `[${'1,'.repeat(900)}]` }))).toHaveLength(100)
   })
 })

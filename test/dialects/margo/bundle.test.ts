@@ -1,4 +1,4 @@
-/** The archive is what others' tools take for one, and the same for ever: its digest is told before it is made. */
+/** Other tools read the archive, and its bytes never change: its digest is published before it is made. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -40,7 +40,7 @@ describe('a bundle', () => {
     ])
   })
 
-  // Digests are kept in databases: whoever changes the bytes withdraws every bundle that a manifest has told of.
+  // Databases store the digests: a change of the bytes withdraws every bundle that a manifest has listed.
   it('is the same to the byte, in whatever order, for ever', () => {
     expect(digestOf(createBundle(two))).toBe('sha256:a761002e2cf05ecbed3a78726b37c560ad6e5d97bdc5bbcabeb93bb23e00c0a6')
     expect(createBundle(two.toReversed())).toEqual(createBundle(two))

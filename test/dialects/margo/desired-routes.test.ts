@@ -22,7 +22,7 @@ describe.each(['', '/margo', '/v1alpha2/margo'])('behind %j', (prefix) => {
     expect(matchDesiredRoute(`${root}/bundles/${digest}`)).toEqual({ ...asked, kind: 'bundle', digest })
   })
 
-  it('is what a client fetches that names itself, and is told to fetch in the same way', () => {
+  it('is fetched by a client that names itself, and its links name the client in the same way', () => {
     const asked = { clientId: 'gate way', base: `${root}/clients/gate%20way` }
     expect(matchDesiredRoute(`${root}/clients/gate%20way/deployments`)).toEqual({ ...asked, kind: 'manifest' })
     expect(matchDesiredRoute(`${root}/clients/gate%20way/bundles/${encodeURIComponent(digest)}`)).toEqual({
