@@ -37,6 +37,7 @@ const plain = [
   'src/sinks/',
   'src/store/',
   'src/traces/',
+  'test/attacks/',
   'test/clusters/',
   'test/config/',
   'test/dashboard/',
@@ -46,9 +47,11 @@ const plain = [
   'test/domain/',
   'test/feed/',
   'test/git/',
+  'test/graphql/',
   'test/ingest/',
   'test/limits/',
   'test/readiness/',
+  'test/road/',
   'test/sinks/',
 ]
 

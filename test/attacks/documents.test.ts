@@ -1,4 +1,4 @@
-/** Documents and variables that cost too much, on every transport: refused before they cost anything, by name, and nobody else suffers. */
+/** Documents and variables that cost too much, on every transport: refused by name before they cost anything, and other callers are not affected. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type Answer, closed, openSocket, type Request, transports } from './transports.ts'
@@ -121,7 +121,7 @@ describe.each(transports)('over $name', ({ name, ask }) => {
     }
   })
 
-  it('what grows by doubling is told by its cost', async () => {
+  it('what grows by doubling is refused by its cost', async () => {
     const doubling = times(
       15,
       (n) =>
@@ -154,18 +154,18 @@ describe.each(transports)('over $name', ({ name, ask }) => {
     })
   })
 
-  it('whoever asks too fast is told when to come again', async () => {
+  it('a caller that sends too fast is refused with a time to retry', async () => {
     const now = Date.parse('2026-01-01T00:00:00Z')
     const fast = await startApp({ env: { TRUSTED_PROXIES: '127.0.0.1', ADDRESS_RATE: '1' }, clock: () => now })
-    const [his, hers] = [{ 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }]
+    const [fastCaller, otherCaller] = [{ 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }]
     const query = '{ __typename }'
     let refusal: Answer | Error = {}
     // A WebSocket is refused with its upgrade, too.
-    for (let n = 0; n < 11; n++) refusal = await ask(fast.url, { query }, his).catch((error: Error) => error)
+    for (let n = 0; n < 11; n++) refusal = await ask(fast.url, { query }, fastCaller).catch((error: Error) => error)
     if (refusal instanceof Error) expect(refusal.message).toContain('429')
     else
       expect(refusal.errors).toMatchObject([{ extensions: { code: 'TOO_MANY', limit: 'requestsPerAddress', max: 1 } }])
-    expect(await ask(fast.url, { query }, hers)).toEqual({ data: { __typename: 'Query' } })
+    expect(await ask(fast.url, { query }, otherCaller)).toEqual({ data: { __typename: 'Query' } })
     await fast.stop()
   })
 

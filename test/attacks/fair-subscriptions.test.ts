@@ -1,4 +1,4 @@
-/** One caller's subscriptions, thousands that differ: they delay neither the answer to a report nor what others are told. */
+/** One caller's subscriptions, thousands that differ: they delay neither the answer to a report nor deliveries to others. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { stores } from '../support/stores.ts'
@@ -30,7 +30,7 @@ describe.each(stores)('on $name', (store) => {
     expect((await server.post('/device/edge-1/deployment/d-1/status', body)).status).toBe(201)
   }
 
-  /** Opens so many on a socket; `told` counts what they are told. */
+  /** Opens a subscription for each document on one socket; `told` counts their deliveries. */
   async function watch(address: string, documents: readonly string[]) {
     const socket = await openSocket(server.url, { 'x-forwarded-for': address })
     let told = 0
@@ -60,7 +60,7 @@ describe.each(stores)('on $name', (store) => {
     )
     const allTold = (): number => many.reduce((sum, { told }) => sum + told(), 0)
     const one = await watch('192.0.2.2', [documentOf(0)])
-    // Each begins with what there is already, and is waited for until it is told of the same change.
+    // Each begins with the present state, and the test waits until it delivers the same change.
     await one.until(1)
     await Promise.all(many.map(({ until }) => until(perSocket)))
     // On a machine that is busy with other tests, the client may count an answer late: then it reports again.
@@ -73,7 +73,7 @@ describe.each(stores)('on $name', (store) => {
       const whenAnswered = allTold() - before
       await one.until(own + 1)
       const whenOtherTold = allTold() - before
-      // And all of them are told.
+      // And all of them deliver.
       await expect.poll(allTold).toBeGreaterThanOrEqual(before + all)
       if (attempt < 3 && (whenAnswered >= half || whenOtherTold >= all)) continue
       // A report waits for one portion of them, also on the embedded database, which has one connection.

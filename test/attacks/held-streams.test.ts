@@ -40,7 +40,7 @@ it.each(stores)('streams of one caller take little memory each and no long turn 
     const { status } = await fetch(`${base}/device/e/deployment/d/status`, { method: 'POST', headers, body })
     expect(status).toBe(201)
     await told
-    // A stall is told after it.
+    // A stall is recorded after it.
     await vitals()
     expect(stall).toBeLessThan(jsonYardstick(maxAnswerSize))
 

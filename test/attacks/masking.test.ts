@@ -1,4 +1,4 @@
-/** What fails inside is nobody's business outside: an id, by which the log has it, and nothing else; on every transport and route. */
+/** An internal error shows an id, under which the log has the error, and nothing else; on every transport and route. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Database, Session } from '../../src/store/database.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
@@ -73,7 +73,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** What was told outside is an id, and under it the log has what happened; neither has more than it should. */
+/** The answer has an id, under which the log has what happened; neither has more than it should. */
 function expectMasked(told: unknown, before: number): void {
   const text = typeof told === 'string' ? told : JSON.stringify(told)
   expect(text).not.toMatch(/s3cret|select|relation|42P01|\.ts\b|node:|\/srv/)

@@ -1,4 +1,4 @@
-/** Guesses leave a bounded trace: nobody without a credential fills the disk. */
+/** Guesses of credentials are logged with a limit: a caller without a credential cannot fill the disk. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { stores } from '../support/stores.ts'

@@ -1,4 +1,4 @@
-/** Whose credential is not good is told so by the headers alone: no byte of the body is waited for. */
+/** A caller with a bad credential is refused by its headers alone: the server does not wait for a byte of the body. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

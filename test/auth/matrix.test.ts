@@ -217,7 +217,7 @@ describe('access', () => {
 
     it.each([http, events])('$name: a caller without a credential gets no data', async (way) => {
       for (const { document } of selected.slice(0, 20)) {
-        const { data, errors } = await way.ask(document, 'nobody')
+        const { data, errors } = await way.ask(document, 'stranger')
         expect([data, errors?.[0]?.extensions?.code]).toEqual([undefined, 'UNAUTHENTICATED'])
       }
     })

@@ -213,8 +213,7 @@ describe.each(stores)('desired state on $name', (store) => {
   })
 
   it('refuses invalid documents, and names the field', async () => {
-    const wrong =
-      'id: somebody-else\nspec:\n  deploymentProfile: { type: helm, components: [{ name: a }, { name: a }] }\n'
+    const wrong = 'id: another\nspec:\n  deploymentProfile: { type: helm, components: [{ name: a }, { name: a }] }\n'
     const invalid = await run(declare, {
       deployments: [{ deviceId: 'bad', deploymentId: 'bad', document: wrong, components: ['a'] }],
     })

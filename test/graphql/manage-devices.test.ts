@@ -141,7 +141,7 @@ describe.each(stores)('mutations of devices on $name', (store) => {
         __typename: 'InvalidInput',
         path: ['overlap'],
       })
-      expect(await run(rotate, { deviceId: 'nobody' })).toMatchObject({ __typename: 'NotFound', path: ['deviceId'] })
+      expect(await run(rotate, { deviceId: 'unknown' })).toMatchObject({ __typename: 'NotFound', path: ['deviceId'] })
     })
 
     it('revokeDevice ends its tokens, and a new registration does not restore them', async () => {
@@ -154,7 +154,7 @@ describe.each(stores)('mutations of devices on $name', (store) => {
       await expect(api.report({ reporter: 'lost' })).rejects.toThrow(/revoked/)
       const { results } = await run(register, { devices: [{ deviceId: 'lost' }] })
       expect(await tokensOf('lost')).toMatchObject([{ hash: hashDeviceToken(results[0].token) }])
-      expect(await run(revoke, { deviceId: 'nobody' })).toMatchObject({ __typename: 'NotFound', path: ['deviceId'] })
+      expect(await run(revoke, { deviceId: 'unknown' })).toMatchObject({ __typename: 'NotFound', path: ['deviceId'] })
     })
 
     it('resetReporterOrder lets an older report apply', async () => {
@@ -167,7 +167,7 @@ describe.each(stores)('mutations of devices on $name', (store) => {
         device: { deviceId: 'counts' },
       })
       expect(await api.report(late)).toMatchObject({ verdict: 'APPLIED' })
-      expect(await run(reset, { reporter: 'nobody' })).toMatchObject({ __typename: 'NotFound', path: ['reporter'] })
+      expect(await run(reset, { reporter: 'unknown' })).toMatchObject({ __typename: 'NotFound', path: ['reporter'] })
       expect(await run(reset, { reporter: '' })).toMatchObject({ __typename: 'InvalidInput', path: ['reporter'] })
     })
   })

@@ -16,7 +16,7 @@ function identityNamed(name: string): Principal {
 /** Without a credential every caller may do everything, so that tests can set up data. */
 export const namedAuth: Pick<ApiAuth, 'identify' | 'follow' | 'recheck'> = {
   async identify({ token }) {
-    if (token === 'nobody') throw new DomainError('UNAUTHENTICATED', 'nobody')
+    if (token === 'stranger') throw new DomainError('UNAUTHENTICATED', 'stranger')
     return identityNamed(token ?? 'admin')
   },
   follow: () => () => {},

@@ -85,9 +85,9 @@ describe.each(stores)('queries on $name', (store) => {
   it('returns null instead of failing', async () => {
     expect(
       await api().ask(`{
-        deployment(deploymentId: "nobody") { id }
-        device(deviceId: "nobody") { id }
-        cluster(provider: "nobody", name: "nothing") { id }
+        deployment(deploymentId: "unknown") { id }
+        device(deviceId: "unknown") { id }
+        cluster(provider: "unknown", name: "nothing") { id }
         region: cluster(name: "nothing") { id }
         rollout(key: { name: "nothing" }) { id }
       }`),

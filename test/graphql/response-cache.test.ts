@@ -15,7 +15,7 @@ const questions = [
   '{ changes(first: 5) { nodes { revision kind } pageInfo { hasNextPage } } }',
   '{ deployment(deploymentId: "d-1") { state history { totalCount } reports { nodes { verdict receivedAt } } } }',
   '{ deployments(first: 101) { totalCount } }',
-  '{ deployment(deploymentId: "d-1", deviceId: "nobody") { state } rollout { name } }',
+  '{ deployment(deploymentId: "d-1", deviceId: "stranger") { state } rollout { name } }',
   '{ nothing }',
   '{ deployments(',
   '{ __typename }',
@@ -24,7 +24,7 @@ const questions = [
   '{ audit { revision drift { scope } } }',
   'query A { revision } query B { deploymentCounts { total } }',
 ]
-const people = ['admin', 'viewer', 'viewer/label:site=a', 'viewer/project:none', 'reporter', 'nobody']
+const people = ['admin', 'viewer', 'viewer/label:site=a', 'viewer/project:none', 'reporter', 'stranger']
 
 describe.each(stores)('responses on $name', (store) => {
   let api: Api
@@ -121,7 +121,7 @@ describe.each(stores)('responses on $name', (store) => {
       variables: fc.oneof({ weight: 9, arbitrary: variables }, { weight: 1, arbitrary: wild }),
       rest: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: rest }),
       accept: fc.constantFrom('application/json', 'application/graphql-response+json, application/json;q=0.9', '*/*'),
-      as: fc.constantFrom('admin', 'viewer', 'viewer/label:site=a', 'nobody'),
+      as: fc.constantFrom('admin', 'viewer', 'viewer/label:site=a', 'stranger'),
     })
     await fc.assert(
       fc.asyncProperty(request, async ({ query, variables, rest, accept, as }) => {
@@ -282,7 +282,7 @@ describe.each(stores)('responses on $name', (store) => {
     const all = await asked(query, 'viewer')
     expect(JSON.parse(all.text).data.devices.nodes.length).toBeGreaterThan(0)
     expect(JSON.parse((await asked(query, 'viewer/label:site=a')).text).data.devices.nodes).toEqual([])
-    expect((await asked(query, 'nobody')).status).toBe(401)
+    expect((await asked(query, 'stranger')).status).toBe(401)
     expect(JSON.parse((await asked(query, 'reporter')).text).errors[0].extensions.code).toBe('FORBIDDEN')
   })
 })

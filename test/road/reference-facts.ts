@@ -48,7 +48,7 @@ export interface Known {
   repeats: number
 }
 
-/** `what`: in one line, what it says besides its kind. `entry`: those of one are told by the same command of one subject. */
+/** `what`: in one line, what it says besides its kind. `entry`: those of one come from the same command about one subject. */
 export interface ModelChange {
   readonly revision: number
   readonly at: number

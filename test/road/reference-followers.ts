@@ -1,4 +1,4 @@
-/** Who listens to the road while it is played, and what each should have been told by now. */
+/** Subscribers that follow the road while it is played, and what each should have received by now. */
 import { expect } from 'vitest'
 import type { Change, ChangeFilter } from '../../src/domain/change.ts'
 import type { FeedEvent } from '../../src/feed/event-queue.ts'
@@ -14,7 +14,7 @@ export interface Told {
 
 export interface Listener {
   isLive(): boolean
-  /** All that was told until now arrives, each thing once, in order. */
+  /** All changes until now arrive, each once, in order. */
   settle(names: Names): Promise<void>
   /** At once, whatever is still on its way. */
   drop(names: Names): Promise<void>
@@ -99,7 +99,7 @@ interface VisibleChange {
   readonly state: Promise<readonly object[]>
 }
 
-/** Somebody who looks at whatever has one deploymentId; it begins anew each time. */
+/** A subscriber of all deployments with one deploymentId; it begins again each time. */
 export function createWatcher({ log, past }: Told, id: string): Listener {
   let stream: AsyncIterableIterator<object> | null = null
   let events: VisibleChange[] = []

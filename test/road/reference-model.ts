@@ -1,6 +1,6 @@
 /**
  * What Rollcall should answer, said again from the product's rules and from nothing of its code: one command at a time, no
- * batches, no database. Whatever both say must be the same. Here the state is made by the log: what is told is what is done.
+ * batches, no database. Whatever both say must be the same. Here the log makes the state: what is announced is what is done.
  */
 import type { DeploymentState } from '../../src/domain/values.ts'
 import { createDevices } from './reference-devices.ts'
@@ -112,7 +112,7 @@ export function createModel(base: number) {
     tell(d, 'COMPONENT_STATE_CHANGED', `${part} ${from} ${state} ${error}`, { parts }, { part, to: state })
   }
 
-  /** Nobody is online by reporting, unless it was offline. */
+  /** A report makes only an offline device online. */
   function connect(name: string, to: Connectivity): void {
     const from = devices.all.get(name) ?? 'UNKNOWN'
     if (from === to || (to === 'ONLINE' && from !== 'OFFLINE')) return

@@ -124,7 +124,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
   const timed = ({ ahead, ...r }: Said): ModelReport => ({ ...r, time: ahead === null ? null : now + ahead * 1_000 })
 
   async function prune(before: number, step: number): Promise<void> {
-    // Whoever is still catching up might rightly be told that it is too late.
+    // A subscriber that still catches up might rightly get HISTORY_EXPIRED.
     await settle()
     const live = listeners.filter((listener) => listener.isLive()).length
     await expect.poll(() => road.feed.hub.size, { timeout: 20_000, interval: 2 }).toBe(live + 1)

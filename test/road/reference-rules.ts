@@ -65,7 +65,7 @@ export function derived(parts: Parts): DeploymentState | null {
 
 type Known = { readonly state: DeploymentState; readonly stage: string | null; readonly parts: Parts } | null
 
-/** Where it failed, when nobody says so: what its parts show, which a repeat does not change. */
+/** Where it failed, when no report says so: what its parts show, which a repeat does not change. */
 export function failureStage(state: DeploymentState, parts: Parts, known: Known): string | null {
   const said = (of: Parts): string =>
     JSON.stringify(

@@ -1,4 +1,4 @@
-/** PostgreSQL crashes and comes back while two replicas write and somebody listens to each: nothing is lost, doubled or skipped. */
+/** PostgreSQL crashes and comes back while two replicas write and each has a subscriber: nothing is lost, duplicated or skipped. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Revision } from '../../src/domain/values.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'

@@ -33,7 +33,7 @@ export interface Live {
   close(): Promise<void>
 }
 
-/** A state merges what it was told, and nothing says when it has told all: each change that it names must have been its tenant's once. */
+/** A state merges changes, and nothing says when it has all of them: each change that it names must have been its tenant's once. */
 export interface Watcher {
   readonly tenant: Tenant
   readonly of: ToldOf

@@ -69,7 +69,7 @@ export function createTenantModel(model: Model) {
     return { revision, id, kind, what: shown }
   }
 
-  /** Of an entry that moved its deployment, the former device is told of the move and of what is no longer there. */
+  /** Of an entry that moved its deployment, the former device gets the move and what is no longer there. */
   function isOn(tenant: Tenant, change: ModelChange, devices: readonly string[]): boolean {
     const from = ['DEPLOYMENT_MOVED', 'COMPONENT_REMOVED'].includes(change.kind) ? cameFrom(change) : null
     return devices.includes(change.device) || (from !== null && devices.includes(from) && sees(tenant, from))

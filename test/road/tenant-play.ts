@@ -1,4 +1,4 @@
-/** Plays moves, relabelling, forgetting and returning on a served road, and compares what each tenant is told with the model. */
+/** Plays moves, relabelling, forgetting and returning on a served road, and compares what each tenant receives with the model. */
 import { expect } from 'vitest'
 import { type AccessScope, parseScopes } from '../../src/domain/access-scope.ts'
 import type { KindName } from '../../src/export/kinds/kind.ts'
@@ -21,7 +21,7 @@ import { createTenantModel, type Tenant, type ToldOf, tenants } from './tenant-m
 import { type Answered, documents, showChange, showDeployment, showExported, showImage } from './tenant-shown.ts'
 
 const scopeOf = (tenant: Tenant): AccessScope => parseScopes([`label:site=${tenant}`]) as AccessScope
-/** All changes, and those of one device or rollout and of what is told last. */
+/** All changes, and those of one device or rollout and of the last subject. */
 const chosen = (tenant: Tenant): readonly ToldOf[] => [
   {},
   { devices: ['gw/1', `end-${tenant}`] },
@@ -128,7 +128,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
           break
         }
         case 'label':
-          // What is told is judged when it is taken: what came before must have been.
+          // A delivery is compared when it is taken, so earlier ones must have arrived.
           await settle()
           await label(next.device, next.owner)
           return
@@ -143,7 +143,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
         for (const change of tenantModel.changes(tenant, model.log, of)) allowed.add(JSON.stringify(change))
     }
 
-    /** Everybody has been told everything: the last is each tenant's own. */
+    /** Every tenant has received everything: the last change is its own. */
     async function settle(): Promise<void> {
       for (const tenant of tenants) {
         const device = `end-${tenant}`

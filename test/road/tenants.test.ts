@@ -1,5 +1,5 @@
 /**
- * Two tenants of one gateway: whatever moves, is relabelled, forgotten and comes back, each is told exactly what happened on devices of
+ * Two tenants of one gateway: whatever moves, is relabelled, forgotten and comes back, each receives exactly what happened on devices of
  * its own: live and resumed from every revision, over both transports, at every revision of the past, and by webhooks. A failure prints
  * its seed and the shortest list of commands. More runs: ROLLCALL_TENANT_RUNS.
  */
@@ -49,7 +49,7 @@ const leaks: [Command[]][] = [
 
 describe.each(stores)('two tenants on $name', (store) => {
   it(
-    'are told what happens on their own devices, and nothing else',
+    'receive what happens on their own devices, and nothing else',
     async () => {
       const commands = fc.array(command, { minLength: 1, maxLength: 12 })
       const options = {

@@ -15,7 +15,15 @@ export const issuerAnswers = [
 ] as const
 export type IssuerAnswer = (typeof issuerAnswers)[number]
 
-export const logoutTokens = ['valid', 'old', 'of nobody', 'with nonce', 'no event', 'odd subject', 'other key'] as const
+export const logoutTokens = [
+  'valid',
+  'old',
+  'no subject',
+  'with nonce',
+  'no event',
+  'odd subject',
+  'other key',
+] as const
 export type LogoutToken = (typeof logoutTokens)[number]
 
 /** What a code says. */
@@ -145,7 +153,7 @@ export async function startHostileIssuer(): Promise<HostileIssuer> {
         ...{ jti: randomUUID(), sub: kind === 'odd subject' ? oddTexts[asked % oddTexts.length] : subject },
         events: kind === 'no event' ? {} : { [event]: {} },
         ...(kind === 'old' && { iat: now() - 3_600 }),
-        ...(kind === 'of nobody' && { sub: undefined }),
+        ...(kind === 'no subject' && { sub: undefined }),
         ...(kind === 'with nonce' && { nonce: 'n' }),
       }
       return sign(claims, 'logout+jwt', kind === 'other key' ? other.privateKey : key.privateKey)

@@ -61,7 +61,7 @@ describe.each(postgresStores)('a connection lost with COMMIT on its way on $name
       const { road, wire } = await behindWire(store)
       const submit = (device: number, state: 'INSTALLED' | 'INSTALLING') =>
         road.writer.submit(recordReport(report({ reporter: `r-${device}`, deploymentId: `d-${device}`, state })))
-      // From the third batch on they are known, and it is known that nobody else writes.
+      // From the third batch on they are known, and it is known that no other server writes.
       for (let n = 0; n < 3; n += 1)
         await Promise.all(
           Array.from({ length: 100 }, (_, device) => submit(device, n % 2 ? 'INSTALLED' : 'INSTALLING')),

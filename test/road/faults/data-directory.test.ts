@@ -6,7 +6,7 @@ import { type Child, startChild } from '../../support/child.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { startProgram } from '../../support/program.ts'
 
-/** Takes the directory when it is told to, so that several can be told at the same moment. */
+/** Takes the directory on command, so that several can take it at the same moment. */
 function startRival(directory: string): Child {
   return startChild(
     `const { lockDirectory } = await import('./src/store/connection/embedded/lock-file.ts')

@@ -91,7 +91,7 @@ describe.each(postgresStores)('two replicas on $name', (store) => {
       writer: { commitTimeout: 60_000 },
     })
     onTestFinished(() => deaf.close())
-    // More than the network holds for somebody who does not listen.
+    // More than the network holds for a process that does not read.
     const message = 'x'.repeat(100_000)
     const large = Array.from({ length: 200 }, (_, n) =>
       recordReport(report({ deploymentId: `d-${n}`, state: 'FAILED', error: { code: '1', message } })),

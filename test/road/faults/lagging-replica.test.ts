@@ -94,7 +94,7 @@ function slowly(database: Database) {
       return new Promise((resolve) => (isHeld = resolve))
     },
     asked: (pattern: RegExp) => new Promise<void>((resolve) => (asked = { pattern, resolve })),
-    /** Resolves when somebody has been told so. */
+    /** Resolves when a caller has got the failure. */
     fail: () => new Promise<void>((resolve) => (tellFailed = resolve)),
     recover() {
       tellFailed = null

@@ -84,7 +84,7 @@ describe.each(postgresStores)('a network to $name that breaks anywhere', (store)
     const played = await fleet.finish()
 
     const codes = new Set(answers.flat())
-    // Audits are made one at a time: whoever asks for another is told to come again, too.
+    // Audits are made one at a time: a second one is refused with a time to retry, too.
     expect([...codes].filter((code) => !['answered', 'UNAVAILABLE', 'TOO_MANY'].includes(code))).toEqual([])
     expect(codes).toContain('answered')
     await expectKept(database, played)

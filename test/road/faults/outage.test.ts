@@ -1,4 +1,4 @@
-/** PostgreSQL goes away in the middle of batches and comes back: devices are told to come again, and nobody notices more. */
+/** PostgreSQL goes away in the middle of batches and comes back: devices get a 503 with a time to retry, and nothing else changes for clients. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Change } from '../../../src/domain/change.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
@@ -14,7 +14,7 @@ import { report } from '../../support/reports.ts'
 import { createRoad, type Road } from '../../support/road.ts'
 import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
 
-/** Whoever cannot be answered now is told so; any other answer is a fault. */
+/** A caller that cannot be answered now gets a 503; any other answer is a fault. */
 const sendTo =
   ({ writer }: Road): Send =>
   (said) =>
@@ -100,7 +100,7 @@ describe.skipIf(!findPostgres())('a stream that has begun before PostgreSQL goes
     const second = stream.next()
     const { revision: told } = await change(road, 'INSTALLED')
     expect((await second).value?.cursor).toBe(told)
-    // It listens, and nobody takes anything from it when the log breaks off.
+    // It listens, and no reader takes anything from it when the log breaks off.
     const base = await road.database.transaction((session) => beginEpoch(session, Date.now()))
     await expect.poll(() => road.feed.hub.last).toBe(base)
     await server.stop('immediate')

@@ -1,4 +1,4 @@
-/** A copy of the database is put back while servers run and subscribers have heard more than it holds: each is told. */
+/** A copy of the database is put back while servers run and subscribers have received more than it contains: each gets a reset. */
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -65,7 +65,7 @@ describe.skipIf(!findPostgres())('a backup that is restored under running server
       expectTold(follower, [...revisionsBetween(start, lost)], epochBase, next)
       await follower.leave()
     }
-    // Whoever was away: one had heard of what is lost, the other had not.
+    // Subscribers that were away: one had received what is lost, the other had not.
     const late = [follow(one, lost), follow(other, kept)] as const
     for (const follower of late) await expect.poll(() => follower.events.at(-1)?.cursor).toBe(epochBase + 2)
     expectTold(late[0], [], epochBase, next)
@@ -95,7 +95,7 @@ describe.skipIf(!findPostgres())('a backup that is restored under running server
     await expectSound(road.database)
   })
 
-  it('is noticed by whoever subscribes next', async () => {
+  it('is noticed by the next subscriber', async () => {
     const road = await openRoad(deaf)
     const kept = await change(road)
     await backUp()

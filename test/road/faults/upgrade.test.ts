@@ -39,7 +39,7 @@ describe.each(postgresStores)('while the next version migrates $name', (store) =
     const start = (await readHead(database.session)).revision
     const followers = roads.map((road) => follow(road, start))
     const watcher = watch(roads[0])
-    // One device a replica: a batch that fails has nobody to share it with, and each reads what the other has written.
+    // One device a replica: a batch that fails has no other report in it, and each reads what the other has written.
     const fleet = startFleet(2, (device) => (said) => roads[device ? 1 : 0].writer.submit(recordReport(said)))
     await expect.poll(() => fleet.acknowledged).toBeGreaterThan(100)
     await upgrade(next.database)
