@@ -38,6 +38,7 @@ const plain = [
   'src/store/',
   'src/traces/',
   'test/attacks/',
+  'test/auth/',
   'test/clusters/',
   'test/config/',
   'test/dashboard/',
@@ -51,8 +52,10 @@ const plain = [
   'test/ingest/',
   'test/limits/',
   'test/readiness/',
+  'test/rest/',
   'test/road/',
   'test/sinks/',
+  'test/store/',
 ]
 
 /** "client", "caller", "subscriber" or "operator" says who it is; "receives" or "is refused" says what happens. */

@@ -39,7 +39,7 @@ describe.each(stores)('refused credentials on $name', (store) => {
     ])
   })
 
-  it('of whoever comes as ever somebody else are counted together, and those that are known go on', async () => {
+  it('of a caller with ever new names are counted together, and those that are known continue', async () => {
     const trail = open()
     for (let n = 0; n < 600; n += 1) trail.refused(refusal(`host-${n}`, 'flood'))
     trail.refused(refusal('host-0', 'flood'))

@@ -153,7 +153,7 @@ describe.each(stores)('a session over https, on $name', (store) => {
 })
 
 describe('a cookie that is there twice', () => {
-  it('is not believed: one was set by somebody else', async () => {
+  it('is not believed: another site may have set one', async () => {
     const [store] = stores
     if (!store) throw new Error('there is no store to test on')
     const { app, cookie } = await signIn(store, {})

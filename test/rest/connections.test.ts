@@ -57,14 +57,14 @@ describe('a connection', () => {
     socket.destroy()
   })
 
-  it('is told that a body is too large before it has been sent', async () => {
+  it('gets a 413 for a body that is too large before it has sent it', async () => {
     const { socket, until } = await open()
     socket.write(head(path, 'Content-Length: 100000000'))
     expect(await until(/\r\n\r\n.*\}/)).toMatch(/413 .*application\/problem\+json/s)
     socket.destroy()
   })
 
-  it('is told so while it goes on sending without an end', async () => {
+  it('gets a 413 while it sends without an end', async () => {
     const { socket, until } = await open()
     socket.write(head(path, 'Transfer-Encoding: chunked'))
     const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`
@@ -74,7 +74,7 @@ describe('a connection', () => {
     socket.destroy()
   })
 
-  it('is told so also when it sends everything before it listens', async () => {
+  it('gets a 413 also when it sends everything before it reads', async () => {
     const response = await fetch(`${server.url}/reports`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -84,7 +84,7 @@ describe.each(stores)('desired state over HTTP on $name', (store) => {
     for (const content of contents) expect(gunzipSync(archive.bytes).toString()).toContain(content)
   })
 
-  it('is told where it was asked for, in every generation', async () => {
+  it('has URLs below the address of its request, in every generation', async () => {
     await declare(server, [{ deviceId: 'edge 2', deploymentId: 'x', document: documentOf('x') }])
     for (const root of ['/api/v1', '/margo/api/v1', '/v1alpha2/margo/api/v1']) {
       const told = await get(`${root}/clients/edge%202/deployments`)
@@ -113,7 +113,7 @@ describe.each(stores)('desired state over HTTP on $name', (store) => {
     expect((await manifestOf('edge-3')).json()).toEqual({ manifestVersion: 4, bundle: null, deployments: [] })
   })
 
-  it('is the empty first version for a device of which nothing is wanted, and nothing at all for one that nobody knows', async () => {
+  it('is the empty first version for a device without desired state, and a 404 for an unknown device', async () => {
     await server.post('/device/edge-4/deployment/z/status', {
       deploymentId: 'z',
       status: { state: 'installed' },
@@ -124,7 +124,7 @@ describe.each(stores)('desired state over HTTP on $name', (store) => {
     expect([unknown.status, unknown.json()]).toEqual([404, expect.objectContaining({ retryable: true })])
   })
 
-  it('is that of somebody: who does not say who it is is told how', async () => {
+  it('is of a device: a request that names none gets the address that does', async () => {
     for (const path of ['/api/v1/deployments', `/api/v1/bundles/sha256:${'0'.repeat(64)}`]) {
       const { status, header, json } = await get(path)
       expect([status, header('content-type')]).toEqual([400, 'application/problem+json'])
@@ -185,14 +185,14 @@ describe.each(stores)('desired state over HTTP on $name', (store) => {
     })
     const other = (await manifestOf('edge-1')).json()
     for (let n = 0; n < 30; n++) expect((await get(other.bundle.url)).status).toBe(200)
-    // Whoever has it already waits for nobody.
+    // A client that has it already does not wait for others.
     expect((await get(bundle.url, { 'if-none-match': `"${bundle.digest}"` })).status).toBe(304)
     expect(isTold).toBe(false)
     slow[0]?.destroy()
     await expect.poll(() => isTold).toBe(true)
   })
 
-  it('is told of a revoked device no more', async () => {
+  it('is refused to a revoked device', async () => {
     await declare(server, [{ deviceId: 'edge-7', deploymentId: 'seven', document: documentOf('seven') }])
     await server.query('mutation { revokeDevice(input: { deviceId: "edge-7" }) { __typename } }')
     expect((await manifestOf('edge-7')).status).toBe(403)

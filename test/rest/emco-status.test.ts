@@ -81,7 +81,7 @@ describe.each(stores)('EMCO on $name', (store) => {
       ['?cluster=edge', {}, []],
       ['?resource=a&resource=c', { Applied: 1, Failed: 1 }, ['a', 'c']],
       ['?resource=a&app=source', {}, []],
-      ['?app=nobody', {}, []],
+      ['?app=unknown', {}, []],
       ['?app=sink&unheard=of', { Applied: 3, Pending: 1 }, ['a', 'b', 'net', 'gone']],
     ])('filters by %s, and counts what is left', async (query, counts, expected) => {
       const answer = await emco.status(query)

@@ -13,7 +13,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-// Made smaller, a failure would take longer than the test may: its seed is told.
+// Made smaller, a failure would take longer than the test may: its seed is printed.
 const runs = { numRuns: 150 }
 const targets = ['/device/edge-1/deployment/d-1/status', '/api/v1/deployments/d-1/status', '/reports'] as const
 const target = fc.constantFrom(...targets)

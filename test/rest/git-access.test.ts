@@ -38,7 +38,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
     return { key: createApiKey.key, id: createApiKey.apiKey.id }
   }
 
-  it('is a sign of its device’s life when that asks, and of nobody’s when others do', async () => {
+  it('is a sign of life of its device when that clones it, and of no device when others do', async () => {
     const { key } = await keyOf('OPERATOR')
     expect(await cloneOf(as(at('gate'), key))).toHaveProperty('b')
     expect(await cloneOf(as(at('one'), token))).toEqual({ a: content })
@@ -47,7 +47,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
     expect(await lastHeard(server, 'gate')).toBeNull()
   })
 
-  it('is shown to whoever may read documents: as a password, or as a bearer', async () => {
+  it('is shown to callers that may read documents: with the key as a password, or as a bearer', async () => {
     for (const key of [(await keyOf('OPERATOR')).key, (await keyOf('ADMIN')).key, adminKey]) {
       expect(await cloneOf(as(at('one'), key))).toEqual({ a: content })
       const bearer = ['-c', `http.extraHeader=Authorization: Bearer ${key}`]
@@ -55,7 +55,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
     }
   })
 
-  it('is not shown to whoever may not, and not changed by anybody', async () => {
+  it('is not shown to other callers, and no caller can change it', async () => {
     const folder = temporaryFolder()
     for (const { key } of [await keyOf('VIEWER'), await keyOf('REPORTER'), await keyOf('OPERATOR', ['project:p'])])
       expect(await gitFails(folder, 'clone', as(at('one'), key))).toContain(
@@ -63,7 +63,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
       )
     const { key, id } = await keyOf('OPERATOR')
     expect(await gitFails(folder, 'clone', as(at('gate/child'), key))).toContain('is in the manifest of gate')
-    expect(await gitFails(folder, 'clone', as(at('nobody'), key))).toContain('there is no device nobody')
+    expect(await gitFails(folder, 'clone', as(at('unknown'), key))).toContain('there is no device unknown')
     expect(await gitFails(folder, 'clone', as(at('gone'), key))).toContain('device gone has been revoked')
     await git(folder, 'clone', '-q', as(at('one'), key), 'clone')
     expect(await gitFails(`${folder}/clone`, 'push', 'origin', 'main')).toContain('this repository is read only')
@@ -117,7 +117,7 @@ describe.skipIf(!hasGit)('a repository of a device that signs', () => {
     return fetch(url, { method, headers: { ...unsigned, ...headers }, ...(body !== null && { body }) })
   }
 
-  it('is told to whoever signs what he asks, its own and nobody else’s', async () => {
+  it('is shown to a device that signs its requests: its own and no other', async () => {
     const refs = await ask('press', null)
     expect([refs.status, await refs.text()]).toEqual([200, expect.stringContaining('version 2')])
     const listed = await ask('press', listing)

@@ -1,4 +1,4 @@
-/** Whose repository of desired state is whose: what the real Git client shows, and what it is told. */
+/** Which device may clone which repository of desired state: with the real Git client, and what a refusal says. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createCertificates } from '../auth/devices/certificates.ts'
 import { registerAll, revoke } from '../auth/devices/devices.ts'
@@ -19,7 +19,7 @@ describe.skipIf(!hasGit)(hasGit ? 'whose repository it is' : `whose it is: skipp
   afterAll(() => server.stop())
   const refused = () => server.logged.filter(({ msg }) => String(msg).startsWith('refused'))
 
-  it('is shown by the token: as a password, whoever is the user, or as a bearer', async () => {
+  it('is shown by the token: as a password of any user, or as a bearer', async () => {
     const [token = ''] = tokens
     const url = `${server.url}/git/one.git`
     for (const user of ['x', 'one', 'oauth2'])
@@ -44,7 +44,7 @@ describe.skipIf(!hasGit)(hasGit ? 'whose repository it is' : `whose it is: skipp
     expect(refused()).toEqual([])
   })
 
-  it('is not somebody else, nor a guess, nor one that was revoked', async () => {
+  it('is not another device, nor a guess, nor one that was revoked', async () => {
     const [, other = '', gone = ''] = tokens
     const url = `${server.url}/git/one.git`
     expect(await gitFails(temporaryFolder(), 'clone', as(url, other))).toContain(

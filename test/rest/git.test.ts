@@ -27,7 +27,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
   it('does not exist for unknown and revoked devices', async () => {
     await registerAll(server(), [{ deviceId: 'gone' }])
     await revoke(server(), 'gone')
-    expect(await gitFails(temporaryFolder(), 'clone', at('nobody'))).toContain('there is no device nobody')
+    expect(await gitFails(temporaryFolder(), 'clone', at('unknown'))).toContain('there is no device unknown')
     expect(await gitFails(temporaryFolder(), 'clone', at('gone'))).toContain('device gone has been revoked')
   })
 

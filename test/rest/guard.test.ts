@@ -67,38 +67,38 @@ describe('every answer', () => {
   })
 })
 
-describe('whoever is too fast', () => {
-  it('is told when to come again, by his address, on every route, and nobody else is', async () => {
+describe('a caller that is too fast', () => {
+  it('is refused by its address with a time to retry, on every route, and no other caller is', async () => {
     const proxy = { TRUSTED_PROXIES: '127.0.0.1', ADDRESS_RATE: '1', DEVICE_RATE: 'off' }
     let now = Date.parse('2026-01-01T00:00:00Z')
     const server = await startApp({ env: proxy, clock: () => now })
-    const [his, hers] = [{ 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }]
+    const [fastCaller, otherCaller] = [{ 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }]
     try {
-      for (let n = 0; n < 10; n++) expect((await server.post(path, report, his)).status).toBe(201)
-      const refused = await server.post(path, report, his)
+      for (let n = 0; n < 10; n++) expect((await server.post(path, report, fastCaller)).status).toBe(201)
+      const refused = await server.post(path, report, fastCaller)
       expect(refused.status).toBe(429)
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
       expect(refused.headers.get('content-type')).toBe('application/problem+json')
       expect(await refused.json()).toMatchObject({ limit: 'requestsPerAddress', retryable: true })
-      const asked = await server.post('/graphql', { query: '{ __typename }' }, his)
+      const asked = await server.post('/graphql', { query: '{ __typename }' }, fastCaller)
       expect(asked.status).toBe(429)
       expect(Number(asked.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
       expect(await asked.json()).toMatchObject({
         errors: [{ extensions: { code: 'TOO_MANY', limit: 'requestsPerAddress', retryable: true } }],
       })
-      expect((await fetch(`${server.url}/metrics`, { headers: his })).status).toBe(429)
-      expect((await fetch(`${server.url}/healthz`, { headers: his })).status).toBe(200)
-      expect((await server.post(path, report, hers)).status).toBe(201)
+      expect((await fetch(`${server.url}/metrics`, { headers: fastCaller })).status).toBe(429)
+      expect((await fetch(`${server.url}/healthz`, { headers: fastCaller })).status).toBe(200)
+      expect((await server.post(path, report, otherCaller)).status).toBe(201)
       now += 1_000
-      expect((await server.post(path, report, his)).status).toBe(201)
-      const metrics = await (await fetch(`${server.url}/metrics`, { headers: hers })).text()
+      expect((await server.post(path, report, fastCaller)).status).toBe(201)
+      const metrics = await (await fetch(`${server.url}/metrics`, { headers: otherCaller })).text()
       expect(metrics).toContain('rollcall_limited_total{limit="requestsPerAddress"} 3')
     } finally {
       await server.stop()
     }
   })
 
-  it('is told so by his device, wherever he sends from, alone and in a backlog', async () => {
+  it('is refused by its device, from any address, alone and in a backlog', async () => {
     const now = Date.parse('2026-01-01T00:00:00Z')
     const server = await startApp({ env: { DEVICE_RATE: '1' }, clock: () => now })
     try {
@@ -118,8 +118,8 @@ describe('whoever is too fast', () => {
   })
 })
 
-describe('whoever asks what may be asked', () => {
-  it('is told only where that was said', async () => {
+describe('introspection', () => {
+  it('is answered only where it is on', async () => {
     const server = await startApp({ env: { INTROSPECTION: 'false' } })
     try {
       await expect(server.query('{ __schema { types { name } } }')).rejects.toThrow(/introspection/i)

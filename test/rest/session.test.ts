@@ -68,7 +68,7 @@ describe('a session', () => {
     }
   })
 
-  it('is nothing that a server needs where nobody is asked', async () => {
+  it('is not needed where the server is open', async () => {
     server = await startApp()
     expect(await (await send('GET')).json()).toMatchObject({ isSession: false })
     expect((await send('POST', {}, { credential: key })).status).toBe(401)

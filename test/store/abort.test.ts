@@ -5,10 +5,10 @@ import type { Database } from '../../src/store/database.ts'
 import { openFresh } from '../support/databases.ts'
 import { postgresStores, type Store, stores } from '../support/stores.ts'
 
-const gone = new Error('nobody waits')
+const gone = new Error('no caller waits')
 
 describe.each(stores)('on $name a snapshot', (store) => {
-  it('fails with the reason of whoever aborted it, in what runs and in what is asked later, and costs nobody anything', async () => {
+  it('fails with the reason of its abort, in running and in later statements, and disturbs no other', async () => {
     const database = await openFresh(store)
     const controller = new AbortController()
     const snapshot = await database.snapshot(controller.signal)
@@ -24,7 +24,7 @@ describe.each(stores)('on $name a snapshot', (store) => {
     await database.transaction((session) => session.run('select 1'))
   })
 
-  it('that nobody aborts before it is closed is nobody’s later', async () => {
+  it('that is closed cannot be aborted later', async () => {
     const database = await openFresh(store)
     const controller = new AbortController()
     const snapshot = await database.snapshot(controller.signal)
@@ -39,7 +39,7 @@ describe.each(stores)('on $name a snapshot', (store) => {
 })
 
 describe('embedded', () => {
-  it('whoever stops waiting for his turn does not keep the others from theirs', async () => {
+  it('a caller that stops waiting for its turn does not block the others', async () => {
     const [pglite] = stores
     if (!pglite) throw new Error('there is no store to test on')
     const database = await openFresh(pglite)
@@ -74,7 +74,7 @@ describe.each(postgresStores)('on $name', (store) => {
     await expect.poll(isAsleep).toBe(false)
   })
 
-  it('whoever stops waiting for a connection leaves the line', async () => {
+  it('a caller that stops waiting for a connection leaves the queue', async () => {
     const [narrow] = await openNarrow(store)
     const controller = new AbortController()
     const first = await narrow.snapshot()
@@ -87,7 +87,7 @@ describe.each(postgresStores)('on $name', (store) => {
   })
 })
 
-/** A database with one connection for reading, and somebody else who looks at it. */
+/** A database with one connection for reading, and another that observes it. */
 async function openNarrow(store: Store): Promise<[Database, Database]> {
   const empty = await store.create()
   onTestFinished(() => empty.drop())

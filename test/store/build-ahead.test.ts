@@ -1,4 +1,4 @@
-/** The indexes of a migration are built while reports go on, whoever else holds the database up. */
+/** The indexes of a migration are built while reports go on, whatever else blocks the database. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
 import type { Database } from '../../src/store/database.ts'

@@ -74,7 +74,7 @@ describe.each(stores)('a lease on $name', (store) => {
     const take = (name: string, holder: string, at: number) =>
       holdLease(session, { name, holder, now: at, term, grace: 60_000 })
     expect(await take('killed', 'one', now + hour)).toBe(now + hour)
-    // Nobody listened in between, as far as is known.
+    // No server listened in between, as far as is known.
     expect(await take('killed', 'two', now)).toBe(now)
     // Servers read the clock with some difference.
     expect(await take('killed', 'one', now - 500)).toBeNull()
@@ -94,7 +94,7 @@ describe.each(stores)('a lease on $name', (store) => {
 })
 
 describe('an embedded database', () => {
-  it('is held by nobody when it is opened, whatever the clock showed when it was held', async () => {
+  it('has no held leases when it is opened, whatever the clock showed when they were taken', async () => {
     const config = { url: null, dataDir: temporaryFolder() }
     const first = await openDatabase(config)
     const lease = { name: 'x', term: 15_000, grace: 60_000 }

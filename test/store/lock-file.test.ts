@@ -15,7 +15,7 @@ function startHolder(directory: string): Child {
 }
 
 describe('a data directory', () => {
-  it('is refused to a second process, which is told who has it', async () => {
+  it('is refused to a second process, with the process that holds it', async () => {
     const directory = temporaryFolder()
     const holder = startHolder(directory)
     await holder.said(/^locked$/)

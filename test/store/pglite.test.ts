@@ -64,7 +64,7 @@ describe('an embedded database', () => {
     await database.close()
   })
 
-  it('leaves nobody waiting when it is closed', async () => {
+  it('leaves no caller waiting when it is closed', async () => {
     const database = await openDatabase({ url: null, dataDir: 'memory' })
     const asked = database.session.run('select 1 as one')
     await database.close()

@@ -83,7 +83,7 @@ describe.skipIf(!findPostgres())('when PostgreSQL goes away and comes back', () 
 })
 
 describe.each(postgresStores)('a connection on $name', (store) => {
-  it('that ends while nobody uses it costs nobody anything', async () => {
+  it('that ends while it is idle affects no caller', async () => {
     const database = await openFresh(store)
     await Promise.all([1, 2, 3].map(() => database.ping()))
     const ended = `select count(pg_terminate_backend(pid)) as n from pg_stat_activity

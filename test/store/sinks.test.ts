@@ -31,7 +31,7 @@ describe.each(stores)('sinks on $name', (store) => {
     (await pageDeliveries(session(), [sinkKey], whole)).get(sinkKey)?.edges.map(({ node }) => node) ?? []
   const sent = async (sinkKey: number) => (await kept(sinkKey)).map(({ eventId }) => eventId)
 
-  it('keep their newest deliveries, and those that somebody wants again', async () => {
+  it('keep their newest deliveries, and those that a caller wants again', async () => {
     const [one, other] = [await make('one'), await make('other')]
     await send(other, 1, 3)
     for (let n = 1; n <= 4; n += 1) await send(one, n, 3)

@@ -78,7 +78,7 @@ describe.skipIf(!findPostgres())('a standby', () => {
     expect(standby.problem()).toBe('it cannot be reached')
   })
 
-  it('is read on when it cancels a statement that is in the way of replay, and the reader is told', async () => {
+  it('is still read when it cancels a statement that blocks replay, and the reader gets the error', async () => {
     await runOn(primary, 'create table crowded as select generate_series(1, 1000) as n')
     const server = await start('hot_standby_feedback=off', 'max_standby_streaming_delay=0')
     const standby = await open(server.url, { readLimit: 60_000 })

@@ -9,7 +9,7 @@ import { stores } from '../support/stores.ts'
 const insert = (name: string): string => `insert into leases values ('${name}', 'me', now(), now())`
 
 describe.each(stores)('a transaction on $name', (store) => {
-  it('is taken back when a statement failed in it, even if nobody minded', async () => {
+  it('is rolled back when a statement failed in it, even if the caller ignored the error', async () => {
     const database = await openFresh(store)
     const careless = database.transaction(async (session) => {
       await session.run(insert('a'))
@@ -71,7 +71,7 @@ describe('a snapshot', () => {
 })
 
 describe('a turn on PGlite', () => {
-  it('is taken away from whoever does not use it, and the next in line goes on', async () => {
+  it('is taken from a caller that does not use it, and the next one continues', async () => {
     const database = await openPglite({ dataDir: undefined, template: await readyTemplate() }, 50)
     try {
       const lost = database.transaction(async (session) => {

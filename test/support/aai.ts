@@ -13,7 +13,7 @@ export interface Aai {
   readonly operations: readonly object[]
   /** Answers the next requests with this status instead. */
   fail(status: number, times: number): void
-  /** Somebody else changes a node the moment before the next transaction. */
+  /** Another client changes a node immediately before the next transaction. */
   race(uri: string): void
   put(uri: string, body: object): void
   close(): Promise<void>

@@ -1,4 +1,4 @@
-/** A server between a client and Rollcall, that can be shut, and does to reports what it is told and passes everything else on. */
+/** A server between a client and Rollcall that can be shut. A test decides what it does to reports. It passes all other requests on. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 

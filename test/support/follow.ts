@@ -1,4 +1,4 @@
-/** Subscribers that keep what they were told. */
+/** Subscribers that keep what they received. */
 import type { ChangeFilter } from '../../src/domain/change.ts'
 import type { Revision } from '../../src/domain/values.ts'
 import type { FeedEvent } from '../../src/feed/event-queue.ts'

@@ -1,4 +1,4 @@
-/** The real client, as a device has it: with nothing of whoever runs the tests. */
+/** The real client, as a device has it: without the settings of the user that runs the tests. */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

@@ -20,7 +20,7 @@ export const sendOver =
     return { verdict, revision: Number(revision), ...(staleBy ? { staleBy } : {}) } as ReportOutcome
   }
 
-/** Null: nobody answered, or not to the end. */
+/** Null: there was no answer, or no complete one. */
 async function post(url: string, body: object): Promise<{ readonly status: number; readonly text: string } | null> {
   try {
     const headers = { 'content-type': 'application/json' }

@@ -1,4 +1,4 @@
-/** A browser's EventSource on `changes`, whoever answers: it comes back with its last id for as long as it is wanted. */
+/** A browser's EventSource on `changes`, of any server: it reconnects with its last id until it is closed. */
 import type { Revision } from '../../src/domain/values.ts'
 
 interface HttpSubscriber {

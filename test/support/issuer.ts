@@ -102,7 +102,7 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<Issuer> 
         const { dispatcher: _, ...rest } = init
         return fetch(address, rest)
       },
-      // Nobody asks for consent.
+      // No page asks for consent.
       loadExistingGrant: async (ctx) => {
         const grant = new ctx.oidc.provider.Grant({
           clientId: ctx.oidc.client?.clientId ?? '',

@@ -1,4 +1,4 @@
-/** A cluster's API server that has ResourceBundleStates: it lists and watches them as Kubernetes does, and misbehaves when it is told to. */
+/** A cluster's API server that has ResourceBundleStates: it lists and watches them as Kubernetes does, and misbehaves when a test asks for it. */
 import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -193,7 +193,7 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
     },
     drop,
     compact(told) {
-      // Whoever resumes from before now has missed something, he cannot know what.
+      // A watch that resumes from before now has missed something, and cannot know what.
       version += 1
       oldest = version
       expired = told

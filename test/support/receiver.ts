@@ -1,4 +1,4 @@
-/** An HTTP receiver of notifications on a port of its own: it keeps what it gets, and answers as it is told. */
+/** An HTTP receiver of notifications on a port of its own: it keeps what it gets, and answers as a test decides. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -62,7 +62,7 @@ export async function expectKept(database: Database, played: readonly Played[]):
     const { seqs, revisions, attempt, repeats } = byReporter.get(reporter) ?? expect.unreachable()
     expect(seqs, reporter).toEqual(outcomes.map((_, n) => n + 1))
     expect(attempt, reporter).toBe(attemptOf(outcomes.length))
-    // Whoever lost the answer and repeated was told UNCHANGED.
+    // A device that lost the answer and repeated the report got UNCHANGED.
     expect(outcomes.map(({ verdict }) => verdict)).not.toContain('STALE')
     expect(outcomes.map(({ verdict, revision }, n) => (verdict === 'APPLIED' ? revision : revisions[n]))).toEqual(
       revisions,

@@ -64,7 +64,7 @@ describe('a server with API_AUTH=key,jwt', () => {
     ['another key', async () => `${adminKey}x`],
     ['a token signed with another secret', () => token({}, { key: 'another-secret-of-thirty-two-characters' })],
     ['a token of another issuer', () => token({}, { issuer: 'https://other.example' })],
-    ['a token for somebody else', () => token({}, { audience: 'other' })],
+    ['a token for another audience', () => token({}, { audience: 'other' })],
     ['a token that has expired', () => token({}, { expires: '-1m' })],
     ['a token whose scopes cannot be read', () => token({ rollcall_scopes: ['labels:site=munich'] })],
     ['a token whose subject is not a text', () => token({ sub: { name: 'anna' } })],
@@ -75,7 +75,7 @@ describe('a server with API_AUTH=key,jwt', () => {
     expect(body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
   })
 
-  it('refuses a field to whoever lacks the role, before anything is executed', async () => {
+  it('refuses a field to a caller without the role, before anything is executed', async () => {
     const { status, body } = await ask({ authorization: `Bearer ${await token()}` }, '{ revision audit { revision } }')
     expect(status).toBe(403)
     expect(body).toEqual({
@@ -89,7 +89,7 @@ describe('a server with API_AUTH=key,jwt', () => {
     })
   })
 
-  it('answers Forbidden to whoever may not do what he asks', async () => {
+  it('answers Forbidden to a caller that lacks the permission', async () => {
     const mutation = 'mutation { forgetDeployments(input: { ids: [] }) { __typename ... on UserError { message } } }'
     const { body } = await ask({ authorization: `Bearer ${await token()}` }, mutation)
     expect(body.data.forgetDeployments).toEqual({
@@ -98,7 +98,7 @@ describe('a server with API_AUTH=key,jwt', () => {
     })
   })
 
-  it('lets nobody read without a role', async () => {
+  it('refuses reads without a role', async () => {
     const { body } = await ask({ authorization: `Bearer ${await token({ realm_access: { roles: ['boss'] } })}` })
     expect(body.errors[0].extensions.code).toBe('FORBIDDEN')
   })
@@ -113,7 +113,7 @@ describe('a server with API_AUTH=key,jwt', () => {
 })
 
 describe('a server with API_AUTH=open,key', () => {
-  it('is open to whoever presents nothing, and closed to a key that it does not know', async () => {
+  it('is open to a caller without a credential, and refuses an unknown key', async () => {
     const server = await startApp({ env: { API_AUTH: 'open,key', API_ADMIN_KEY: adminKey } })
     const ask = (headers: Record<string, string>) =>
       fetch(`${server.url}/graphql?query={revision}`, { headers }).then(({ status }) => status)

@@ -31,7 +31,7 @@ describe.each(stores)('mutual TLS on $name', (store) => {
   })
   afterAll(() => app.stop())
 
-  it('lets a client report by the SPIFFE id of its certificate, from the first contact on, and nobody else', async () => {
+  it('lets a client report by the SPIFFE id of its certificate, from the first contact on, and no other client', async () => {
     const [press, other] = [await fleet.issue('press', named('press')), await fleet.issue('other', named('other'))]
     expect(app.url).toMatch(/^https:/)
     expect(await report('press', press)).toBe(201)
@@ -47,14 +47,14 @@ describe.each(stores)('mutual TLS on $name', (store) => {
     expect(await lastHeard(overTls(app), 'press')).not.toBeNull()
   })
 
-  it('is needed by devices, and by nobody else', async () => {
+  it('is needed by devices, and by no other caller', async () => {
     const { status, headers, body } = await send(app, statusOf('press'), bodyOf(), null)
     expect([status, headers['www-authenticate']]).toEqual([401, 'ClientCertificate realm="rollcall"'])
     expect(body.error).toContain('client certificate')
     expect(await overTls(app).query('{ revision }')).toHaveProperty('revision')
   })
 
-  it('does not take a certificate that somebody else signed, whatever it says', async () => {
+  it('refuses a certificate of another authority, whatever it says', async () => {
     const before = await refusals(app, 'mtls', 'untrusted')
     expect(await report('press', await strangers.issue('press', named('press')))).toBe(401)
     expect(await refusals(app, 'mtls', 'untrusted')).toBe(before + 1)

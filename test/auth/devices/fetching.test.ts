@@ -1,4 +1,4 @@
-/** What a device should run is told to itself, whichever way it says who it is. */
+/** A device may fetch its own desired state, with any kind of credential. */
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../../support/app.ts'
@@ -83,13 +83,13 @@ describe.each(stores)('fetching on $name', (store) => {
     ],
   ]
 
-  it.each(ways)('is allowed with %s, its own and nobody else’s', async (_, headersFor) => {
+  it.each(ways)('is allowed with %s, for its own and no other', async (_, headersFor) => {
     const before = await refusals(app, 'token', 'not-its-own')
     for (const path of [own, ofClient('press')]) {
       const { status, body } = await get(path, await headersFor(path))
       expect([status, body]).toEqual([200, { manifestVersion: 1, bundle: null, deployments: [] }])
     }
-    for (const client of ['other', 'press/part', 'nobody']) {
+    for (const client of ['other', 'press/part', 'unknown']) {
       const path = ofClient(client)
       expect([client, (await get(path, await headersFor(path))).status]).toEqual([client, 403])
     }

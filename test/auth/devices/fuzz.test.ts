@@ -57,7 +57,7 @@ describe('credentials that are made up', () => {
   })
   afterAll(() => app.stop())
 
-  it('are refused, each as somebody’s mistake and never as ours', async () => {
+  it('are refused, each as an error of the client and never of the server', async () => {
     await fc.assert(
       fc.asyncProperty(headers, async (made) => {
         const response = await app.post(statusOf('press'), body, made)

@@ -40,7 +40,7 @@ describe.each(stores)('a token that an OAuth2 server signed, on $name', (store) 
   const report = (reporter: string, token: string | null, more: object = {}) =>
     app.post(statusOf(reporter), bodyOf('pump', more), token === null ? {} : bearer(token))
 
-  it('lets the device that it names report, and nobody else', async () => {
+  it('lets the device that it names report, and no other', async () => {
     const token = await shared(claims('press'))
     expect((await report('press', token)).status).toBe(201)
     expect((await report('press', token, { deviceId: 'press/part' })).status).toBe(201)
@@ -53,11 +53,11 @@ describe.each(stores)('a token that an OAuth2 server signed, on $name', (store) 
     ['has expired', { exp: now() - 11 }, 'expired'],
     ['never expires', { exp: undefined }, 'claims'],
     ['is not good yet', { nbf: now() + 60 }, 'claims'],
-    ['is for another audience', { aud: 'somebody-else' }, 'claims'],
+    ['is for another audience', { aud: 'other' }, 'claims'],
     ['is for no audience', { aud: undefined }, 'claims'],
     ['is of another issuer', { iss: 'https://elsewhere.example' }, 'claims'],
-    ['names nobody', { sub: undefined }, 'claims'],
-    ['names nobody in a text', { sub: '' }, 'claims'],
+    ['names no subject', { sub: undefined }, 'claims'],
+    ['names an empty subject', { sub: '' }, 'claims'],
     ['names a device that looks like another', { sub: ' press' }, 'claims'],
   ])('that %s is refused', async (_, more, reason) => {
     const before = await refusals(app, 'token', reason)
@@ -71,7 +71,7 @@ describe.each(stores)('a token that an OAuth2 server signed, on $name', (store) 
     expect((await report('press', await shared(claims('press', { nbf: now() + 5 })))).status).toBe(201)
   })
 
-  it('that somebody else signed, or nobody, is refused', async () => {
+  it('with the signature of another issuer, or with none, is refused', async () => {
     const good = await shared(claims('press'))
     const tampered = good.replace(
       /\.[^.]+\./,
@@ -94,7 +94,7 @@ describe.each(stores)('a token that an OAuth2 server signed, on $name', (store) 
     expect([response.status, (await response.json()).error]).toEqual([403, expect.stringContaining('revoked')])
   })
 
-  it('of a device that nobody has registered is refused, and says what to do', async () => {
+  it('of an unregistered device is refused, with what to do', async () => {
     const response = await report('unheard-of', await shared(claims('unheard-of')))
     expect(response.status).toBe(403)
     expect((await response.json()).error).toMatch(/registerDevices.*DEVICE_PROVISION/)

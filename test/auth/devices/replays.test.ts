@@ -112,7 +112,7 @@ describe.each(stores)('a claim on $name', (store) => {
   })
 })
 
-describe.each(stores)('a message that was told to come again, on $name', (store) => {
+describe.each(stores)('a message that was refused with a time to retry, on $name', (store) => {
   it('is taken when it does', async () => {
     const server = await startApp({ store, env: { ...env, DEVICE_RATE: '1' } })
     onTestFinished(() => server.stop())

@@ -39,7 +39,7 @@ describe.each(stores)('a signed message on $name', (store) => {
     expect((await send(app, mine, statusOf(deviceId), { parameters: { alg: wrong } })).status).toBe(401)
   })
 
-  it('lets its device and what is behind it report, and nobody else', async () => {
+  it('lets its device and those behind it report, and no other', async () => {
     expect((await send(app, key, path, { more: { status: { state: 'failed' } } })).status).toBe(201)
     expect((await send(app, key, statusOf('press/part'))).status).toBe(201)
     expect((await send(app, key, statusOf('camera'))).status).toBe(201)
@@ -86,7 +86,7 @@ describe.each(stores)('a signed message on $name', (store) => {
     expect((await send(app, key, path, { body, digest: half })).status).toBe(400)
   })
 
-  it('of a key that nobody registered is refused as somebody else’s', async () => {
+  it('of an unregistered key is refused like that of another device', async () => {
     const before = await refusals(app, 'signature', 'unknown')
     const stranger = newKey['ecdsa-p256-sha256']()
     expect(await errorOf(await send(app, stranger, path))).toEqual([403, expect.stringContaining('keyid')])
@@ -96,7 +96,7 @@ describe.each(stores)('a signed message on $name', (store) => {
     expect((await send(app, { ...stranger, keyId: key.keyId }, path)).status).toBe(401)
   })
 
-  it('is taken when its keyid is written in capitals, and when somebody on the way has signed, too', async () => {
+  it('is taken when its keyid is written in capitals, and when a proxy has signed, too', async () => {
     const spelled = { ...key, keyId: key.keyId.toUpperCase() }
     expect((await send(app, spelled, path, { more: { error: { code: '1', message: 'capitals' } } })).status).toBe(201)
     const body = JSON.stringify(bodyOf('pump', { metadata: { by: 'relay' } }))

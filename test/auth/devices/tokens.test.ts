@@ -17,7 +17,7 @@ describe.each(stores)('a bearer token on $name', (store) => {
     app.post(statusOf(reporter), bodyOf('pump', more), token === null ? {} : bearer(token))
   const register = async (...devices: Parameters<typeof registerAll>[1]) => registerAll(app, devices)
 
-  it('lets its device report, and nobody else', async () => {
+  it('lets its device report, and no other', async () => {
     const [a = '', b = ''] = await register({ deviceId: 'press-1' }, { deviceId: 'press-2' })
     expect((await report('press-1', a)).status).toBe(201)
     const foreign = await report('press-1', b)
@@ -30,7 +30,7 @@ describe.each(stores)('a bearer token on $name', (store) => {
     expect(await refusals(app, 'token', 'not-its-own')).toBeGreaterThan(0)
   })
 
-  it('is needed: without one, or with one that nobody issued, nothing is taken', async () => {
+  it('is needed: without one, or with an unknown one, a report is refused', async () => {
     await register({ deviceId: 'press-3' })
     for (const headers of [
       {},
@@ -127,8 +127,8 @@ describe.each(stores)('a bearer token on $name', (store) => {
     const reports = [
       bodyOf('one'),
       bodyOf('two', { deviceId: 'away/part' }),
-      bodyOf('three', { reporter: 'somebody' }),
-      bodyOf('four', { deviceId: 'somebody' }),
+      bodyOf('three', { reporter: 'stranger' }),
+      bodyOf('four', { deviceId: 'stranger' }),
       bodyOf('five', { status: { state: 'sideways' } }),
     ]
     const response = await app.post('/reports', { reports }, bearer(token))
@@ -142,7 +142,7 @@ describe.each(stores)('a bearer token on $name', (store) => {
       422,
     ])
     expect((await app.post('/reports', { reports }, {})).status).toBe(401)
-    expect((await app.query('{ device(deviceId: "somebody") { deviceId } }')).device).toBeNull()
+    expect((await app.query('{ device(deviceId: "stranger") { deviceId } }')).device).toBeNull()
   })
 
   it('shows that its device is alive, whatever becomes of the report', async () => {
@@ -154,8 +154,8 @@ describe.each(stores)('a bearer token on $name', (store) => {
     expect((await report('clumsy/part', token)).status).toBe(201)
     expect(Date.parse((await lastHeard(app, 'clumsy')) ?? '')).toBeGreaterThanOrEqual(Date.parse(first ?? ''))
     expect(await lastHeard(app, 'clumsy/part')).not.toBeNull()
-    expect((await app.post('/reports', [bodyOf('x', { reporter: 'nobody' })], bearer(own))).status).toBe(200)
-    expect(await lastHeard(app, 'nobody')).toBeNull()
+    expect((await app.post('/reports', [bodyOf('x', { reporter: 'unknown' })], bearer(own))).status).toBe(200)
+    expect(await lastHeard(app, 'unknown')).toBeNull()
   })
 
   it('is asked for after what is wrong with the body', async () => {
@@ -165,7 +165,7 @@ describe.each(stores)('a bearer token on $name', (store) => {
     expect(await ask('{"deploymentId"', {})).toBe(400)
     expect(await ask(bodyOf('pump', { status: { state: 'sideways' } }), {})).toBe(422)
     expect(await ask(bodyOf(), {})).toBe(401)
-    expect(await ask(bodyOf('pump', { deviceId: 'somebody' }), bearer(token))).toBe(403)
+    expect(await ask(bodyOf('pump', { deviceId: 'stranger' }), bearer(token))).toBe(403)
     expect(await ask(bodyOf(), bearer(token))).toBe(201)
   })
 
@@ -188,7 +188,7 @@ describe('a token beside open', () => {
   })
 })
 
-describe('a token where nobody is asked', () => {
+describe('a token where devices are open', () => {
   it('is not looked at', async () => {
     const app = await startApp()
     expect((await app.post(statusOf('anyone'), bodyOf(), bearer('whatever'))).status).toBe(201)

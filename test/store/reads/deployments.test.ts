@@ -112,7 +112,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
         numRuns: 200,
         // More deployments of one ID than candidates, some of them forgotten.
         examples: limits.map((one): [Question] => [
-          { ...whole, filter: { deploymentIds: ['web', 'nobody'] }, limits: one },
+          { ...whole, filter: { deploymentIds: ['web', 'unknown'] }, limits: one },
         ]),
       },
     )

@@ -119,7 +119,7 @@ it.each(stores)(
     expect(await areCounted(session, null)).toBe(true)
     await lag(-20_000)
 
-    // A facet that nobody has any more is forgotten, and counts as none.
+    // A facet that no deployment has any more is forgotten, and counts as none.
     await session.run(`insert into facet_counts values ('e:E_ONCE', '[]')`)
     await duty.run(turn)
     expect(await session.run(`select from facet_counts where facet = 'e:E_ONCE'`)).toEqual([])

@@ -31,7 +31,7 @@ describe.each(stores)('deployments on $name', (store) => {
 
   it('are found by their id and its device or reporter', async () => {
     for (const { deploymentId, reporter, targetKey } of visible) {
-      for (const device of [reporter, targets.get(targetKey)?.name ?? '', 'nobody', null, '\0']) {
+      for (const device of [reporter, targets.get(targetKey)?.name ?? '', 'unknown', null, '\0']) {
         const found = await findDeployments(database.session, deploymentId, device, null)
         const expected = visible.filter(
           (d) =>
@@ -46,7 +46,7 @@ describe.each(stores)('deployments on $name', (store) => {
   it('are found by the device they ran on at a time, also if they have left it, and not those that were forgotten then', async () => {
     let left = 0
     for (const { revision, deployments } of life.moments.filter((_, index) => index % 4 === 0))
-      for (const device of [null, 'nobody', '\0', ...devices]) {
+      for (const device of [null, 'unknown', '\0', ...devices]) {
         const found = await findDeployments(database.session, 'web', device, revision)
         const present = deployments.filter(
           (d) =>
@@ -71,12 +71,12 @@ describe.each(stores)('deployments on $name', (store) => {
   it('are found many at once, as one by one', async () => {
     const names = visible
       .flatMap(({ deploymentId, reporter, targetKey }) =>
-        [reporter, targets.get(targetKey)?.name ?? '', 'nobody', null, '\0'].map((deviceId) => ({
+        [reporter, targets.get(targetKey)?.name ?? '', 'unknown', null, '\0'].map((deviceId) => ({
           deploymentId,
           deviceId,
         })),
       )
-      .concat({ deploymentId: '\0', deviceId: null }, { deploymentId: 'nothing "{}\\', deviceId: 'nobody' })
+      .concat({ deploymentId: '\0', deviceId: null }, { deploymentId: 'nothing "{}\\', deviceId: 'unknown' })
     for (const some of [names, names.slice(0, 1), names.filter(({ deviceId }) => deviceId === null), []]) {
       const found = await findManyDeployments(database.session, some)
       expect(found.size).toBe(some.length)

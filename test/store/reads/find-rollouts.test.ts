@@ -69,11 +69,11 @@ const conditionsOf = (keys: readonly number[], times: readonly Millis[]): fc.Arb
       keys: some(keys),
       kinds: some(['DECLARED', 'MARGO_DEPLOYMENT'] as const),
       projects: some(['plant', 'x', '\0']),
-      names: some(['spring', 'web', 'nobody']),
+      names: some(['spring', 'web', 'unknown']),
       compositeApps: some(['app']),
       states: some(['CREATED'] as const),
       statuses: some(['CREATED'] as const),
-      deviceIds: some([...devices, 'nobody']),
+      deviceIds: some([...devices, 'unknown']),
       clusters: some(['p+c']),
       labels: some([
         { key: 'site', value: 'north' },

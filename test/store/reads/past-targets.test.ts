@@ -66,7 +66,7 @@ function comparator({ field, descending }: TargetOrder): (a: Target, b: Target) 
 const conditionsOf = (rolloutKeys: readonly number[]): fc.Arbitrary<DeviceCondition> =>
   fc.record(
     {
-      deviceIds: some([...devices, 'nobody']),
+      deviceIds: some([...devices, 'unknown']),
       connectivity: some(connectivities),
       label: labelConditions,
       registered: fc.boolean(),

@@ -141,8 +141,8 @@ export function conditions(keys: readonly number[], rolloutKeys: readonly number
   return fc.record(
     {
       keys: some(keys),
-      deploymentIds: some([...deploymentIds, 'nobody']),
-      deviceIds: some([...devices, 'nobody']),
+      deploymentIds: some([...deploymentIds, 'unknown']),
+      deviceIds: some([...devices, 'unknown']),
       reporters: some(['alpha', 'gw', 'gw/one']),
       rolloutKeys: some(rolloutKeys),
       instanceIds: some(['x']),
