@@ -5,7 +5,7 @@ import type { Cause, DiagnosedProblem, Observation } from '../../../src/domain/i
 import type { DeploymentState } from '../../../src/domain/values.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/device.ts'
-import { recordCapabilities } from '../../../src/ingest/commands/introduce.ts'
+import { recordCapabilities } from '../../../src/ingest/commands/capabilities.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { atOnce } from '../../../src/limits/pace.ts'
 import { createRandom, type Random } from '../../../src/simulate/random.ts'
