@@ -1,7 +1,8 @@
 /** Structured logs, one JSON object a line. They never contain bodies, credentials, statements or parameters. */
 import { randomUUID } from 'node:crypto'
-import { type DestinationStream, destination, type LogFn, pino } from 'pino'
+import { type DestinationStream, type LogFn, pino } from 'pino'
 import type { LogLevel } from './config/values.ts'
+import { openLogLines } from './log-lines.ts'
 
 export interface Log {
   readonly debug: LogFn
@@ -26,7 +27,7 @@ export function createLog({ level, to }: { readonly level: LogLevel; readonly to
       serializers: { error: describeError, err: describeError },
       redact: { paths: hidden, censor: 'hidden' },
     },
-    to ?? destination({ fd: 2, sync: false }),
+    to ?? openLogLines(2),
   )
 }
 

@@ -7,6 +7,7 @@ import { misspelled } from './config/misspelled.ts'
 import { logEpoch } from './epochs.ts'
 import { firstSteps } from './first-steps.ts'
 import { createLog } from './log.ts'
+import { openLogLines } from './log-lines.ts'
 import { endAsSignalled, endAtOnce } from './process-end.ts'
 import { because, explain } from './startup-errors.ts'
 import type { Database } from './store/database.ts'
@@ -22,6 +23,9 @@ Applies the database migrations and starts the server. Environment variables con
   --help, -h
 `
 
+/** Milliseconds that the end of the process waits for the reader of the log. */
+const flushLimit = 1_000
+
 async function main(): Promise<void> {
   const { help } = parseFlags(process.argv.slice(2), { help: { type: 'boolean', short: 'h', default: false } })
   if (help) {
@@ -29,7 +33,8 @@ async function main(): Promise<void> {
     return
   }
   const config = parseConfig(process.env)
-  const log = createLog({ level: config.logLevel })
+  const lines = openLogLines(2)
+  const log = createLog({ level: config.logLevel, to: lines })
   for (const { name, meant } of misspelled(process.env, variables))
     log.warn({ name, meant }, `unknown environment variable ${name}: did you mean ${meant}?`)
   // Loading the server takes ten times as long as reading the configuration, so a mistake in the latter is reported first.
@@ -54,15 +59,18 @@ async function main(): Promise<void> {
     app.close().then(
       (isEnded) => {
         log.info('shut down')
-        if (isEnded) process.exit(0)
-        // The log writes in a thread too.
-        setTimeout(endAtOnce, 100, 0)
+        return end(isEnded, 0)
       },
       (error: unknown) => {
         log.error({ error }, 'the shutdown failed')
-        process.exit(1)
+        return end(true, 1)
       },
     )
+  }
+  const end = async (isEnded: boolean, status: number): Promise<void> => {
+    const isWritten = await lines.flush(flushLimit)
+    if (isEnded && isWritten) process.exit(status)
+    endAtOnce(status)
   }
   // Work failed whose promise nothing awaited. Everything else is intact, so the process continues. An
   // uncaught exception still ends the process: it interrupted synchronous code, perhaps between two changes of memory,
