@@ -3,6 +3,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { DomainError } from '../domain/errors.ts'
 
 export interface GitProgram {
   readonly version: string
@@ -103,6 +104,10 @@ interface Running extends Run {
 }
 
 function follow(child: ChildProcessByStdio<Writable, Readable, Readable>, signal: AbortSignal): Running {
+  // Receives the error of a process that could not be started. Without file descriptors there are no streams either.
+  const closing = once(child, 'close')
+  closing.catch(() => undefined)
+  if (!child.stdin) throw new DomainError('UNAVAILABLE', 'git cannot be started now: try again later')
   let isOver = child.pid === undefined
   const kill = (): void => {
     try {
@@ -119,7 +124,7 @@ function follow(child: ChildProcessByStdio<Writable, Readable, Readable>, signal
   child.stdin.on('error', () => undefined)
   child.stdout.on('error', () => undefined)
   signal.addEventListener('abort', kill, { once: true })
-  const ended = once(child, 'close')
+  const ended = closing
     .then(([code, by]: (number | string | null)[]) => {
       signal.throwIfAborted()
       if (code !== 0) throw new GitFailed(`git ended with ${code ?? by}: ${complaint.trim()}`)
