@@ -40,8 +40,8 @@ export function isTransient(error: unknown): boolean {
   if (isOutdatedPlan(error) || isEndOfSession(error)) return true
   const { code, syscall, cause, errors } = error as Readonly<Record<string, unknown>>
   if (typeof code === 'string' && (transientCodes.has(code) || transientStates.test(code))) return true
-  // The server's socket is also a file.
-  if (code === 'ENOENT' && syscall === 'connect') return true
+  // Whatever the reason: the server's socket is not there, or this process has no descriptor left for another one.
+  if (syscall === 'connect') return true
   if (Array.isArray(errors) && errors.some(isTransient)) return true
   return cause !== undefined && cause !== error && isTransient(cause)
 }
