@@ -1,6 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { readyTemplate } from '../../src/store/connection/embedded/make-template.mjs'
+import { openPglite } from '../../src/store/connection/embedded/pglite.ts'
+import { unpackTemplate } from '../../src/store/connection/embedded/pglite-template.ts'
+import { isTransient } from '../../src/store/connection/failure.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { startChild } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -34,6 +38,26 @@ describe('an embedded database', () => {
     expect(row?.names).toBeGreaterThanOrEqual(acknowledged)
     expect(row?.names).toBeLessThanOrEqual(acknowledged + 1)
     expect(row?.writes).toBe(row?.names)
+  })
+
+  it('starts again after a panic of PostgreSQL, with everything that was committed', async () => {
+    const home = join(temporaryFolder(), 'pgdata')
+    unpackTemplate(await readyTemplate(), home)
+    const database = await openPglite({ dataDir: home, template: undefined }, undefined, 10_000)
+    const { session } = database
+    const add = () => database.transaction(async ({ run }) => void (await run('insert into counted values (1)')))
+    const count = () => session.run('select count(*)::int as count from counted').catch(() => null)
+    await session.run('create table counted (n int)')
+    await add()
+    // It panics when it cannot write a file of its log, as on a full disk, and computes without end.
+    renameSync(join(home, 'pg_wal'), join(home, 'away'))
+    await session.run('select pg_switch_wal()')
+    await expect(add()).rejects.toSatisfy(isTransient)
+    renameSync(join(home, 'away'), join(home, 'pg_wal'))
+    await expect.poll(count).toEqual([{ count: 1 }])
+    await add()
+    expect(await count()).toEqual([{ count: 2 }])
+    await database.close()
   })
 
   it('begins anew when its first boot was cut short', async () => {
@@ -71,6 +95,13 @@ describe('an embedded database', () => {
     expect(await asked).toEqual([{ one: 1 }])
     await expect(database.ping()).rejects.toMatchObject({ code: '57P01' })
     await database.close()
+  })
+
+  it('is closed although a statement does not end', async () => {
+    const database = await openDatabase({ url: null, dataDir: 'memory' })
+    const endless = expect(database.session.run('select pg_sleep(3600)')).rejects.toSatisfy(isTransient)
+    await database.close()
+    await endless
   })
 
   it('keeps its directory to itself', async () => {

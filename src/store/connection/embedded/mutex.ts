@@ -7,8 +7,13 @@ import { orAborted } from '../abort.ts'
 import { StatementError } from '../failure.ts'
 import type { Run } from '../transaction.ts'
 
-export interface MutexLock {
+/** A connection, or what replaces a lost one. A turn has one of them: its statements must not go on outside of its transaction. */
+export interface TurnConnection {
+  readonly number: number
   readonly run: Run
+}
+
+export interface MutexLock extends TurnConnection {
   /** Whether another caller waits for the connection. */
   isWanted(): boolean
   end(): void
@@ -21,7 +26,8 @@ interface Mutex {
   take(use: MutexUse, signal?: AbortSignal): Promise<MutexLock>
 }
 
-export function createMutex(run: Run, idleLimit: number): Mutex {
+/** `connect` never rejects. */
+export function createMutex(connect: () => Promise<TurnConnection>, idleLimit: number): Mutex {
   const waiting: Readonly<Record<MutexUse, (() => void)[]>> = { read: [], write: [] }
   let isTaken = false
   let last: MutexUse = 'read'
@@ -42,6 +48,7 @@ export function createMutex(run: Run, idleLimit: number): Mutex {
 
   async function take(use: MutexUse): Promise<MutexLock> {
     await wait(use)
+    const { number, run } = await connect()
     let isOver = false
     let running = 0
     let timer = setTimeout(takeAway, idleLimit)
@@ -57,6 +64,7 @@ export function createMutex(run: Run, idleLimit: number): Mutex {
     }
 
     return {
+      number,
       async run(text, parameters) {
         if (isOver) throw new StatementError('the transaction was idle for too long', '25P03')
         clearTimeout(timer)

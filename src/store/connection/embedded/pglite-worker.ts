@@ -26,7 +26,12 @@ export interface PartTaken {
 export type WorkerAnswer =
   /** `hasMore`: further rows follow after these are taken. */
   | { readonly id: number; readonly rows: object[]; readonly hasMore: boolean }
-  | { readonly id: number; readonly error: { readonly message: string; readonly code: string | undefined } }
+  /** `isLost`: PostgreSQL has ended, and a further statement would wait for its locks for ever. */
+  | {
+      readonly id: number
+      readonly error: { readonly message: string; readonly code: string | undefined }
+      readonly isLost: boolean
+    }
 
 /**
  * PGlite creates a TextDecoder for each value, which by default removes a U+FEFF at the beginning. A device whose name begins with one would
@@ -47,8 +52,11 @@ const database = PGlite.create({
   ...(template === undefined ? {} : { loadDataDir: new Blob([template as Uint8Array<ArrayBuffer>]) }),
 })
 
+let isOpen = false
 let turn: Promise<void> = database.then(
-  () => undefined,
+  () => {
+    isOpen = true
+  },
   () => undefined,
 )
 let partTaken: () => void = () => undefined
@@ -76,10 +84,11 @@ async function* answer(request: WorkerRequest): AsyncGenerator<WorkerAnswer> {
       await taken
     }
   } catch (error) {
-    const { message, code, routine } = error as { message: string; code?: string; routine?: string }
+    const { message, code, routine, severity } = error as Readonly<Record<string, string | undefined>>
     // A newer version has added a column: every earlier prepared statement would fail like this one.
     if (routine === 'RevalidateCachedQuery') prepared.clear()
-    yield { id, error: { message, code } }
+    const isLost = !isOpen || severity === 'FATAL' || severity === 'PANIC' || error instanceof WebAssembly.RuntimeError
+    yield { id, error: { message: message ?? String(error), code }, isLost }
   }
 }
 

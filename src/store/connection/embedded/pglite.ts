@@ -1,16 +1,16 @@
 /**
  * The embedded store: PostgreSQL in this process (PGlite), in a worker thread. It has one connection, so a transaction or a snapshot
- * has exclusive use of the database until it ends. Other callers wait, writes before reads.
+ * has exclusive use of the database until it ends. Other callers wait, writes before reads. If PostgreSQL ends, for example because the disk is
+ * full, the next caller starts it again, and it recovers from its files.
  */
-import { extname, join } from 'node:path'
-import { Worker } from 'node:worker_threads'
-import { type Database, type LogHead, statisticsTarget } from '../../database.ts'
-import { storableParameters } from '../column-parsers.ts'
-import { StatementError } from '../failure.ts'
+import { setTimeout } from 'node:timers/promises'
+import type { Database, LogHead } from '../../database.ts'
+import { lost } from '../failure.ts'
 import { headText } from '../log-head.ts'
-import { openSnapshot, type Run, sessionOf, transact } from '../transaction.ts'
+import { openSnapshot, sessionOf, transact } from '../transaction.ts'
+import { type Instance, startInstance } from './instance.ts'
 import { createMutex, type MutexLock, type MutexUse } from './mutex.ts'
-import type { PartTaken, WorkerAnswer, WorkerData, WorkerRequest } from './pglite-worker.ts'
+import type { WorkerData } from './pglite-worker.ts'
 
 /** As on PostgreSQL's writing connection: rows are found by key, never by a scan of a whole table. */
 const beginWriting = [
@@ -23,54 +23,33 @@ const beginWriting = [
 /** Milliseconds that a transaction or a snapshot may be held without a statement. */
 const frozenAfter = 5_000
 
-type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, 'id'> : never) : never
+/** Milliseconds that a statement may take: nothing cancels one, and a migration may read a large table. */
+const longestStatement = 300_000
+/** Milliseconds. To start takes a second of processor time, and fails while the disk is full. */
+const restartInterval = 1_000
+/** Milliseconds that the end waits for running statements. What is committed is in the files. */
+const closeLimit = 10_000
 
-export async function openPglite(options: WorkerData, idleLimit = frozenAfter): Promise<Database> {
-  // The built package has the worker as JavaScript.
-  const file = join(import.meta.dirname, `pglite-worker${extname(import.meta.filename)}`)
-  const worker = new Worker(file, { workerData: options })
-  const waiting = new Map<number, { resolve: (rows: object[]) => void; reject: (error: unknown) => void }>()
-  const taken: PartTaken = { taken: true }
-  /** The earlier rows of an answer in several parts. */
-  let before: object[] = []
-  let lastId = 0
-  let isGone = false
+export async function openPglite(
+  options: WorkerData,
+  idleLimit = frozenAfter,
+  statementLimit = longestStatement,
+): Promise<Database> {
+  let instance = startInstance(1, options, statementLimit)
+  let startedAt = performance.now()
+  let isClosed = false
 
-  worker.on('message', (answer: WorkerAnswer) => {
-    if ('rows' in answer && answer.hasMore) {
-      for (const row of answer.rows) before.push(row)
-      // In a later turn of the event loop, so that other work continues first.
-      return void setImmediate(() => worker.postMessage(taken))
-    }
-    const asked = waiting.get(answer.id)
-    const rows = before
-    before = []
-    waiting.delete(answer.id)
-    if ('error' in answer) asked?.reject(new StatementError(answer.error.message, answer.error.code))
-    else asked?.resolve(rows.length === 0 ? answer.rows : [...rows, ...answer.rows])
-  })
-  const gone = (error: unknown): void => {
-    isGone = true
-    for (const { reject } of waiting.values()) reject(error)
-    waiting.clear()
-  }
-  worker.on('error', gone)
-  worker.on('exit', () => gone(closedError()))
-
-  function ask(request: Request): Promise<object[]> {
-    if (isGone) return Promise.reject(closedError())
-    const id = ++lastId
-    return new Promise((resolve, reject) => {
-      waiting.set(id, { resolve, reject })
-      worker.postMessage({ ...request, id })
-    })
+  /** A database in memory would be empty. */
+  async function connect(): Promise<Instance> {
+    const isDue = performance.now() - startedAt >= restartInterval
+    if (!instance.isLost() || isClosed || !isDue || options.dataDir === undefined) return instance
+    await instance.terminate()
+    startedAt = performance.now()
+    instance = startInstance(instance.number + 1, options, statementLimit)
+    return instance
   }
 
-  const run: Run = async <T extends object>(text: string, parameters: readonly unknown[] = []): Promise<T[]> => {
-    return (await ask({ text, parameters: storableParameters(parameters) })) as T[]
-  }
-
-  const mutex = createMutex(run, idleLimit)
+  const mutex = createMutex(connect, idleLimit)
 
   async function inTurn<T>(use: MutexUse, work: (turn: MutexLock) => Promise<T>): Promise<T> {
     const turn = await mutex.take(use)
@@ -81,13 +60,9 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
     }
   }
 
-  const sessionFor = (use: MutexUse) =>
-    sessionOf((text, parameters) => inTurn(use, (turn) => turn.run(text, parameters)))
-  const session = sessionFor('read')
-  const writing = sessionFor('write')
+  const session = sessionOf((text, parameters) => inTurn('read', (turn) => turn.run(text, parameters)))
 
-  await run('set timezone to utc')
-  await run(`set default_statistics_target to ${statisticsTarget}`)
+  await session.run('select 1')
   return {
     kind: 'pglite',
     location: options.dataDir ?? 'memory',
@@ -103,12 +78,13 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
       const end = (): Promise<void> => turn.run('commit').then(turn.end, turn.end)
       return openSnapshot({ kind: 'pglite', run: turn.run, begin, end, isWanted: turn.isWanted, signal })
     },
-    transaction: (work) => inTurn('write', (turn) => transact(turn.run, 1, work, beginWriting)),
-    append: (_connection, text, parameters) => writing.run(text, parameters),
+    transaction: (work) => inTurn('write', (turn) => transact(turn.run, turn.number, work, beginWriting)),
+    append: (connection, text, parameters) =>
+      inTurn('write', ({ number, run }) => (number === connection ? run(text, parameters) : Promise.reject(lost()))),
     readBeside: (work) => inTurn('write', work),
     alter: (statements, _, signal) =>
       inTurn('write', (turn) =>
-        transact(turn.run, 1, async ({ run }) => {
+        transact(turn.run, turn.number, async ({ run }) => {
           signal?.throwIfAborted()
           for (const statement of statements) await run(statement)
         }),
@@ -124,13 +100,11 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
       await session.run('select 1')
     },
     async close() {
-      if (isGone) return
-      await inTurn('read', () => ask({ close: true }))
-      await worker.terminate()
+      if (isClosed) return
+      isClosed = true
+      const closed = inTurn('read', () => instance.close()).catch(() => undefined)
+      await Promise.race([closed, setTimeout(closeLimit, undefined, { ref: false })])
+      await instance.terminate()
     },
   }
-}
-
-function closedError(): StatementError {
-  return new StatementError('the database is closed', '57P01')
 }

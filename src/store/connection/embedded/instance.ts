@@ -1,0 +1,96 @@
+/** One run of PGlite, in a worker thread. A lost one stays lost: everything on it fails, and another one has to be started. */
+import { extname, join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { statisticsTarget } from '../../database.ts'
+import { storableParameters } from '../column-parsers.ts'
+import { lost, StatementError } from '../failure.ts'
+import { createTimeout, type Timeout } from '../timeout.ts'
+import type { Run } from '../transaction.ts'
+import type { TurnConnection } from './mutex.ts'
+import type { PartTaken, WorkerAnswer, WorkerData, WorkerRequest } from './pglite-worker.ts'
+
+export interface Instance extends TurnConnection {
+  isLost(): boolean
+  /** Ends PostgreSQL in an orderly way. */
+  close(): Promise<void>
+  /** Ends the thread, also one that does not answer. */
+  terminate(): Promise<void>
+}
+
+type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, 'id'> : never) : never
+
+/** `patience`: milliseconds that a statement may take. After some panics PostgreSQL computes without end. */
+export function startInstance(number: number, options: WorkerData, patience: number): Instance {
+  // The built package has the worker as JavaScript.
+  const file = join(import.meta.dirname, `pglite-worker${extname(import.meta.filename)}`)
+  const worker = new Worker(file, { workerData: options })
+  const waiting = new Map<number, { resolve: (rows: object[]) => void; reject: (error: unknown) => void }>()
+  const taken: PartTaken = { taken: true }
+  /** The earlier rows of an answer in several parts. */
+  let before: object[] = []
+  let lastId = 0
+  let isLost = false
+  /** Why everything on it fails. */
+  let reason: StatementError | null = null
+  let late: Timeout | null = null
+
+  worker.on('message', (answer: WorkerAnswer) => {
+    if ('rows' in answer && answer.hasMore) {
+      for (const row of answer.rows) before.push(row)
+      // In a later turn of the event loop, so that other work continues first.
+      return void setImmediate(() => worker.postMessage(taken))
+    }
+    const asked = waiting.get(answer.id)
+    const rows = before
+    before = []
+    waiting.delete(answer.id)
+    if (waiting.size > 0) late?.renew()
+    else late?.end()
+    if ('error' in answer) {
+      const { message, code } = answer.error
+      // Without a code, a lost one did not start, or has failed in itself.
+      const error = new StatementError(message, answer.isLost ? (code ?? '58030') : code)
+      asked?.reject(error)
+      if (answer.isLost) lose(error)
+    } else asked?.resolve(rows.length === 0 ? answer.rows : [...rows, ...answer.rows])
+  })
+  function lose(error: StatementError): void {
+    isLost = true
+    reason ??= error
+    late?.end()
+    for (const { reject } of waiting.values()) reject(reason)
+    waiting.clear()
+    void worker.terminate()
+  }
+  worker.on('error', () => lose(lost()))
+  worker.on('exit', () => lose(lost()))
+
+  function ask(request: Request): Promise<object[]> {
+    if (isLost) return Promise.reject(reason)
+    const id = ++lastId
+    return new Promise((resolve, reject) => {
+      if (waiting.size === 0)
+        late = createTimeout(patience, () => lose(new StatementError('the embedded database does not answer', '57014')))
+      waiting.set(id, { resolve, reject })
+      worker.postMessage({ ...request, id })
+    })
+  }
+  const run: Run = async <T extends object>(text: string, parameters: readonly unknown[] = []): Promise<T[]> =>
+    (await ask({ text, parameters: storableParameters(parameters) })) as T[]
+
+  // Statements are executed in order, so these are the first. If they fail, so does what follows.
+  for (const setting of [`timezone to utc`, `default_statistics_target to ${statisticsTarget}`])
+    run(`set ${setting}`).catch(() => undefined)
+  return {
+    number,
+    isLost: () => isLost,
+    run,
+    async close() {
+      reason ??= new StatementError('the database is closed', '57P01')
+      await ask({ close: true })
+    },
+    async terminate() {
+      await worker.terminate()
+    },
+  }
+}
