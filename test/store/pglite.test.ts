@@ -54,6 +54,11 @@ describe('an embedded database', () => {
     await session.run('select pg_switch_wal()')
     await expect(add()).rejects.toSatisfy(isTransient)
     renameSync(join(home, 'away'), join(home, 'pg_wal'))
+    // It does not make a new database where the folder is away, for example because a volume is not mounted.
+    renameSync(home, `${home}.away`)
+    expect(await count()).toBe(null)
+    expect(existsSync(home)).toBe(false)
+    renameSync(`${home}.away`, home)
     await expect.poll(count).toEqual([{ count: 1 }])
     await add()
     expect(await count()).toEqual([{ count: 2 }])

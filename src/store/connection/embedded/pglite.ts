@@ -3,6 +3,8 @@
  * has exclusive use of the database until it ends. Other callers wait, writes before reads. If PostgreSQL ends, for example because the disk is
  * full, the next caller starts it again, and it recovers from its files.
  */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Database, LogHead } from '../../database.ts'
 import { lost } from '../failure.ts'
@@ -39,10 +41,12 @@ export async function openPglite(
   let startedAt = performance.now()
   let isClosed = false
 
-  /** A database in memory would be empty. */
+  /** A database in memory, or in a folder that is not there any more, would be a new one. */
   async function connect(): Promise<Instance> {
+    const { dataDir } = options
     const isDue = performance.now() - startedAt >= restartInterval
-    if (!instance.isLost() || isClosed || !isDue || options.dataDir === undefined) return instance
+    if (!instance.isLost() || isClosed || !isDue) return instance
+    if (dataDir === undefined || !existsSync(join(dataDir, 'PG_VERSION'))) return instance
     await instance.terminate()
     startedAt = performance.now()
     instance = startInstance(instance.number + 1, options, statementLimit)
