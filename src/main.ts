@@ -33,6 +33,8 @@ async function main(): Promise<void> {
     return
   }
   const config = parseConfig(process.env)
+  // A program that reads the first line may end then, as `head -1` does.
+  process.stdout.on('error', () => undefined)
   const lines = openLogLines(2)
   const log = createLog({ level: config.logLevel, to: lines })
   for (const { name, meant } of misspelled(process.env, variables))

@@ -31,6 +31,16 @@ describe('the program', () => {
   })
 })
 
+it('the program serves after the reader of its output has ended', async () => {
+  const script = '"$0" src/main.ts | true'
+  const program = startNode(['-c', script, process.execPath], { DATA_DIR: 'memory', PORT: '0' }, '/bin/sh')
+  const listening = JSON.parse(await program.said(/"listening"/))
+  expect((await fetch(`${listening.url}/readyz`)).status).toBe(200)
+  process.kill(listening.pid, 'SIGTERM')
+  await program.said(/"shut down"/)
+  await program.ended
+})
+
 describe('lines of the log', () => {
   it('are dropped beyond a limit while their reader does not read, and written in order afterwards', async () => {
     const path = join(folder, 'lines')
