@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { startNode } from '../support/child.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const request = 'GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\n\r\n'
 
@@ -25,5 +27,39 @@ it('a server without enough file descriptors refuses the page, and shows it when
   }
   for (const socket of sockets) socket.destroy()
   expect(new Set(answers)).toEqual(new Set(['500', '200']))
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+})
+
+const bodyOf = (id: number): string =>
+  JSON.stringify({ deploymentId: `d-${id}`, status: { state: 'installed' }, components: [] })
+
+it('an embedded database that lacked file descriptors is written again when it has them', async () => {
+  const env = { DATA_DIR: temporaryFolder(), PORT: '0' }
+  const program = startNode(['-c', 'ulimit -n 400; exec "$0" src/main.ts', process.execPath], env, '/bin/sh')
+  const url = (await program.said(/listens on/)).split(' ').at(-1) ?? ''
+  const sockets = Array.from({ length: 700 }, () => connect(Number(new URL(url).port), '127.0.0.1'))
+  const isRefused = ({ readableEnded, destroyed }: (typeof sockets)[0]): boolean => readableEnded || destroyed
+  for (const socket of sockets) socket.on('error', () => undefined).resume()
+  await expect.poll(() => sockets.some(isRefused)).toBe(true)
+  const [first] = sockets.filter((socket) => !isRefused(socket))
+  const path = (id: number): string => `/device/edge-${id}/deployment/d-${id}/status`
+  for (let id = 0; first && id < 100; id += 1) {
+    const body = bodyOf(id)
+    const headers = `Host: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
+    first.write(`POST ${path(id)} HTTP/1.1\r\n${headers}\r\n\r\n${body}`)
+    const [answer] = await once(first, 'data')
+    if (/^HTTP\/1\.1 503/.test(String(answer))) break
+  }
+  for (const socket of sockets) socket.destroy()
+  const report = () =>
+    fetch(`${url}${path(100)}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: bodyOf(100),
+    }).then(
+      ({ status }) => status,
+      () => 0,
+    )
+  await expect.poll(report).toBe(201)
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
 })

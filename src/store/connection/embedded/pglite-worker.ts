@@ -87,7 +87,9 @@ async function* answer(request: WorkerRequest): AsyncGenerator<WorkerAnswer> {
     const { message, code, routine, severity } = error as Readonly<Record<string, string | undefined>>
     // A newer version has added a column: every earlier prepared statement would fail like this one.
     if (routine === 'RevalidateCachedQuery') prepared.clear()
-    const isLost = !isOpen || severity === 'FATAL' || severity === 'PANIC' || error instanceof WebAssembly.RuntimeError
+    // After an error of its files (class 58), such as for lack of a descriptor, PGlite may take a file that it made for a strange one, for ever.
+    const isFailed = code?.startsWith('58') || error instanceof WebAssembly.RuntimeError
+    const isLost = !isOpen || isFailed || severity === 'FATAL' || severity === 'PANIC'
     yield { id, error: { message: message ?? String(error), code }, isLost }
   }
 }
