@@ -19,6 +19,11 @@ export interface Instance extends TurnConnection {
 
 type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, 'id'> : never) : never
 
+/** Statements of migrations, of which some read a whole table. */
+const isDefinition = /^\s*(create|alter)\b/i
+/** How many times as long as others they may take. */
+const patienceForDefinitions = 24
+
 /** `patience`: milliseconds that a statement may take. After some panics PostgreSQL computes without end. */
 export function startInstance(number: number, options: WorkerData, patience: number): Instance {
   // The built package has the worker as JavaScript.
@@ -69,8 +74,9 @@ export function startInstance(number: number, options: WorkerData, patience: num
     if (isLost) return Promise.reject(reason)
     const id = ++lastId
     return new Promise((resolve, reject) => {
+      const time = 'text' in request && isDefinition.test(request.text) ? patienceForDefinitions * patience : patience
       if (waiting.size === 0)
-        late = createTimeout(patience, () => lose(new StatementError('the embedded database does not answer', '57014')))
+        late = createTimeout(time, () => lose(new StatementError('the embedded database does not answer', '57014')))
       waiting.set(id, { resolve, reject })
       worker.postMessage({ ...request, id })
     })

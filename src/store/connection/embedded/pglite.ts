@@ -25,7 +25,7 @@ const beginWriting = [
 /** Milliseconds that a transaction or a snapshot may be held without a statement. */
 const frozenAfter = 5_000
 
-/** Milliseconds that a statement may take: nothing cancels one, and a migration may read a large table. */
+/** Milliseconds that a statement may take: nothing cancels one. */
 const longestStatement = 300_000
 /** Milliseconds. To start takes a second of processor time, and fails while the disk is full. */
 const restartInterval = 1_000
