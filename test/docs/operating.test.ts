@@ -150,5 +150,5 @@ describe('deploy/', () => {
   })
 })
 
-/** Prints the dashboard's types, before anything is shipped. */
-const onlyForDevelopers: readonly string[] = ['@gql.tada/internal']
+/** Print the dashboard's types before anything is shipped, and bundle the dashboard in a checkout: the package has the bundle. */
+const onlyForDevelopers: readonly string[] = ['@gql.tada/internal', 'esbuild']
