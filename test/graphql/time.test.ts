@@ -126,7 +126,7 @@ function endless(database: Database, seen: Seen): Database {
       const rows: Snapshot['rows'] = async <Row extends object>(query: Parameters<Snapshot['rows']>[0]) => {
         const found = await snapshot.rows<Row>(query)
         const [first] = found
-        return first && 'blocking' in first ? Object.assign(found, { [Symbol.iterator]: () => repeat(first) }) : found
+        return first && 'part' in first ? Object.assign(found, { [Symbol.iterator]: () => repeat(first) }) : found
       }
       return { ...snapshot, rows }
     },
