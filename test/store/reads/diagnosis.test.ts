@@ -13,6 +13,7 @@ import { diagnosesOf } from '../../../src/store/read/insight/observations.ts'
 import { report } from '../../support/reports.ts'
 import { createEmptyRoad, type Road } from '../../support/road.ts'
 import { stores } from '../../support/stores.ts'
+import { readPlans } from './plan.ts'
 
 const size = 300
 const parts = ['web', 'db', 'cache']
@@ -134,6 +135,43 @@ describe.each(stores)('a diagnosis of a random fleet on $name', (store) => {
       }
     },
   )
+})
+
+describe.each(stores)('the cost of a diagnosis on $name', (store) => {
+  it('is that of scans of its deployments, also where the planner expects a few rows in each join', async () => {
+    const count = 600
+    const road = await createEmptyRoad(store)
+    try {
+      await road.database.transaction(async (session) => {
+        await session.run(
+          `insert into targets (key, kind, name, labels) select 10000 + i, 'DEVICE', 'edge-' || i, jsonb_build_array(
+             jsonb_build_object('key', 'site', 'value', i % 7), jsonb_build_object('key', 'serial', 'value', i)) from generate_series(1, ${count}) i`,
+        )
+        await session.run(
+          `insert into rollouts (key, kind, identity, name, created_revision) values (1, 'DECLARED', 'pump', 'pump', 1)`,
+        )
+        await session.run(
+          `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at,
+             changed_at, revision, marks, error)
+           select 20000 + i, 'pump-' || i, 'edge-' || i, 10000 + i, 1, case when i % 7 = 3 then 'FAILED' else 'INSTALLED' end::deployment_state, true, '[]',
+             true, 1, now(), now(), i, '{}', case when i % 7 = 3 then '{"code": "507", "message": "disk full"}'::json end from generate_series(1, ${count}) i`,
+        )
+        // The writer's connection is like that always.
+        for (const join of ['hashjoin', 'mergejoin']) await session.run(`set local enable_${join} = off`)
+        const { session: read, passed } = readPlans(session)
+        const found = (await diagnosesOf({ ...read, kind: road.database.kind }, [1], null)).get(1)
+        expect(found?.problems[0]?.causes[0]?.trait).toEqual({
+          by: 'LABEL',
+          labelKey: 'site',
+          value: '3',
+          detail: null,
+        })
+        expect(passed()).toBeLessThan(60 * count)
+      })
+    } finally {
+      await road.close()
+    }
+  })
 })
 
 /** JSON in which each trait is the object that it names. */

@@ -79,59 +79,78 @@ const seenOf = (
   from ${rows}`
 
 /**
- * Each trait of each deployment. The labels are those of the grouping LABEL, of all keys: of the registration, else what the device says of itself.
- * A device has a key once in each.
+ * A row for each deployment, whose `by` is empty, and one for each of its traits. The labels are those of the grouping LABEL, of all keys: of the
+ * registration, else what the device says of itself. A device has a key once in each.
  */
-const had = sql`select key, rollout, problem, 'APPLICATION_VERSION' as by, '' as label_key, version as name from compared where version is not null
-  union all select key, rollout, problem, 'DESIRED_CHANGE', '', change from compared where change is not null
-  union all select key, rollout, problem, 'GATEWAY', '', gateway from compared where gateway is not null
-  union all select compared.key, rollout, problem, 'LABEL', label ->> 'key', label ->> 'value'
-    from compared join ${targets} on ${targets.key} = target cross join jsonb_array_elements(${targets.labels}) as label
-  union all select compared.key, rollout, problem, 'LABEL', label ->> 'key', label ->> 'value'
-    from compared join ${targets} on ${targets.key} = target join ${deviceProfiles} on ${deviceProfiles.targetKey} = target
-      cross join jsonb_array_elements(${deviceProfiles.labels}) as label
-    where not ${targets.labels} @> jsonb_build_array(jsonb_build_object('key', label -> 'key'))`
+const had = sql`select key, rollout, problem, '' as by, '' as label_key, '' as name, error, components, blocking from compared
+  union all select key, rollout, problem, 'APPLICATION_VERSION', '', version, null, null, null from compared where version is not null
+  union all select key, rollout, problem, 'DESIRED_CHANGE', '', change, null, null, null from compared where change is not null
+  union all select key, rollout, problem, 'GATEWAY', '', gateway, null, null, null from compared where gateway is not null
+  union all select compared.key, rollout, problem, 'LABEL', label ->> 'key', label ->> 'value', null, null, null
+    from compared cross join lateral (select ${targets.labels} as own from ${targets} where ${targets.key} = compared.target offset 0) as device
+      cross join jsonb_array_elements(device.own) as label
+  union all select compared.key, rollout, problem, 'LABEL', label ->> 'key', label ->> 'value', null, null, null
+    from compared
+      cross join lateral (select ${deviceProfiles.labels} as own from ${deviceProfiles} where ${deviceProfiles.targetKey} = compared.target offset 0) as profile
+      cross join lateral (select ${targets.labels} as own from ${targets} where ${targets.key} = compared.target offset 0) as device
+      cross join jsonb_array_elements(profile.own) as label
+    where not device.own @> jsonb_build_array(jsonb_build_object('key', label -> 'key'))`
 
-const countsOfProblems = sql`count(*) filter (where problem = 'FAILED')::int as failed,
-    count(*) filter (where problem = 'STALLED')::int as stalled, count(*) filter (where problem = 'WAITING')::int as waiting`
-
-/** The number of affected deployments that a cause has, of a problem. */
-const least = (counter: string): SQL => sql`${diagnosisLimits.leastShare}::float8 * whole.${sql.raw(counter)}`
 const counters = ['failed', 'stalled', 'waiting'] as const
+const counts = sql.raw(
+  counters.map((counter) => `count(*) filter (where problem = '${counter.toUpperCase()}')::int as ${counter}`).join(),
+)
+const whole = sql.raw(
+  counters
+    .map((counter) => `max(${counter}) filter (where by = '') over (partition by rollout) as all_${counter}`)
+    .join(),
+)
+/** The number of affected deployments that a cause has, of a problem. */
+const least = (counter: string): SQL => sql`${diagnosisLimits.leastShare}::float8 * ${sql.raw(`all_${counter}`)}`
 const mayCause = sql.join(
-  counters.map((counter) => sql`traits.${sql.raw(counter)} > 0 and traits.${sql.raw(counter)} >= ${least(counter)}`),
+  counters.map((counter) => sql`${sql.raw(counter)} > 0 and ${sql.raw(counter)} >= ${least(counter)}`),
   sql` or `,
 )
 /** A trait of fewer deployments cannot be a cause, whatever their state. */
 const isCompared = sql.join(
-  counters.map((counter) => sql`whole.${sql.raw(counter)} > 0 and traits.size >= ${least(counter)}`),
+  counters.map((counter) => sql`${sql.raw(`all_${counter}`)} > 0 and size >= ${least(counter)}`),
   sql` or `,
 )
 
-/** If there are more than `most`, only their number is read. */
+/** The length separates a key from its value, whatever characters they have. */
+const traitName = sql`concat_ws(' ', rollout, by, length(label_key), label_key, name)`
+const errorName = sql`concat_ws(' ', rollout, problem, error)`
+
+/**
+ * If there are more than `most`, only their number is read. Its parts are only scanned and grouped, and looked up as JSON: in a join the planner may
+ * compare each row with each row, because it does not know how many there are.
+ */
 const readingOf = (rows: SQL, most: number): SQL => sql`with seen as materialized (${seenOf(rows)}),
   total as materialized (select count(*)::int as n from seen),
   compared as (select * from seen where (select n from total) <= ${most}),
   had as materialized (${had}),
-  traits as materialized (select rollout, by, label_key, name, count(*)::int as size, ${countsOfProblems} from had group by rollout, by, label_key, name),
-  whole as materialized (select rollout, ${countsOfProblems} from compared group by rollout),
-  likely as materialized (select traits.*, (row_number() over (order by rollout, by, label_key, name))::int as id
-    from traits join whole using (rollout) where ${mayCause}),
-  likely_of as materialized (select had.key, array_agg(likely.id order by likely.id) as ids
-    from likely join had using (rollout, by, label_key, name) group by had.key),
-  errors as materialized (select rollout, problem, error from (
+  traits as materialized (select *, ${whole} from (
+    select rollout, by, label_key, name, count(*)::int as size, ${counts} from had group by rollout, by, label_key, name) as counted),
+  likely as materialized (select *, (row_number() over (order by rollout, by, label_key, name))::int as id
+    from traits where by <> '' and (${mayCause})),
+  ids as materialized (select jsonb_object_agg(${traitName}, id) as by_name from likely),
+  errors as materialized (select jsonb_object_agg(${errorName}, true) as by_name from (
       select rollout, problem, error, row_number() over (partition by rollout, problem order by count(*) desc, error) as place
-      from compared where error is not null group by rollout, problem, error) as ranked
+      from had where error is not null group by rollout, problem, error) as ranked
     where place <= ${mostErrors}),
-  classes as (select compared.rollout, compared.problem, coalesce(ids, '{}') as traits, errors.error, components, blocking, count(*)::int as n
-    from compared left join likely_of using (key)
-      left join errors on errors.rollout = compared.rollout and errors.problem = compared.problem and errors.error = compared.error
-    group by 1, 2, 3, 4, 5, 6 limit ${mostClasses + 1})
+  numbered as (select key, rollout, problem, error, components, blocking, by,
+      case when by <> '' then ((select by_name from ids) -> ${traitName})::int end as id from had),
+  described as (select max(rollout) as rollout, max(problem) as problem, max(error) as error, max(components) as components, max(blocking) as blocking,
+      coalesce(array_agg(id order by id) filter (where id is not null), '{}') as traits
+    from numbered where by = '' or id is not null group by key),
+  classes as (select rollout, problem, case when (select by_name from errors) ? ${errorName} then error end as error, components, blocking, traits,
+      count(*)::int as n
+    from described group by 1, 2, 3, 4, 5, 6 limit ${mostClasses + 1})
   select 'total' as part, 0 as rollout, n, null::json as of from total
   union all select 'trait', rollout, size, json_build_object('id', id, 'by', by, 'labelKey', case when by = 'LABEL' then label_key end,
       'name', case when by = 'LABEL' then json_build_array(name, null) else name::json end) from likely
   union all select 'unlikely', rollout, count(*)::int, json_build_object('size', size)
-    from (select rollout, traits.size from traits join whole using (rollout) where (${isCompared}) and not (${mayCause})) as others group by rollout, size
+    from traits where by <> '' and (${isCompared}) and not (${mayCause}) group by rollout, size
   union all select 'class', rollout, n, json_build_object('problem', problem, 'traits', traits, 'error', error::json,
       'components', components::json, 'blocking', blocking::json) from classes`
 
