@@ -53,7 +53,7 @@ export async function deploymentsByKey(
   return new Map(records.map((record) => [record.key, toRow(record, past)]))
 }
 
-/** The last revision of the first entry of each deployment after a revision. Keys without such an entry are absent. */
+/** The last revision of the first entry of each deployment after a revision, in the same commit. Keys without such an entry are absent. */
 export async function nextEntries(
   session: Session,
   keys: readonly number[],
@@ -61,9 +61,10 @@ export async function nextEntries(
 ): Promise<Map<number, Revision>> {
   const rows = await session.rows<{ readonly key: number; readonly revision: Revision }>(
     sql`select asked.key, entry.revision from unnest(${listParameter(keys, 'bigint')}) as asked (key) cross join lateral (
-      select ${changeLog.lastRevision} as revision from ${changeLog}
+      select ${changeLog.lastRevision} as revision, ${changeLog.at} from ${changeLog}
       where ${changeLog.deploymentKey} = asked.key and ${changeLog.resourceKey} is null and ${changeLog.firstRevision} > ${after}::bigint
-      order by ${changeLog.firstRevision} limit 1) as entry`,
+      order by ${changeLog.firstRevision} limit 1) as entry
+    where entry.at = (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} <= ${after}::bigint order by ${changeLog.firstRevision} desc limit 1)`,
   )
   return new Map(rows.map(({ key, revision }) => [key, revision]))
 }
