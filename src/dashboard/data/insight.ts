@@ -47,6 +47,8 @@ const insightDocument = graphql(
 /** Milliseconds between two requests, and how many times as long as the last answer took: that of a large rollout takes seconds. */
 const refreshInterval = 5_000
 const rest = 10
+/** Milliseconds. It took no longer if the computer slept meanwhile. */
+const longestAnswer = 60_000
 /** Milliseconds for which the first drawing of the page waits, so that nothing moves when the answer arrives. */
 const patience = 400
 /** Milliseconds of the past in which the pace is measured. */
@@ -106,7 +108,7 @@ export function useInsight(id: string, subject: Subject | null): Insight {
   const began = useRef(0)
   useEffect(() => {
     if (isAsking) began.current = performance.now()
-    else answered.current.took = performance.now() - began.current
+    else answered.current.took = Math.min(performance.now() - began.current, longestAnswer)
     answered.current.isAsking = isAsking && subject !== null
   }, [isAsking, subject === null])
   const [isPatient, setPatient] = useState(true)
