@@ -65,7 +65,7 @@ async function main(): Promise<void> {
       },
       (error: unknown) => {
         log.error({ error }, 'the shutdown failed')
-        return end(true, 1)
+        return end(false, 1)
       },
     )
   }

@@ -6,7 +6,7 @@ import { readClock } from './connection/clock.ts'
 import { openConnection } from './connection/connection.ts'
 import { lockDirectory } from './connection/embedded/lock-file.ts'
 import { readyTemplate } from './connection/embedded/make-template.mjs'
-import { openPglite } from './connection/embedded/pglite.ts'
+import { longestStatement, openPglite } from './connection/embedded/pglite.ts'
 import { unpackTemplate } from './connection/embedded/pglite-template.ts'
 import { ensureEpoch } from './connection/epoch.ts'
 import { openPostgres, withoutPassword } from './connection/postgres.ts'
@@ -73,9 +73,11 @@ export async function openDatabase(
       })),
     })
   }
-  const database = await openEmbedded(config.dataDir, config.idleLimit)
+  let statementLimit = migrationLimit
+  const database = await openEmbedded(config.dataDir, () => statementLimit, config.idleLimit)
   try {
     await prepare(database)
+    statementLimit = longestStatement
     await database.session.run(takeOver)
     await database.session.run(takeSinksOver)
     return database
@@ -111,14 +113,15 @@ export async function whyNotAlone({ url, dataDir }: StoreConfig): Promise<string
   }
 }
 
-async function openEmbedded(dataDir: string, idleLimit?: number): Promise<Database> {
-  if (dataDir === 'memory') return openPglite({ dataDir: undefined, template: await readyTemplate() }, idleLimit)
+async function openEmbedded(dataDir: string, statementLimit: () => number, idleLimit?: number): Promise<Database> {
+  if (dataDir === 'memory')
+    return openPglite({ dataDir: undefined, template: await readyTemplate() }, idleLimit, statementLimit)
   const directory = resolve(dataDir)
   const unlock = lockDirectory(directory)
   try {
     const home = join(directory, 'pgdata')
     if (!existsSync(home)) unpackTemplate(await readyTemplate(), home)
-    const database = await openPglite({ dataDir: home, template: undefined }, idleLimit)
+    const database = await openPglite({ dataDir: home, template: undefined }, idleLimit, statementLimit)
     return { ...database, location: directory, close: () => database.close().finally(unlock) }
   } catch (error) {
     unlock()

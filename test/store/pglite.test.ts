@@ -43,7 +43,7 @@ describe('an embedded database', () => {
   it('starts again after a panic of PostgreSQL, with everything that was committed', async () => {
     const home = join(temporaryFolder(), 'pgdata')
     unpackTemplate(await readyTemplate(), home)
-    const database = await openPglite({ dataDir: home, template: undefined }, undefined, 10_000)
+    const database = await openPglite({ dataDir: home, template: undefined }, undefined, () => 10_000)
     const { session } = database
     const add = () => database.transaction(async ({ run }) => void (await run('insert into counted values (1)')))
     const count = () => session.run('select count(*)::int as count from counted').catch(() => null)

@@ -19,13 +19,8 @@ export interface Instance extends TurnConnection {
 
 type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, 'id'> : never) : never
 
-/** Statements of migrations, of which some read a whole table. */
-const isDefinition = /^\s*(create|alter)\b/i
-/** How many times as long as others they may take. */
-const patienceForDefinitions = 24
-
 /** `patience`: milliseconds that a statement may take. After some panics PostgreSQL computes without end. */
-export function startInstance(number: number, options: WorkerData, patience: number): Instance {
+export function startInstance(number: number, options: WorkerData, patience: () => number): Instance {
   // The built package has the worker as JavaScript.
   const file = join(import.meta.dirname, `pglite-worker${extname(import.meta.filename)}`)
   const worker = new Worker(file, { workerData: options })
@@ -62,21 +57,23 @@ export function startInstance(number: number, options: WorkerData, patience: num
   function lose(error: StatementError): void {
     isLost = true
     reason ??= error
+    before = []
     late?.end()
     for (const { reject } of waiting.values()) reject(reason)
     waiting.clear()
     void worker.terminate()
   }
-  worker.on('error', () => lose(lost()))
+  worker.on('error', (cause) => lose(Object.assign(lost(), { cause })))
   worker.on('exit', () => lose(lost()))
 
   function ask(request: Request): Promise<object[]> {
     if (isLost) return Promise.reject(reason)
     const id = ++lastId
     return new Promise((resolve, reject) => {
-      const time = 'text' in request && isDefinition.test(request.text) ? patienceForDefinitions * patience : patience
       if (waiting.size === 0)
-        late = createTimeout(time, () => lose(new StatementError('the embedded database does not answer', '57014')))
+        late = createTimeout(patience(), () =>
+          lose(new StatementError('the embedded database does not answer', '57014')),
+        )
       waiting.set(id, { resolve, reject })
       worker.postMessage({ ...request, id })
     })

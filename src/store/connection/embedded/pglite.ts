@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
+import { within } from '../../../within.ts'
 import type { Database, LogHead } from '../../database.ts'
 import { lost } from '../failure.ts'
 import { headText } from '../log-head.ts'
@@ -26,31 +26,44 @@ const beginWriting = [
 const frozenAfter = 5_000
 
 /** Milliseconds that a statement may take: nothing cancels one. */
-const longestStatement = 300_000
+export const longestStatement = 300_000
 /** Milliseconds. To start takes a second of processor time, and fails while the disk is full. */
 const restartInterval = 1_000
-/** Milliseconds that the end waits for running statements. What is committed is in the files. */
+/** Milliseconds that the end waits for running statements, and then for the thread. What is committed is in the files. */
 const closeLimit = 10_000
 
+/** `statementLimit`: as it is when a statement begins. */
 export async function openPglite(
   options: WorkerData,
   idleLimit = frozenAfter,
-  statementLimit = longestStatement,
+  statementLimit = (): number => longestStatement,
 ): Promise<Database> {
   let instance = startInstance(1, options, statementLimit)
   let startedAt = performance.now()
   let isClosed = false
+  let restarting: Promise<void> | null = null
 
-  /** A database in memory, or in a folder that is not there any more, would be a new one. */
+  /** A lost one fails at once, until the next one is there: its thread may be in a call of the system that does not return. */
   async function connect(): Promise<Instance> {
-    const { dataDir } = options
     const isDue = performance.now() - startedAt >= restartInterval
-    if (!instance.isLost() || isClosed || !isDue) return instance
-    if (dataDir === undefined || !existsSync(join(dataDir, 'PG_VERSION'))) return instance
+    if (instance.isLost() && !isClosed && isDue && hasFiles(options))
+      restarting ??= restart().finally(() => {
+        restarting = null
+      })
+    if (restarting) await within(restartInterval, restarting)
+    return instance
+  }
+
+  /** Two threads never have the same files. */
+  async function restart(): Promise<void> {
     await instance.terminate()
     startedAt = performance.now()
-    instance = startInstance(instance.number + 1, options, statementLimit)
-    return instance
+    if (isClosed) return
+    try {
+      instance = startInstance(instance.number + 1, options, statementLimit)
+    } catch {
+      // The machine has no thread for it now. The next caller tries again.
+    }
   }
 
   const mutex = createMutex(connect, idleLimit)
@@ -107,8 +120,14 @@ export async function openPglite(
       if (isClosed) return
       isClosed = true
       const closed = inTurn('read', () => instance.close()).catch(() => undefined)
-      await Promise.race([closed, setTimeout(closeLimit, undefined, { ref: false })])
-      await instance.terminate()
+      await within(closeLimit, closed)
+      if (!(await within(closeLimit, instance.terminate())))
+        throw new Error('the thread of the embedded database does not end')
     },
   }
+}
+
+/** A database in memory, or in a folder that is not there any more, would be a new one. */
+function hasFiles({ dataDir }: WorkerData): boolean {
+  return dataDir !== undefined && existsSync(join(dataDir, 'PG_VERSION'))
 }
