@@ -109,6 +109,41 @@ describe.each(stores)('a diagnosis on $name', (store) => {
     expect(opened.deployments.totalCount).toBe(18)
   })
 
+  it('compares a cause with the deployments that no more significant one explains', async () => {
+    const states = Array.from({ length: 120 }, (_, index) =>
+      index >= 100 || (index >= 20 && index < 30) ? 'FAILED' : 'INSTALLED',
+    )
+    await Promise.all(
+      states.map((state, index) =>
+        api.report({
+          reporter: `gw-${Math.floor(index / 20)}/child-${index}`,
+          deploymentId: 'two',
+          state,
+          components: [],
+        }),
+      ),
+    )
+    const { rollout } = await api.ask(
+      '{ rollout(key: {name: "two"}) { diagnosis { problems { causes { lift summary } } } } }',
+    )
+    expect(rollout.diagnosis.problems).toEqual([
+      {
+        causes: [
+          {
+            lift: 10,
+            summary:
+              '20 of 30 failed deployments: gateway gw-5. Of the 20 deployments with it 100 % are failed, of the others 10 %.',
+          },
+          {
+            lift: null,
+            summary:
+              '10 of 30 failed deployments: gateway gw-1. Of the 20 deployments with it 50 % are failed, of those without another cause 0 %.',
+          },
+        ],
+      },
+    ])
+  })
+
   it('is that of the revision in the past', async () => {
     const then = await api.ask(`{ rollout(key: {name: "app"}, atRevision: "${before}") { ${diagnosis} } }`)
     expect(then.rollout.diagnosis).toEqual({ examined: 120, problems: [] })

@@ -79,6 +79,7 @@ function CauseLine({
 }: { readonly of: Cause; readonly problem: Problem } & Pick<ProblemProps, 'to'>) {
   const { trait, alike, count, share, lift, summary } = cause
   const word = words[problem.problem]
+  const onlyThere = share === 1 ? 'only there' : 'only there, besides other causes'
   return (
     <li class={problem.problem.toLowerCase()}>
       <a href={to({ ...filters[problem.problem], group: writeGroup(trait) })}>
@@ -89,7 +90,7 @@ function CauseLine({
       </span>
       <span class="numbers">
         <b class="number">{`${formatShare(share, 1)} of the ${word} ones`}</b>
-        <b class="number">{lift === null ? 'only there' : `${formatNumber(round(lift))} × as often as elsewhere`}</b>
+        <b class="number">{lift === null ? onlyThere : `${formatNumber(round(lift))} × as often as elsewhere`}</b>
       </span>
       <small class="muted">{summary}</small>
       {alike.length > 0 && (

@@ -18,7 +18,7 @@ interface Place {
   readonly problem: Problem
 }
 
-type CauseNode = Cause<GroupName> & Place
+type CauseNode = Cause<GroupName> & Place & { readonly examined: number }
 type ErrorNode = Tally<GroupName> & Place
 type ProblemNode = DiagnosedProblem<GroupName> & Place & { readonly examined: number }
 
@@ -137,8 +137,8 @@ const DiagnosisProblem = builder.objectRef<ProblemNode>('DiagnosisProblem').impl
       type: [DiagnosisCause],
       description:
         'At most 5, the one with the most deployments first. Empty: nothing distinguishes them from the others beyond chance.',
-      resolve: ({ causes, problem, rolloutKey, asOf }) =>
-        causes.map((cause) => ({ ...cause, problem, rolloutKey, asOf })),
+      resolve: ({ causes, problem, rolloutKey, asOf, examined }) =>
+        causes.map((cause) => ({ ...cause, problem, rolloutKey, asOf, examined })),
     }),
     explained: t.exposeFloat('explained', {
       description:
@@ -194,13 +194,15 @@ function affectedOf(
 }
 
 /** `18 of 20 failed deployments: gateway gw-7. 90 % of its 20 deployments failed, 1 % of the others.` */
-function summaryOf({ trait, problem, count, size, share, rate, restRate }: CauseNode): string {
+function summaryOf({ trait, problem, count, size, share, rate, restRate, examined }: CauseNode): string {
   const all = Math.round(count / share)
+  const isFirst = size === examined || Math.abs((all - count) / (examined - size) - restRate) < 1e-9
+  const others = isFirst ? 'the others' : 'those without another cause'
   const word = { FAILED: 'failed', STALLED: 'stalled', WAITING: 'waiting' }[problem]
   const whole = `${count} of ${all} ${word} deployments: ${nameOfTrait(trait)}.`
   return trait.by === 'BLOCKING_COMPONENT'
     ? `${whole} It blocks ${percent(rate)} of them, another component ${percent(restRate)}.`
-    : `${whole} Of the ${size} deployments with it ${percent(rate)} are ${word}, of the others ${percent(restRate)}.`
+    : `${whole} Of the ${size} deployments with it ${percent(rate)} are ${word}, of ${others} ${percent(restRate)}.`
 }
 
 function nameOfTrait({ by, labelKey, value, detail }: GroupName): string {
