@@ -43,7 +43,8 @@ describe('an embedded database', () => {
   it('starts again after a panic of PostgreSQL, with everything that was committed', async () => {
     const home = join(temporaryFolder(), 'pgdata')
     unpackTemplate(await readyTemplate(), home)
-    const database = await openPglite({ dataDir: home, template: undefined }, undefined, () => 10_000)
+    const options = { dataDir: home, template: undefined }
+    const database = await openPglite(options, undefined, () => 10_000)
     const { session } = database
     const add = () => database.transaction(async ({ run }) => void (await run('insert into counted values (1)')))
     const count = () => session.run('select count(*)::int as count from counted').catch(() => null)
@@ -59,6 +60,17 @@ describe('an embedded database', () => {
     expect(await count()).toBe(null)
     expect(existsSync(home)).toBe(false)
     renameSync(`${home}.away`, home)
+    // No caller waits for a thread that cannot be started.
+    let attempts = 0
+    const unusable = {
+      get() {
+        attempts += 1
+        throw new Error('there is no thread')
+      },
+    }
+    Object.defineProperty(options, 'template', { ...unusable, configurable: true, enumerable: true })
+    await expect.poll(async () => [await count(), attempts > 0]).toEqual([null, true])
+    Object.defineProperty(options, 'template', { value: undefined })
     await expect.poll(count).toEqual([{ count: 1 }])
     await add()
     expect(await count()).toEqual([{ count: 2 }])
