@@ -124,6 +124,39 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     expect(ends.filter((end) => end > edge + 1)).toEqual([])
   })
 
+  it('keep the places of each cause while the causes change their order', async () => {
+    const names = ['pier-1', 'pier-2', 'pier-3', 'pier-4', 'pier-5', 'pier-6', 'pier-7']
+    const siteOf = (index: number): string => (index < 3 ? 'oslo' : 'riga')
+    await server().query(
+      'mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }',
+      { devices: names.map((deviceId, index) => ({ deviceId, labels: [{ key: 'coast', value: siteOf(index) }] })) },
+    )
+    const fail = (index: number, code: string) =>
+      send(server().url, names[index] ?? '', `dock-${index}`, 'failed', { code, message: code })
+    for (const [index, code] of ['TIDE', 'TIDE', 'TIDE', 'STORM', 'STORM'].entries()) await fail(index, code)
+
+    const { page } = await visit('?by=coast')
+    const placesOf = (code: string) =>
+      page
+        .getByRole('region', { name: 'Failures by cause' })
+        .getByRole('listitem')
+        .filter({ hasText: code })
+        .filter({ hasText: 'for' })
+        .getByRole('list', { name: 'This cause, by coast' })
+        .textContent()
+    await expect.poll(() => placesOf('TIDE')).toBe('oslo 3')
+    await expect.poll(() => placesOf('STORM')).toBe('riga 2')
+    // The next places are not answered, so those on the page are the last ones.
+    await page.route('**/graphql', (route) =>
+      /query Sites\b/.test(route.request().postData() ?? '') ? undefined : route.fallback(),
+    )
+    await fail(5, 'STORM')
+    await fail(6, 'STORM')
+    await page.getByRole('listitem').filter({ hasText: 'STORM' }).getByText('4 deployments').waitFor()
+    expect(await placesOf('TIDE')).toBe('oslo 3')
+    expect(await placesOf('STORM')).toBe('riga 2')
+  })
+
   it('show the last release of a rollout, and not that of one which a deployment has joined', async () => {
     const declare = (rollout: string, deploymentId: string, applicationVersion: string) =>
       server().query(

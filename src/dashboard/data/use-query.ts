@@ -26,11 +26,23 @@ const pause = 3_000
 /** The server or its database is away, which passes. */
 export const isPassing = ({ code }: ApiError): boolean => ['UNREACHABLE', 'UNAVAILABLE', 'NO_ANSWER'].includes(code)
 
-export const useAnswer = <Data, Variables>(
+export interface AnswerTo<Data, Variables> extends Answer<Data> {
+  /** The variables that the data answer: while the next request is running, those of the last one. */
+  readonly answered: Variables | null
+}
+
+export function useAnswer<Data, Variables>(
   query: Document<Data, Variables>,
   variables: Variables,
   options: AskOptions = {},
-): Answer<Data> => useAsked(`${query} ${JSON.stringify(variables)}`, (signal) => ask(query, variables, signal), options)
+): AnswerTo<Data, Variables> {
+  const { data, ...state } = useAsked(
+    `${query} ${JSON.stringify(variables)}`,
+    async (signal) => ({ data: await ask(query, variables, signal), answered: variables }),
+    options,
+  )
+  return { ...state, data: data?.data ?? null, answered: data?.answered ?? null }
+}
 
 /** For what several requests answer. `key`: what the answer is about. */
 export function useAsked<Data>(

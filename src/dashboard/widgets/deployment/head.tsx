@@ -53,6 +53,7 @@ interface HeadProps {
 
 export function Head({ deployment, alike }: HeadProps) {
   const { error } = deployment
+  const [cause] = alike.nodes
   return (
     <section class={`hero state-${deployment.state.toLowerCase()}`} aria-labelledby="deployment">
       <h1 id="deployment" class="named">
@@ -74,7 +75,7 @@ export function Head({ deployment, alike }: HeadProps) {
         {stateWords[deployment.state]} for{' '}
         {formatSpan(moment.value - Date.parse(findStateChange(deployment) ?? deployment.changedAt))}
         {deployment.attempt > 1 && `, attempt ${formatNumber(deployment.attempt)}`}
-        {alike.nodes[0] && <Others {...alike.nodes[0]} />}
+        {cause && <Others key={`${cause.key} ${cause.detail}`} of={cause} />}
         <span class="copies">
           <Copy text={describeIds(deployment)}>Copy IDs</Copy>
           <Copy text={() => addressNow()}>Copy link to this moment</Copy>
@@ -124,7 +125,7 @@ function addressNow(): string {
   return address.href
 }
 
-function Others({ key, detail }: Alike['nodes'][number]) {
+function Others({ of: { key, detail } }: { readonly of: Alike['nodes'][number] }) {
   const group = { by: 'ERROR' as const, key, detail }
   const { data } = useAnswer(alikeDocument, { filter: { states: ['FAILED'], group }, asOf: at.value })
   const count = (data?.deploymentCounts.total ?? 1) - 1

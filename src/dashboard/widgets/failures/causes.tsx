@@ -39,9 +39,9 @@ export function Causes({ title, data, scope, to, objects = [] }: CausesProps) {
       {known === 0 && objects === null && <p class="empty">Loading…</p>}
       {choice}
       <ul class="causes">
-        {causes.map((cause, index) => (
+        {causes.map((cause) => (
           <CauseLine key={`${cause.key} ${cause.detail}`} cause={cause} state="FAILED" to={to}>
-            {sitesOf(index)}
+            {sitesOf(cause)}
           </CauseLine>
         ))}
         {failedBy.totalCount > failedBy.nodes.length && (

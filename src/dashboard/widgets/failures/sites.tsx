@@ -41,18 +41,23 @@ export function useSites({ causes, scope, revision, to }: SitesOptions) {
   const keys = [...new Set(causes.flatMap(labelKeysOf))].sort()
   const asked = one('by')
   const key = keys.find((each) => each === asked) ?? keys.find((each) => each === 'site') ?? keys[0] ?? null
-  const filterOf = (index: number): DeploymentFilter | null => {
-    const cause = causes[index]
-    return cause ? { ...filter, group: { by: 'ERROR', key: cause.key, detail: cause.detail } } : null
-  }
-  const [c0, c1, c2, c3] = [filterOf(0), filterOf(1), filterOf(2), filterOf(3)]
+  const filterOf = (cause: Cause | undefined): DeploymentFilter | null =>
+    cause ? { ...filter, group: { by: 'ERROR', key: cause.key, detail: cause.detail } } : null
+  const [c0, c1, c2, c3] = [filterOf(causes[0]), filterOf(causes[1]), filterOf(causes[2]), filterOf(causes[3])]
   const has = { h0: c0 !== null, h1: c1 !== null, h2: c2 !== null, h3: c3 !== null }
-  const { data } = useAnswer(
+  const { data, answered } = useAnswer(
     sitesDocument,
     { key: key ?? '', asOf, all: filter, c0, c1, c2, c3, ...has },
     { version: revision, isOff: key === null },
   )
-  const perCause = [data?.c0, data?.c1, data?.c2, data?.c3]
+  // The answer may still be about another label or scope, or have the causes in another order.
+  const isOfFilter = answered?.key === key && isSame(answered.all, filter)
+  const perCause = [
+    { asked: answered?.c0, sites: data?.c0 },
+    { asked: answered?.c1, sites: data?.c1 },
+    { asked: answered?.c2, sites: data?.c2 },
+    { asked: answered?.c3, sites: data?.c3 },
+  ]
   return {
     choice: key !== null && (
       <div class="affected">
@@ -65,20 +70,20 @@ export function useSites({ causes, scope, revision, to }: SitesOptions) {
           </select>
         </label>
         <Sites
-          of={data?.all}
+          of={isOfFilter ? data?.all : null}
           labelKey={key}
           label={`Failed, by ${key}`}
           to={(label) => to({ state: 'FAILED', label })}
         />
       </div>
     ),
-    sitesOf(index: number): ComponentChildren {
-      const cause = causes[index]
-      if (key === null || !cause || causes.length === 1 || index >= perCause.length) return null
+    sitesOf(cause: Cause): ComponentChildren {
+      if (key === null || causes.length === 1 || causes.indexOf(cause) >= perCause.length) return null
       const group = writeGroup({ by: 'ERROR', key: cause.key, detail: cause.detail })
+      const own = filterOf(cause)
       return (
         <Sites
-          of={perCause[index]}
+          of={isOfFilter ? perCause.find(({ asked }) => isSame(asked, own))?.sites : null}
           labelKey={key}
           label={`This cause, by ${key}`}
           to={(label) => to({ state: 'FAILED', group, label })}
@@ -113,3 +118,6 @@ function Sites({ of, labelKey, label, to }: SitesProps) {
 
 const labelKeysOf = ({ deployments }: Cause): readonly string[] =>
   deployments.flatMap(({ target }) => target.labels.map(({ key }) => key))
+
+const isSame = (one: DeploymentFilter | null | undefined, other: DeploymentFilter | null): boolean =>
+  JSON.stringify(one ?? null) === JSON.stringify(other)
