@@ -1,6 +1,6 @@
 /** The types of a deployment. States are Margo's ("Deployment Status", State field); rollup.ts has their order of severity. */
 import { type Desired, nothingDesired } from './desired.ts'
-import type { OrderMarks } from './order.ts'
+import type { OrderMarks } from './transition/order.ts'
 import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
 
 export interface Component {

@@ -1,5 +1,5 @@
-import type { InstanceStatus } from './instance.ts'
-import type { Lifecycle, LifecycleState } from './lifecycle.ts'
+import type { InstanceStatus } from './orchestration/instance.ts'
+import type { Lifecycle, LifecycleState } from './orchestration/lifecycle.ts'
 import type { Label } from './target.ts'
 import type { Revision } from './values.ts'
 

@@ -31,7 +31,7 @@ export interface Target {
   readonly parentKey: number | null
   readonly connectivity: Connectivity
   readonly lastHeardAt: Millis | null
-  /** Orders births and last wills of its connections to a broker (domain/order.ts). Null: none had a time. */
+  /** Orders births and last wills of its connections to a broker (transition/order.ts). Null: none had a time. */
   readonly connectionOrder: number | null
   readonly revokedAt: Millis | null
   /** When the target was retired (ingest/commands/retire.ts). Null: it is in service. */

@@ -1,7 +1,7 @@
 /** Derives states from facts about an instance: of its deployments, of itself, and of the instance that it updates. */
 import type { Deployment } from '../domain/deployment.ts'
-import { type Instance, instanceStatus } from '../domain/instance.ts'
-import { applyDerived, applyIsCurrent } from '../domain/orchestrated.ts'
+import { type Instance, instanceStatus } from '../domain/orchestration/instance.ts'
+import { applyDerived, applyIsCurrent } from '../domain/orchestration/orchestrated.ts'
 import type { Rollout } from '../domain/rollout.ts'
 import type { Target } from '../domain/target.ts'
 import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'

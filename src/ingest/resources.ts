@@ -1,8 +1,8 @@
 /** Finds, assesses and puts one resource, the same for every source. */
-import type { Instance } from '../domain/instance.ts'
-import type { ObjectName } from '../domain/orchestrated-facts.ts'
+import type { Instance } from '../domain/orchestration/instance.ts'
+import type { ObjectName } from '../domain/orchestration/orchestrated-facts.ts'
+import type { Assessment, Resource, ResourceDetail } from '../domain/orchestration/resource.ts'
 import type { Verdict } from '../domain/report.ts'
-import type { Assessment, Resource, ResourceDetail } from '../domain/resource.ts'
 import type { Readiness } from '../domain/values.ts'
 import { resourceReadiness } from '../readiness/sum.ts'
 import type { InstanceOnTarget } from './derived-states.ts'

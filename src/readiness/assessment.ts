@@ -1,4 +1,4 @@
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import { storable } from '../domain/text.ts'
 import type { Readiness } from '../domain/values.ts'
 

@@ -1,4 +1,4 @@
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import { pending } from './assessment.ts'
 import { type KubernetesObject, optionalNumber } from './kubernetes-object.ts'
 

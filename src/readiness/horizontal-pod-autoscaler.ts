@@ -1,4 +1,4 @@
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import { failed, pending, ready, unknown } from './assessment.ts'
 import { annotationsOf, type Condition, conditionsOf, type KubernetesObject } from './kubernetes-object.ts'
 

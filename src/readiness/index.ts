@@ -7,7 +7,7 @@
  * them wait is PENDING here. If they contradict each other, gitops-engine decides; if one does not know, the other decides.
  * Pure and total: every value has a readiness, also a bare `{kind, status}` block.
  */
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import { failed, pending, ready, unknown } from './assessment.ts'
 import { observedGeneration, outdatedGeneration } from './generation.ts'
 import { ruleOf } from './kinds.ts'

@@ -1,4 +1,4 @@
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import { failed, pending, ready } from './assessment.ts'
 import { type KubernetesObject, text, trueCondition } from './kubernetes-object.ts'
 

@@ -1,4 +1,4 @@
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import { apiServiceReadiness, definitionReadiness } from './api-extension.ts'
 import { ready } from './assessment.ts'
 import { daemonSetReadiness } from './daemon-set.ts'

@@ -1,4 +1,4 @@
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import { pending, ready } from './assessment.ts'
 import { fields, type KubernetesObject } from './kubernetes-object.ts'
 

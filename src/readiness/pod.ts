@@ -2,7 +2,7 @@
  * A Pod's readiness follows from its phase. A long-lived Pod (restartPolicy Always, the default) is READY when it serves. A finite Pod
  * (OnFailure, Never) is PENDING while it runs and READY when it Succeeded, unless an annotation says to treat it as long-lived.
  */
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import { failed, pending, ready, unknown } from './assessment.ts'
 import {
   annotationsOf,

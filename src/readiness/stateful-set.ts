@@ -1,4 +1,4 @@
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import { pending, ready } from './assessment.ts'
 import { observedGeneration } from './generation.ts'
 import { count, type Fields, fields, type KubernetesObject, optionalNumber, text } from './kubernetes-object.ts'

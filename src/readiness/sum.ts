@@ -10,7 +10,7 @@
  *   present                                           that of its object  yes
  */
 
-import type { Assessment } from '../domain/resource.ts'
+import type { Assessment } from '../domain/orchestration/resource.ts'
 import type { Readiness } from '../domain/values.ts'
 import { pending, unknown } from './assessment.ts'
 

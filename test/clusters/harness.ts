@@ -1,7 +1,7 @@
 /** A cluster, and watchers of it with the limits of a test; all tests of a file share a road. */
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { type Clusters, type ClustersOptions, createClusters } from '../../src/clusters/clusters.ts'
-import type { LifecycleState } from '../../src/domain/lifecycle.ts'
+import type { LifecycleState } from '../../src/domain/orchestration/lifecycle.ts'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
 import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
 import { createLog } from '../../src/log.ts'

@@ -7,7 +7,7 @@ import {
   type OrderMarks,
   orderConnection,
   orderReport,
-} from '../../src/domain/order.ts'
+} from '../../src/domain/transition/order.ts'
 import { compareDigits } from '../../src/domain/values.ts'
 
 const now = Date.UTC(2026, 0, 1)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { BundleInstance, ObservedObject } from '../../src/domain/orchestrated-facts.ts'
+import type { BundleInstance, ObservedObject } from '../../src/domain/orchestration/orchestrated-facts.ts'
 import { resourceBundle } from '../../src/domain/rollout.ts'
 import type { DeploymentState } from '../../src/domain/values.ts'
 import { removeInstance, reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle-instance.ts'

@@ -1,7 +1,7 @@
 /** Resources of orchestrators and clusters by the thousand: what a divided command leaves equals what the same facts leave in small commands. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { AppliedResource, ObservedObject } from '../../src/domain/orchestrated-facts.ts'
-import type { SyncStatus } from '../../src/domain/resource.ts'
+import type { AppliedResource, ObservedObject } from '../../src/domain/orchestration/orchestrated-facts.ts'
+import type { SyncStatus } from '../../src/domain/orchestration/resource.ts'
 import { deploymentIntentGroup, type LifecycleRolloutName, resourceBundle } from '../../src/domain/rollout.ts'
 import { partSize } from '../../src/ingest/command.ts'
 import { removeInstance, reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle-instance.ts'

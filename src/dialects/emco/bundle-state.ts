@@ -3,7 +3,7 @@
  * complete: an object that it does not list does not exist.
  */
 import { DomainError, type FieldProblem } from '../../domain/errors.ts'
-import type { ObservedObject } from '../../domain/orchestrated-facts.ts'
+import type { ObservedObject } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Paced } from '../../limits/pace.ts'
 import { readiness } from '../../readiness/index.ts'
 import { deepest } from '../body/json.ts'

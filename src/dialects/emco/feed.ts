@@ -1,6 +1,6 @@
 /** What orchestrators report: actions, resources with their rsync status, and connectivity, with the keys of every generation (docs/wire.md §2.1). */
 import type { FieldProblem } from '../../domain/errors.ts'
-import type { ActionFact, AppliedResource } from '../../domain/orchestrated-facts.ts'
+import type { ActionFact, AppliedResource } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Connectivity } from '../../domain/target.ts'
 import type { Millis } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'

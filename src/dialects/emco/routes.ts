@@ -1,5 +1,5 @@
 /** EMCO's two resources with a status (docs/wire.md §2.1), and the routes that report their facts. */
-import type { Lifecycle } from '../../domain/lifecycle.ts'
+import type { Lifecycle } from '../../domain/orchestration/lifecycle.ts'
 import { clusterIntents, deploymentIntentGroup, type RolloutName } from '../../domain/rollout.ts'
 import { refusal, shown } from '../body/problems.ts'
 import { type Route, readIds, type Segments } from '../router.ts'

@@ -1,7 +1,7 @@
 /** EMCO's words for the states, in both directions. Words of other releases are accepted too. */
-import type { InstanceStatus } from '../../domain/instance.ts'
-import type { LifecycleState } from '../../domain/lifecycle.ts'
-import type { SyncStatus } from '../../domain/resource.ts'
+import type { InstanceStatus } from '../../domain/orchestration/instance.ts'
+import type { LifecycleState } from '../../domain/orchestration/lifecycle.ts'
+import type { SyncStatus } from '../../domain/orchestration/resource.ts'
 import type { Connectivity } from '../../domain/target.ts'
 
 /** INSTANTIATE_STOPPED → InstantiateStopped. */

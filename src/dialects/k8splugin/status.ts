@@ -1,6 +1,6 @@
 /** The status of an instance's resources. A request carries the complete list; the answer shows each object as Kubernetes returned it (docs/wire.md §3). */
 import type { FieldProblem } from '../../domain/errors.ts'
-import type { ObservedObject } from '../../domain/orchestrated-facts.ts'
+import type { ObservedObject } from '../../domain/orchestration/orchestrated-facts.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { readiness } from '../../readiness/index.ts'
 import type { Room } from '../body/json-reader.ts'

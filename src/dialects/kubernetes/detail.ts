@@ -3,7 +3,7 @@
  * limited in size (docs/wire.md §6).
  */
 import { createHash } from 'node:crypto'
-import type { ResourceDetail } from '../../domain/resource.ts'
+import type { ResourceDetail } from '../../domain/orchestration/resource.ts'
 import { storableJsonText } from '../../domain/text.ts'
 
 /** Characters of JSON. A cluster allows 1.5 MiB for an object; the display of a status needs less. */

@@ -1,5 +1,5 @@
 /** Reads the ordering keys of a body: the adopted version, the reporter's sequence number and its clock (docs/wire.md §7.3). */
-import type { OrderMarks } from '../../domain/order.ts'
+import type { OrderMarks } from '../../domain/transition/order.ts'
 import { type Digits, type FailureStage, failureStages } from '../../domain/values.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, shown } from '../body/problems.ts'
 import { textProblem } from '../body/text.ts'

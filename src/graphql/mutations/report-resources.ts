@@ -1,7 +1,7 @@
 import { canShow } from '../../dialects/emco/bundle-state.ts'
 import { mostItems } from '../../dialects/emco/feed.ts'
 import { detailLimit, toDetail } from '../../dialects/kubernetes/detail.ts'
-import type { AppliedResource } from '../../domain/orchestrated-facts.ts'
+import type { AppliedResource } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Verdict } from '../../domain/report.ts'
 import { reportResources } from '../../ingest/commands/resources.ts'
 import { builder } from '../builder.ts'

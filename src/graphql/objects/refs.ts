@@ -2,7 +2,7 @@
 
 import type { Change as ChangeRow } from '../../domain/change.ts'
 import type { Component as ComponentState } from '../../domain/deployment.ts'
-import type { LifecycleAction as ActionRow } from '../../domain/lifecycle.ts'
+import type { LifecycleAction as ActionRow } from '../../domain/orchestration/lifecycle.ts'
 import type { AlertRow } from '../../store/alerts/alerts.ts'
 import type { DeploymentRow } from '../../store/read/deployments.ts'
 import type { InstanceRow } from '../../store/read/instances.ts'

@@ -1,8 +1,8 @@
 /** The enums (docs/wire.md §7.4). Their values are those of the domain. */
 
 import type { Convergence } from '../../domain/desired.ts'
+import type { Presence, SyncStatus } from '../../domain/orchestration/resource.ts'
 import type { Verdict } from '../../domain/report.ts'
-import type { Presence, SyncStatus } from '../../domain/resource.ts'
 import type { RolloutKind } from '../../domain/rollout.ts'
 import type { Connectivity, ConnectivitySource, TargetKind } from '../../domain/target.ts'
 import type { DeploymentState, FailureStage, Readiness } from '../../domain/values.ts'

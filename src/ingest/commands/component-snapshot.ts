@@ -8,10 +8,10 @@
  *
  * A small snapshot is one unit of work. A large one is written in parts (divided-write.ts), with the same steps.
  */
-import type { Instance } from '../../domain/instance.ts'
-import type { ObjectName, ObservedObject } from '../../domain/orchestrated-facts.ts'
+import type { Instance } from '../../domain/orchestration/instance.ts'
+import type { ObjectName, ObservedObject } from '../../domain/orchestration/orchestrated-facts.ts'
+import type { Resource } from '../../domain/orchestration/resource.ts'
 import type { Verdict } from '../../domain/report.ts'
-import type { Resource } from '../../domain/resource.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Needs, OrchestratedNeed, ResourceNeed } from '../../store/write/contract.ts'
 import { eachPart, partSize, type WritePart } from '../command.ts'

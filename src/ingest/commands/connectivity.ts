@@ -7,9 +7,10 @@
  *   GATEWAY        a report of its gateway (report.ts)
  *   ORCHESTRATOR   an orchestrator says so, or the watch of a cluster
  */
-import { isOlderConnection, orderConnection } from '../../domain/order.ts'
+
 import type { ReportOutcome, Verdict } from '../../domain/report.ts'
 import type { Connectivity, ConnectivitySource, Target, TargetName } from '../../domain/target.ts'
+import { isOlderConnection, orderConnection } from '../../domain/transition/order.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
 import { isNamedBehind, refuseEnded, refuseStrangers } from '../devices.ts'

@@ -1,11 +1,12 @@
 /** Declares deployments. */
-import { applyDeclaration } from '../../domain/declaration.ts'
+
 import type { Deployment } from '../../domain/deployment.ts'
 import { type Digest, largestManifest, type ManifestEntry, manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import type { Label } from '../../domain/target.ts'
-import { desireDocument } from '../../domain/transition.ts'
+import { applyDeclaration } from '../../domain/transition/declaration.ts'
+import { desireDocument } from '../../domain/transition/transition.ts'
 import type { Digits, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, type ItemList, indexesOf, inParts, itemsAt, partSize, partsOf } from '../command.ts'

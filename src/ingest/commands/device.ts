@@ -1,7 +1,7 @@
 /** Operators' commands for devices. They are not changes of the feed, but are ordered with the reports. */
 import { DomainError } from '../../domain/errors.ts'
-import { noMarks } from '../../domain/order.ts'
 import { inService, type Label, type Target } from '../../domain/target.ts'
+import { noMarks } from '../../domain/transition/order.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Proof } from '../../store/signature-claims.ts'
 import type { Statement } from '../../store/write/contract.ts'

@@ -1,7 +1,7 @@
 /** Records users' actions on a rollout in order, with their consequences (docs/wire.md §2.2). */
-import type { Instance } from '../../domain/instance.ts'
-import { type LifecycleState, startsInstance } from '../../domain/lifecycle.ts'
-import type { ActionFact } from '../../domain/orchestrated-facts.ts'
+import type { Instance } from '../../domain/orchestration/instance.ts'
+import { type LifecycleState, startsInstance } from '../../domain/orchestration/lifecycle.ts'
+import type { ActionFact } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { Command } from '../command.ts'
 import { deriveDeployments, deriveInstance, makeCurrent } from '../derived-states.ts'

@@ -7,8 +7,8 @@ import {
   type LifecycleAction,
   type LifecycleState,
   startsInstance,
-} from '../../domain/lifecycle.ts'
-import type { ActionFact } from '../../domain/orchestrated-facts.ts'
+} from '../../domain/orchestration/lifecycle.ts'
+import type { ActionFact } from '../../domain/orchestration/orchestrated-facts.ts'
 import { kindInWords, type LifecycleRolloutName, type Rollout } from '../../domain/rollout.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 

@@ -2,7 +2,7 @@
 import type { Deployment } from '../../domain/deployment.ts'
 import { manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
-import { forgetDeployment } from '../../domain/transition.ts'
+import { forgetDeployment } from '../../domain/transition/transition.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { type Command, eachPart, inParts, partSize, partsOf } from '../command.ts'

@@ -1,9 +1,9 @@
 /** Resources that an orchestrator applies and that a cluster shows: one model, two sources (docs/wire.md §2.3). */
 import { DomainError } from '../../domain/errors.ts'
-import type { Instance } from '../../domain/instance.ts'
-import type { AppliedResource } from '../../domain/orchestrated-facts.ts'
+import type { Instance } from '../../domain/orchestration/instance.ts'
+import type { AppliedResource } from '../../domain/orchestration/orchestrated-facts.ts'
+import type { Resource } from '../../domain/orchestration/resource.ts'
 import type { Verdict } from '../../domain/report.ts'
-import type { Resource } from '../../domain/resource.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { TargetName } from '../../domain/target.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'

@@ -2,10 +2,10 @@
  * The orchestrators' part of a batch's unit of work: rollouts with a lifecycle, their instances, resources and tallies. Pure
  * bookkeeping: unit-of-work.ts owns it and numbers its changes.
  */
-import { type Instance, type SyncCounts, stateOfSync } from '../../domain/instance.ts'
-import type { LifecycleAction } from '../../domain/lifecycle.ts'
-import type { DerivedDeployment } from '../../domain/orchestrated.ts'
-import type { Resource } from '../../domain/resource.ts'
+import { type Instance, type SyncCounts, stateOfSync } from '../../domain/orchestration/instance.ts'
+import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
+import type { DerivedDeployment } from '../../domain/orchestration/orchestrated.ts'
+import type { Resource } from '../../domain/orchestration/resource.ts'
 import type { Readiness } from '../../domain/values.ts'
 import { isCounted, sumReadiness } from '../../readiness/sum.ts'
 import type {

@@ -6,9 +6,9 @@ import { type Alert, fleetScope } from '../../domain/alerts/alert.ts'
 import type { ChangeBody } from '../../domain/change.ts'
 import type { Deployment } from '../../domain/deployment.ts'
 import type { Deviation } from '../../domain/deviation.ts'
-import type { Instance } from '../../domain/instance.ts'
-import type { LifecycleAction } from '../../domain/lifecycle.ts'
-import type { Resource } from '../../domain/resource.ts'
+import type { Instance } from '../../domain/orchestration/instance.ts'
+import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
+import type { Resource } from '../../domain/orchestration/resource.ts'
 import {
   newRollout,
   type Rollout,
@@ -17,7 +17,7 @@ import {
   rolloutUniqueName,
 } from '../../domain/rollout.ts'
 import type { Target, TargetKind } from '../../domain/target.ts'
-import type { Moment, Transition } from '../../domain/transition-result.ts'
+import type { Moment, Transition } from '../../domain/transition/transition-result.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type {
   DeviationDelta,

@@ -1,8 +1,8 @@
 /** Compares the server with an orchestrator's ledger: each group's status and instances, and the resources on each of its clusters. */
 import type { Api } from '../../cli/api.ts'
 import type { Variables } from '../../client/client.ts'
-import type { InstanceStatus } from '../../domain/instance.ts'
-import { presences, syncStatuses } from '../../domain/resource.ts'
+import type { InstanceStatus } from '../../domain/orchestration/instance.ts'
+import { presences, syncStatuses } from '../../domain/orchestration/resource.ts'
 import type { DeploymentState, Readiness } from '../../domain/values.ts'
 import { type ExpectedInstance, type ExpectedResource, readinessOf, stateOn } from './expectation.ts'
 import type { ClusterLedger, GroupAccount } from './ledger.ts'

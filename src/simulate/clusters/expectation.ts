@@ -3,8 +3,8 @@
  * (docs/orchestrators.md), so that an error in the server's own rules shows as a difference.
  */
 
-import type { InstanceStatus } from '../../domain/instance.ts'
-import type { Presence, SyncStatus } from '../../domain/resource.ts'
+import type { InstanceStatus } from '../../domain/orchestration/instance.ts'
+import type { Presence, SyncStatus } from '../../domain/orchestration/resource.ts'
 import type { DeploymentState, Readiness } from '../../domain/values.ts'
 import type { ObjectList, SimulatedObject } from './objects.ts'
 import type { App, PlannedResource } from './plan.ts'

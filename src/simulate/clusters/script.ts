@@ -5,7 +5,7 @@
  *           → the cluster shows its objects: a Deployment without Pods, Pods that start, most of them ready
  *           some resources are Retrying or Failed before they are Applied; some Pods never start; some clusters are offline for a time
  */
-import type { SyncStatus } from '../../domain/resource.ts'
+import type { SyncStatus } from '../../domain/orchestration/resource.ts'
 import { createNetwork, type Network, spellsOf } from '../delivery.ts'
 import { createRandom, type Random } from '../random.ts'
 import { type ObjectList, objectsOf, type PodPlan, type PodState, replicas } from './objects.ts'

@@ -1,7 +1,7 @@
 /** Instances and actions of rollouts, at present or in the past. Actions are only added, and the log has the former status of instances. */
 import { sql } from 'drizzle-orm'
-import type { Instance, InstanceStatus } from '../../domain/instance.ts'
-import type { LifecycleAction } from '../../domain/lifecycle.ts'
+import type { Instance, InstanceStatus } from '../../domain/orchestration/instance.ts'
+import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
 import { isStorable } from '../../domain/text.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'

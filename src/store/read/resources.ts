@@ -3,7 +3,7 @@
  * 50,000 resources is counted without reading them. Other filters (isTallied), and the past, are counted from rows.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { ListedResource, Presence, Resource, SyncStatus } from '../../domain/resource.ts'
+import type { ListedResource, Presence, Resource, SyncStatus } from '../../domain/orchestration/resource.ts'
 import type { Readiness, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { readCursor, writeCursor } from '../sql/cursor.ts'

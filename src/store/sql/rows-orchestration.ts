@@ -1,7 +1,7 @@
 /** Rows of instances, actions and resources, and the objects of the domain (see rows.ts). */
-import type { Instance } from '../../domain/instance.ts'
-import type { LifecycleAction } from '../../domain/lifecycle.ts'
-import type { Resource } from '../../domain/resource.ts'
+import type { Instance } from '../../domain/orchestration/instance.ts'
+import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
+import type { Resource } from '../../domain/orchestration/resource.ts'
 import { bundles, instances, lifecycleActions, resources, resourceTallies } from '../tables/schema.ts'
 import type { Bundle, Tally } from '../write/contract.ts'
 import { columnText, fieldsBut, type RowOf, rowMapper } from './row-mapping.ts'

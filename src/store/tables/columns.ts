@@ -2,10 +2,10 @@
 import { bigint, integer, numeric, pgEnum, timestamp } from 'drizzle-orm/pg-core'
 import { alertMetrics, alertSeverities, alertUnits, resolutions } from '../../domain/alerts/alert.ts'
 import { convergences } from '../../domain/desired.ts'
-import { instanceGoals, instanceStatuses } from '../../domain/instance.ts'
-import { lifecycleStates } from '../../domain/lifecycle.ts'
+import { instanceGoals, instanceStatuses } from '../../domain/orchestration/instance.ts'
+import { lifecycleStates } from '../../domain/orchestration/lifecycle.ts'
+import { presences, syncStatuses } from '../../domain/orchestration/resource.ts'
 import { verdicts } from '../../domain/report.ts'
-import { presences, syncStatuses } from '../../domain/resource.ts'
 import { rolloutKinds } from '../../domain/rollout.ts'
 import { connectivities, targetKinds } from '../../domain/target.ts'
 import {

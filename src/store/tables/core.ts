@@ -15,9 +15,9 @@ import {
 import type { Component } from '../../domain/deployment.ts'
 import type { Digest } from '../../domain/desired.ts'
 import type { DeviationKind } from '../../domain/deviation.ts'
-import type { OrderMarks } from '../../domain/order.ts'
 import type { ComponentReport, OrderKey } from '../../domain/report.ts'
 import type { Label } from '../../domain/target.ts'
+import type { OrderMarks } from '../../domain/transition/order.ts'
 import type { StatusError } from '../../domain/values.ts'
 import {
   connectivity,

@@ -1,7 +1,7 @@
 /** Tables of orchestrators: actions, instances, resources and their tallies. */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, json, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import type { SyncStatus } from '../../domain/resource.ts'
+import type { SyncStatus } from '../../domain/orchestration/resource.ts'
 import {
   deploymentState,
   instanceGoal,

@@ -1,7 +1,7 @@
 /** Conditions on resources. */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { Presence, SyncStatus } from '../../../domain/resource.ts'
+import type { Presence, SyncStatus } from '../../../domain/orchestration/resource.ts'
 import type { Selector } from '../../../domain/selectors/selector.ts'
 import type { Millis, Readiness, Revision } from '../../../domain/values.ts'
 import { type Conditions, conditionsIn } from '../../sql/conditions.ts'

@@ -1,5 +1,5 @@
 /** The orders of lists of resources. Only the order of the first report has an index: any other sorts all that match. */
-import type { Resource } from '../../../domain/resource.ts'
+import type { Resource } from '../../../domain/orchestration/resource.ts'
 import type { Order, SortKey } from '../../sql/order.ts'
 import { r } from '../filters/resource-filter.ts'
 

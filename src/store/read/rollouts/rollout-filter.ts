@@ -1,8 +1,8 @@
 /** Conditions on rollouts. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { DomainError } from '../../../domain/errors.ts'
-import type { InstanceStatus } from '../../../domain/instance.ts'
-import type { LifecycleState } from '../../../domain/lifecycle.ts'
+import type { InstanceStatus } from '../../../domain/orchestration/instance.ts'
+import type { LifecycleState } from '../../../domain/orchestration/lifecycle.ts'
 import type { RolloutKind } from '../../../domain/rollout.ts'
 import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import { mentions, type Selector } from '../../../domain/selectors/selector.ts'

@@ -1,6 +1,7 @@
 /** What text and names find a deployment by: the terms and the text of the search index, and the order of names in a rollout. */
-import { sameError } from '../../../domain/component-changes.ts'
+
 import type { Deployment } from '../../../domain/deployment.ts'
+import { sameError } from '../../../domain/transition/component-changes.ts'
 
 /**
  * Whether a change leaves all of it as it was. Most reports change only states. A deployment that another than its device reports or may report is never

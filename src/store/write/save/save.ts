@@ -3,7 +3,7 @@
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
 import { counters, isCounted, zeroCounters } from '../../../domain/counters.ts'
-import type { ResourceImage } from '../../../domain/resource.ts'
+import type { ResourceImage } from '../../../domain/orchestration/resource.ts'
 import { paced } from '../../../limits/pace.ts'
 import { sharedSlices } from '../../../limits/slices.ts'
 import { doorbellChannel, type Session } from '../../database.ts'

@@ -1,9 +1,10 @@
 /** What orchestrators and clusters report. Each dialect parses it, and the writer applies it. */
+
+import type { RolloutName } from '../rollout.ts'
+import type { TargetName } from '../target.ts'
+import type { DeploymentState } from '../values.ts'
 import type { LifecycleState } from './lifecycle.ts'
 import type { Assessment, Resource, ResourceDetail, SyncStatus } from './resource.ts'
-import type { RolloutName } from './rollout.ts'
-import type { TargetName } from './target.ts'
-import type { DeploymentState } from './values.ts'
 
 export type ObjectName = Pick<Resource, 'group' | 'version' | 'kind' | 'name' | 'namespace'>
 

@@ -1,11 +1,11 @@
 /** What every transition needs and returns, and how its outcome is completed. */
-import type { ChangeBody } from './change.ts'
-import { type Deployment, initialImage, movedTo } from './deployment.ts'
-import { convergenceOf, type Desired, nothingDesired } from './desired.ts'
+import type { ChangeBody } from '../change.ts'
+import { type Deployment, initialImage, movedTo } from '../deployment.ts'
+import { convergenceOf, type Desired, nothingDesired } from '../desired.ts'
+import type { OrderKey, Verdict } from '../report.ts'
+import { deriveState, isConsistent } from '../rollup.ts'
+import type { DeploymentState, Millis, Revision } from '../values.ts'
 import { noMarks } from './order.ts'
-import type { OrderKey, Verdict } from './report.ts'
-import { deriveState, isConsistent } from './rollup.ts'
-import type { DeploymentState, Millis, Revision } from './values.ts'
 
 export interface Moment {
   /** The server's clock when the report arrived. */

@@ -13,8 +13,8 @@
  * (docs/wire.md §7.3.)
  */
 
-import type { OrderKey, StatusReport } from './report.ts'
-import { compareDigits, type Digits, type Millis } from './values.ts'
+import type { OrderKey, StatusReport } from '../report.ts'
+import { compareDigits, type Digits, type Millis } from '../values.ts'
 
 /** A reporter's clock that is further ahead of the server's clock does not decide the order. */
 export const clockTolerance: Millis = 5 * 60 * 1000

@@ -3,8 +3,8 @@
  * resources. For k8splugin it is an instance, which reports its status.
  */
 
+import type { DeploymentState, Revision } from '../values.ts'
 import type { SyncStatus } from './resource.ts'
-import type { DeploymentState, Revision } from './values.ts'
 
 export const instanceStatuses = [
   'CREATED',

@@ -1,5 +1,5 @@
 /** The actions of users on a rollout, and which action may follow which (EMCO's "Lifecycle" states, for deployment intent groups and clusters). */
-import type { Millis, Revision } from './values.ts'
+import type { Millis, Revision } from '../values.ts'
 
 export const lifecycleStates = [
   'CREATED',

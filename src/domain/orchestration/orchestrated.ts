@@ -4,10 +4,10 @@
  *   changes, in this order: DEPLOYMENT_STATE_CHANGED · one for each component that differs · DEPLOYMENT_REVISED (readiness, application,
  *   or whether its instance is the rollout's current one)
  */
-import type { ChangeBody } from './change.ts'
-import type { Component, Deployment } from './deployment.ts'
-import { noMarks } from './order.ts'
-import type { Rollout } from './rollout.ts'
+import type { ChangeBody } from '../change.ts'
+import type { Component, Deployment } from '../deployment.ts'
+import type { Rollout } from '../rollout.ts'
+import { noMarks } from '../transition/order.ts'
 import {
   finish,
   type Moment,
@@ -16,8 +16,8 @@ import {
   type Placement,
   productOf,
   type Transition,
-} from './transition-result.ts'
-import type { DeploymentState, Readiness } from './values.ts'
+} from '../transition/transition-result.ts'
+import type { DeploymentState, Readiness } from '../values.ts'
 
 interface DerivedComponent {
   readonly name: string

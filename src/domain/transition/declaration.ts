@@ -1,9 +1,9 @@
 /** What one declaration makes of a deployment. Pure, as transition.ts is. */
-import type { ChangeBody } from './change.ts'
+import type { ChangeBody } from '../change.ts'
+import type { Component, Deployment } from '../deployment.ts'
+import type { ComponentReport } from '../report.ts'
 import { absentAsPending, mergeComponents } from './component-changes.ts'
-import type { Component, Deployment } from './deployment.ts'
 import { noMarks } from './order.ts'
-import type { ComponentReport } from './report.ts'
 import {
   atPlacement,
   desiredOf,

@@ -19,13 +19,14 @@
  *               components leaves only the declared ones, PENDING. The ordering marks stay: they belong to the reporter, and a
  *               report from before the move must not undo it.
  */
-import type { ChangeBody } from './change.ts'
+import type { ChangeBody } from '../change.ts'
+import type { Deployment } from '../deployment.ts'
+import type { Digest } from '../desired.ts'
+import { failureStage } from '../failure-stage.ts'
+import type { StatusReport } from '../report.ts'
+import type { Digits } from '../values.ts'
 import { absentAsPending, mergeComponents, sameError } from './component-changes.ts'
-import type { Deployment } from './deployment.ts'
-import type { Digest } from './desired.ts'
-import { failureStage } from './failure-stage.ts'
 import { noMarks, orderReport } from './order.ts'
-import type { StatusReport } from './report.ts'
 import {
   atPlacement,
   desiredOf,
@@ -36,7 +37,6 @@ import {
   type Placement,
   type Transition,
 } from './transition-result.ts'
-import type { Digits } from './values.ts'
 
 export function applyReport(
   known: Deployment | null,

@@ -1,9 +1,9 @@
 /** What a list of reported components changes about the known ones. */
-import type { ChangeBody } from './change.ts'
-import type { Component } from './deployment.ts'
-import type { ComponentReport } from './report.ts'
+import type { ChangeBody } from '../change.ts'
+import type { Component } from '../deployment.ts'
+import type { ComponentReport } from '../report.ts'
+import type { DeploymentState, StatusError } from '../values.ts'
 import type { Moment } from './transition-result.ts'
-import type { DeploymentState, StatusError } from './values.ts'
 
 /** Pushes a change for each component that differs. Returns the new list in the order first seen. */
 export function mergeComponents(

@@ -1,6 +1,6 @@
 /** A Kubernetes object of a component on a target: what the orchestrator did with it, and what the cluster reports about it. */
-import type { Connectivity } from './target.ts'
-import type { Millis, Readiness, Revision } from './values.ts'
+import type { Connectivity } from '../target.ts'
+import type { Millis, Readiness, Revision } from '../values.ts'
 
 export const syncStatuses = ['PENDING', 'APPLIED', 'FAILED', 'RETRYING', 'DELETED'] as const
 export type SyncStatus = (typeof syncStatuses)[number]
