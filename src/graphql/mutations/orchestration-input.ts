@@ -1,7 +1,7 @@
 /** Shared input parsing of the orchestrators' mutations, which use the same commands as EMCO's routes. */
 import { type ClusterName, parseCluster } from '../../dialects/emco/routes.ts'
 import { clusterIntents, deploymentIntentGroup, type LifecycleRolloutName } from '../../domain/rollout.ts'
-import type { RolloutKey } from '../objects/rollout.ts'
+import type { RolloutKey } from '../objects/rollouts/rollout.ts'
 import type { InputCheck } from './input-check.ts'
 
 /** Description of the argument `rollout`. */

@@ -1,7 +1,7 @@
 import { parseBundleState } from '../../dialects/emco/bundle-state.ts'
 import { reportStateSnapshot } from '../../ingest/commands/resources.ts'
 import { paced } from '../../limits/pace.ts'
-import { RolloutKey } from '../objects/rollout.ts'
+import { RolloutKey } from '../objects/rollouts/rollout.ts'
 import { VerdictEnum } from '../objects/vocabulary.ts'
 import { addMutation } from './mutation.ts'
 import { readCluster, readRollout, rolloutDescription } from './orchestration-input.ts'

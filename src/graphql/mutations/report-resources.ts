@@ -5,7 +5,7 @@ import type { AppliedResource } from '../../domain/orchestration/orchestrated-fa
 import type { Verdict } from '../../domain/report.ts'
 import { reportResources } from '../../ingest/commands/resources.ts'
 import { builder } from '../builder.ts'
-import { RolloutKey } from '../objects/rollout.ts'
+import { RolloutKey } from '../objects/rollouts/rollout.ts'
 import { SyncStatusEnum, VerdictEnum } from '../objects/vocabulary.ts'
 import { checkInput } from './input-check.ts'
 import { addMutation } from './mutation.ts'

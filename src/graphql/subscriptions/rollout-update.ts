@@ -7,7 +7,7 @@ import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { Reader } from '../execution/loaders/reader.ts'
 import { Change, Rollout } from '../objects/refs.ts'
-import { findRollout, type RolloutWanted, rolloutArgs, wantedRollout } from '../objects/rollout.ts'
+import { findRollout, type RolloutWanted, rolloutArgs, wantedRollout } from '../objects/rollouts/rollout.ts'
 import type { Source } from './event-source.ts'
 import { type React, streamState } from './state-stream.ts'
 

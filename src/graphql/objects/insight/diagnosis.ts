@@ -8,7 +8,7 @@ import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import { connect, type PageArguments, pageArgs } from '../connection.ts'
 import { total } from '../counts.ts'
-import { DeploymentConnection } from '../deployment-list.ts'
+import { DeploymentConnection } from '../deployments/deployment-list.ts'
 import { GroupingEnum } from '../groups/grouping.ts'
 import { Rollout } from '../refs.ts'
 

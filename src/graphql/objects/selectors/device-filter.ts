@@ -1,9 +1,9 @@
 import type { DeviceCondition, DeviceFilter } from '../../../store/read/targets.ts'
 import { builder } from '../../builder.ts'
 import { givenFields } from '../../mutations/input.ts'
-import { DeviationKindEnum } from '../deviation.ts'
 import { LabelInput } from '../label.ts'
 import { keysOf } from '../node.ts'
+import { DeviationKindEnum } from '../targets/deviation.ts'
 import { ConnectivityEnum } from '../vocabulary.ts'
 import {
   type Given,

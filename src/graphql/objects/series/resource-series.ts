@@ -1,6 +1,6 @@
 import type { Millis, Revision } from '../../../domain/values.ts'
 import { builder } from '../../builder.ts'
-import { countResourcesOf, ResourceCounts } from '../resource.ts'
+import { countResourcesOf, ResourceCounts } from '../resources/resource.ts'
 import { ResourceFilterRef, toResourceFilter } from '../selectors/resource-filter.ts'
 import { momentArgs, momentsUntil } from './deployment-series.ts'
 

@@ -1,10 +1,10 @@
-import { StatusError } from '../mutations/status-error.ts'
-import { ChangeConnection, changesOf } from './changes/change-list.ts'
-import { revisionPageArgs } from './connection.ts'
-import { Node } from './interfaces.ts'
-import { Component, Deployment } from './refs.ts'
-import { resourceFields } from './resource.ts'
-import { DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
+import { StatusError } from '../../mutations/status-error.ts'
+import { ChangeConnection, changesOf } from '../changes/change-list.ts'
+import { revisionPageArgs } from '../connection.ts'
+import { Node } from '../interfaces.ts'
+import { Component, Deployment } from '../refs.ts'
+import { resourceFields } from '../resources/resource.ts'
+import { DeploymentStateEnum, ReadinessEnum } from '../vocabulary.ts'
 
 Component.implement({
   access: 'viewer',

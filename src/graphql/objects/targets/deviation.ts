@@ -1,8 +1,8 @@
 /** How devices' reports deviate from Margo's specification. */
-import { deviationSentences } from '../../dialects/margo/deviations.ts'
-import { deviationKinds } from '../../domain/deviation.ts'
-import type { DeviationCount, DeviceDeviation } from '../../store/read/deviations.ts'
-import { builder } from '../builder.ts'
+import { deviationSentences } from '../../../dialects/margo/deviations.ts'
+import { deviationKinds } from '../../../domain/deviation.ts'
+import type { DeviationCount, DeviceDeviation } from '../../../store/read/deviations.ts'
+import { builder } from '../../builder.ts'
 
 export const DeviationKindEnum = builder.enumType('DeviationKind', {
   description: 'A sentence of the Margo specification that a report breaks.',

@@ -1,11 +1,11 @@
 /** The desired state of devices, present and past: manifest versions and their documents. */
-import { type Digest, firstManifestVersion, type Manifest as ManifestRow } from '../../domain/desired.ts'
-import type { DeploymentRow } from '../../store/read/deployments.ts'
-import type { DocumentStay, ManifestVersion } from '../../store/read/desired.ts'
-import { builder } from '../builder.ts'
-import type { Context } from '../execution/context.ts'
-import { required } from '../execution/required.ts'
-import { type Connection, connect, implementConnection, type PageArguments } from './connection.ts'
+import { type Digest, firstManifestVersion, type Manifest as ManifestRow } from '../../../domain/desired.ts'
+import type { DeploymentRow } from '../../../store/read/deployments.ts'
+import type { DocumentStay, ManifestVersion } from '../../../store/read/desired.ts'
+import { builder } from '../../builder.ts'
+import type { Context } from '../../execution/context.ts'
+import { required } from '../../execution/required.ts'
+import { type Connection, connect, implementConnection, type PageArguments } from '../connection.ts'
 
 export const DesiredDocument = builder.objectRef<DocumentStay>('DesiredDocument').implement({
   access: 'viewer',

@@ -1,30 +1,30 @@
-import type { Convergence } from '../../domain/desired.ts'
-import { DomainError } from '../../domain/errors.ts'
-import type { RolloutName } from '../../domain/rollout.ts'
-import { type ConvergenceCounts, convergenceCountsOf } from '../../store/read/deployments.ts'
-import type { RolloutRow } from '../../store/read/rollouts/rollouts.ts'
-import { builder } from '../builder.ts'
-import type { Reader } from '../execution/loaders/reader.ts'
-import { ChangeConnection, changesOf } from './changes/change-list.ts'
-import { pageArgs, revisionPageArgs } from './connection.ts'
-import { countsOf, DeploymentCounts, loadCounts } from './counts.ts'
-import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
-import { DeploymentGroupConnection, groupArgs, groupsOf } from './groups/group.ts'
-import { Node } from './interfaces.ts'
-import { decodeNodeId, encodeNodeId } from './node.ts'
-import { pastArgs, resolvePastArgs } from './past.ts'
-import { LifecycleAction, Rollout, RolloutInstance } from './refs.ts'
-import { resourceFields } from './resource.ts'
-import { lifeFields } from './rollouts/rollout-life.ts'
-import { DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
-import { DeploymentCountsPoint, seriesArgs, seriesOf } from './series/deployment-series.ts'
+import type { Convergence } from '../../../domain/desired.ts'
+import { DomainError } from '../../../domain/errors.ts'
+import type { RolloutName } from '../../../domain/rollout.ts'
+import { type ConvergenceCounts, convergenceCountsOf } from '../../../store/read/deployments.ts'
+import type { RolloutRow } from '../../../store/read/rollouts/rollouts.ts'
+import { builder } from '../../builder.ts'
+import type { Reader } from '../../execution/loaders/reader.ts'
+import { ChangeConnection, changesOf } from '../changes/change-list.ts'
+import { pageArgs, revisionPageArgs } from '../connection.ts'
+import { countsOf, DeploymentCounts, loadCounts } from '../counts.ts'
+import { DeploymentConnection, deploymentListArgs, deploymentsOf } from '../deployments/deployment-list.ts'
+import { DeploymentGroupConnection, groupArgs, groupsOf } from '../groups/group.ts'
+import { Node } from '../interfaces.ts'
+import { decodeNodeId, encodeNodeId } from '../node.ts'
+import { pastArgs, resolvePastArgs } from '../past.ts'
+import { LifecycleAction, Rollout, RolloutInstance } from '../refs.ts'
+import { resourceFields } from '../resources/resource.ts'
+import { DeploymentFilterRef, toDeploymentFilter } from '../selectors/deployment-filter.ts'
+import { DeploymentCountsPoint, seriesArgs, seriesOf } from '../series/deployment-series.ts'
 import {
   ConvergenceEnum,
   InstanceStatusEnum,
   LifecycleStateEnum,
   ReadinessEnum,
   RolloutKindEnum,
-} from './vocabulary.ts'
+} from '../vocabulary.ts'
+import { lifeFields } from './rollout-life.ts'
 
 Rollout.implement({
   access: 'viewer',

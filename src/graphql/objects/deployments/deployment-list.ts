@@ -1,20 +1,16 @@
-import type { Revision } from '../../domain/values.ts'
-import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
-import type { DeploymentRow } from '../../store/read/deployments.ts'
-import { builder } from '../builder.ts'
-import type { Context } from '../execution/context.ts'
-import type { Parent } from '../execution/loaders/parents.ts'
-import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
-import { total } from './counts.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
+import type { DeploymentRow } from '../../../store/read/deployments.ts'
+import { builder } from '../../builder.ts'
+import type { Context } from '../../execution/context.ts'
+import type { Parent } from '../../execution/loaders/parents.ts'
+import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from '../connection.ts'
+import { total } from '../counts.ts'
+import { pastArgs, pastOf } from '../past.ts'
+import { Deployment } from '../refs.ts'
+import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from '../selectors/deployment-filter.ts'
 import { gatherParents } from './deployment.ts'
-import {
-  type DeploymentOrderArguments,
-  deploymentOrderArgs,
-  toDeploymentOrder,
-} from './deployments/deployment-order.ts'
-import { pastArgs, pastOf } from './past.ts'
-import { Deployment } from './refs.ts'
-import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
+import { type DeploymentOrderArguments, deploymentOrderArgs, toDeploymentOrder } from './deployment-order.ts'
 
 export const DeploymentConnection = implementConnection('Deployment', () => Deployment, 'deployments', gatherParents)
 

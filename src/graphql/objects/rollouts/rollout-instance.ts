@@ -1,13 +1,13 @@
 /** Instances of a rollout, and its lifecycle actions. */
-import { required } from '../execution/required.ts'
-import { pageArgs } from './connection.ts'
-import { DeploymentCounts, loadCounts } from './counts.ts'
-import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
-import { Node } from './interfaces.ts'
-import { LifecycleAction, Rollout, RolloutInstance } from './refs.ts'
-import { resourceFields } from './resource.ts'
-import { DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
-import { InstanceStatusEnum, LifecycleStateEnum, ReadinessEnum } from './vocabulary.ts'
+import { required } from '../../execution/required.ts'
+import { pageArgs } from '../connection.ts'
+import { DeploymentCounts, loadCounts } from '../counts.ts'
+import { DeploymentConnection, deploymentListArgs, deploymentsOf } from '../deployments/deployment-list.ts'
+import { Node } from '../interfaces.ts'
+import { LifecycleAction, Rollout, RolloutInstance } from '../refs.ts'
+import { resourceFields } from '../resources/resource.ts'
+import { DeploymentFilterRef, toDeploymentFilter } from '../selectors/deployment-filter.ts'
+import { InstanceStatusEnum, LifecycleStateEnum, ReadinessEnum } from '../vocabulary.ts'
 
 LifecycleAction.implement({
   access: 'viewer',

@@ -1,15 +1,15 @@
 /** Kubernetes objects: as the orchestrator applied them and as the cluster reports them. */
 
-import { DomainError } from '../../domain/errors.ts'
-import type { Revision } from '../../domain/values.ts'
-import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts'
-import type { ResourceCounts as CountsRow, ResourceRow } from '../../store/read/resources.ts'
-import { builder, type SchemaTypes } from '../builder.ts'
-import type { Context } from '../execution/context.ts'
-import type { ResourceParent } from '../execution/loaders/parents.ts'
-import type { Reader } from '../execution/loaders/reader.ts'
-import { required } from '../execution/required.ts'
-import { ChangeConnection, changesOf } from './changes/change-list.ts'
+import { DomainError } from '../../../domain/errors.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { ResourceFilter } from '../../../store/read/filters/resource-filter.ts'
+import type { ResourceCounts as CountsRow, ResourceRow } from '../../../store/read/resources.ts'
+import { builder, type SchemaTypes } from '../../builder.ts'
+import type { Context } from '../../execution/context.ts'
+import type { ResourceParent } from '../../execution/loaders/parents.ts'
+import type { Reader } from '../../execution/loaders/reader.ts'
+import { required } from '../../execution/required.ts'
+import { ChangeConnection, changesOf } from '../changes/change-list.ts'
 import {
   type Connection,
   connect,
@@ -17,13 +17,13 @@ import {
   type PageArguments,
   pageArgs,
   revisionPageArgs,
-} from './connection.ts'
-import { Node } from './interfaces.ts'
-import { pastArgs, pastOf } from './past.ts'
-import { Deployment, Resource, Rollout, RolloutInstance, Target } from './refs.ts'
-import { type ResourceOrderInput, ResourceOrderRef, toResourceOrder } from './resources/resource-order.ts'
-import { type ResourceFilterInput, ResourceFilterRef, toResourceFilter } from './selectors/resource-filter.ts'
-import { PresenceEnum, ReadinessEnum, SyncStatusEnum } from './vocabulary.ts'
+} from '../connection.ts'
+import { Node } from '../interfaces.ts'
+import { pastArgs, pastOf } from '../past.ts'
+import { Deployment, Resource, Rollout, RolloutInstance, Target } from '../refs.ts'
+import { type ResourceFilterInput, ResourceFilterRef, toResourceFilter } from '../selectors/resource-filter.ts'
+import { PresenceEnum, ReadinessEnum, SyncStatusEnum } from '../vocabulary.ts'
+import { type ResourceOrderInput, ResourceOrderRef, toResourceOrder } from './resource-order.ts'
 
 Resource.implement({
   access: 'viewer',
