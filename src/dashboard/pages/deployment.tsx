@@ -11,11 +11,11 @@ import { DesiredState, desiredFragment } from '../widgets/deployment/desired-sta
 import { alikeFragment, Head, headFragment, nameOf } from '../widgets/deployment/head.tsx'
 import { Swimlanes } from '../widgets/deployment/swimlanes.tsx'
 import { TargetLink } from '../widgets/links.tsx'
+import { ResourceList, useResourceFilter } from '../widgets/lists/resource-list.tsx'
 import { Loading } from '../widgets/loading.tsx'
-import { ReadinessMark } from '../widgets/readiness.tsx'
 import { ReasonLine } from '../widgets/reason.tsx'
-import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
-import { ConnectivityMark, StateMark, toMark } from '../widgets/state-mark.tsx'
+import { ReadinessMark } from '../widgets/states/readiness.tsx'
+import { ConnectivityMark, StateMark, toMark } from '../widgets/states/state-mark.tsx'
 import { useTitle } from '../widgets/tab.ts'
 
 const deploymentDocument = graphql(

@@ -11,8 +11,8 @@ import {
   stateWords,
 } from '../data/labels.ts'
 import { at } from '../route.ts'
-import { DeploymentTable, useDeploymentRows } from '../widgets/deployment-table.tsx'
-import { Choice, FilterChip, Filters, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { DeploymentTable, useDeploymentRows } from '../widgets/lists/deployment-table.tsx'
+import { Choice, FilterChip, Filters, parseLabel, SearchField, Toggle, useFilters } from '../widgets/lists/filters.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
 
 const orders: Readonly<Record<DeploymentOrder, string>> = {

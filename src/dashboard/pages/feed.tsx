@@ -8,12 +8,12 @@ import { perFrame } from '../data/throttle.ts'
 import { type ChangeFilter, followChanges, useAnswer } from '../data/use-query.ts'
 import { type Change, ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { Choice, FilterChip, Filters, useFilters } from '../widgets/filters.tsx'
 import { changeColumns } from '../widgets/lists/change-columns.ts'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
+import { Choice, FilterChip, Filters, useFilters } from '../widgets/lists/filters.tsx'
+import { Cell, VirtualList } from '../widgets/lists/virtual-list.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
 import { useIsMedium, useIsNarrow } from '../widgets/theme.ts'
-import { Cell, VirtualList } from '../widgets/virtual-list.tsx'
 
 const lastDocument = graphql(
   `

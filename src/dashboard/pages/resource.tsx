@@ -9,8 +9,8 @@ import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { nameOf } from '../widgets/deployment/head.tsx'
 import { deploymentHref, TargetLink } from '../widgets/links.tsx'
 import { Loading } from '../widgets/loading.tsx'
-import { ReadinessMark, SyncMark } from '../widgets/readiness.tsx'
 import { NoReason, Reason } from '../widgets/reason.tsx'
+import { ReadinessMark, SyncMark } from '../widgets/states/readiness.tsx'
 
 const resourceDocument = graphql(
   `

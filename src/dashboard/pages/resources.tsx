@@ -1,7 +1,7 @@
 /** All resources of the fleet, filtered by problem. */
 import { useResources } from '../data/resource-rows.ts'
 import { at } from '../route.ts'
-import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
+import { ResourceList, useResourceFilter } from '../widgets/lists/resource-list.tsx'
 import { FirstResource } from '../widgets/setup/first-report.tsx'
 
 export function ResourcesPage() {

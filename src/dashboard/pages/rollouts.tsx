@@ -7,16 +7,16 @@ import { expectedOf, formatNumber, formatStatus, plural } from '../data/labels.t
 import { describeLoading } from '../data/loading.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
-import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { Choice, Filters, Pager, parseLabel, SearchField, useFilters } from '../widgets/filters.tsx'
-import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
+import { Choice, Filters, Pager, parseLabel, SearchField, useFilters } from '../widgets/lists/filters.tsx'
+import { GroupLines, groupsFragment } from '../widgets/lists/group-lines.tsx'
 import { Name } from '../widgets/name.tsx'
-import { LabelLinks } from '../widgets/rollout-labels.tsx'
+import { LabelLinks } from '../widgets/rollout/rollout-labels.tsx'
 import { FirstRollout } from '../widgets/setup/first-report.tsx'
-import { countsFragment, ShortHeadline } from '../widgets/standing.tsx'
-import { StateMark } from '../widgets/state-mark.tsx'
+import { CountsBar } from '../widgets/states/counts-bar.tsx'
+import { countsFragment, ShortHeadline } from '../widgets/states/standing.tsx'
+import { StateMark } from '../widgets/states/state-mark.tsx'
 
 export const rolloutFragment = graphql(
   `

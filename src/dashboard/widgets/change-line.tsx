@@ -4,11 +4,11 @@ import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { byWhom, convergenceWords, type DeploymentState, formatStatus } from '../data/labels.ts'
 import { formatFull, formatSpan, formatTime } from '../data/time.ts'
 import { href } from '../route.ts'
-import { ConvergenceMark } from './convergence.tsx'
 import { deploymentHref } from './links.tsx'
 import { Name } from './name.tsx'
-import { ReadinessMark, SyncMark } from './readiness.tsx'
-import { ConnectivityMark, StateMark, toMark } from './state-mark.tsx'
+import { ConvergenceMark } from './states/convergence.tsx'
+import { ReadinessMark, SyncMark } from './states/readiness.tsx'
+import { ConnectivityMark, StateMark, toMark } from './states/state-mark.tsx'
 
 const whose = graphql(
   `fragment Whose on Deployment { id deploymentId reporter application applicationVersion target { name } }`,

@@ -16,7 +16,7 @@ import {
   ruleFragment,
   saveRuleDocument,
 } from '../../widgets/setup/rule-form.tsx'
-import { StateMark } from '../../widgets/state-mark.tsx'
+import { StateMark } from '../../widgets/states/state-mark.tsx'
 
 const rulesDocument = graphql(`query AlertRules { revision alertRules { ...ListedRule } }`, [ruleFragment])
 const deleteRuleDocument = graphql(`

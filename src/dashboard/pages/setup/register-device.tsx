@@ -8,7 +8,7 @@ import { useLiveAnswer } from '../../data/use-query.ts'
 import { href } from '../../route.ts'
 import { Command } from '../../widgets/setup/command.tsx'
 import { Field, Form, labelsOf, Select, TextArea, textOf } from '../../widgets/setup/form.tsx'
-import { StateMark } from '../../widgets/state-mark.tsx'
+import { StateMark } from '../../widgets/states/state-mark.tsx'
 
 const registerDocument = graphql(`
   mutation Register($input: RegisterDevicesInput!) {

@@ -4,7 +4,7 @@ import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { formatNumber, plural } from '../../data/labels.ts'
 import { formatFull, formatTime } from '../../data/time.ts'
 import { ChangeLine, changeFragment, Skew } from '../change-line.tsx'
-import { StateMark } from '../state-mark.tsx'
+import { StateMark } from '../states/state-mark.tsx'
 
 export const historyFragment = graphql(`fragment History on ChangeConnection { totalCount nodes { ...Line } }`, [
   changeFragment,

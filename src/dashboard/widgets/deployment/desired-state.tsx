@@ -6,10 +6,10 @@ import { byWhom, plural } from '../../data/labels.ts'
 import { formatAge, formatFull, formatTime } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { moment } from '../../route.ts'
-import { ConvergenceMark, describeConvergence } from '../convergence.tsx'
 import { ErrorMessage } from '../error-message.tsx'
-import { useFilters } from '../filters.tsx'
-import { StateMark, toMark } from '../state-mark.tsx'
+import { useFilters } from '../lists/filters.tsx'
+import { ConvergenceMark, describeConvergence } from '../states/convergence.tsx'
+import { StateMark, toMark } from '../states/state-mark.tsx'
 
 export const desiredFragment = graphql(`
   fragment Desired on Deployment {

@@ -6,10 +6,10 @@ import { formatSpan } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { at, href, moment } from '../../route.ts'
 import { changeFragment } from '../change-line.tsx'
-import { ConvergenceMark } from '../convergence.tsx'
 import { TargetLink } from '../links.tsx'
 import { NoReason, Reason } from '../reason.tsx'
-import { StateMark, toMark } from '../state-mark.tsx'
+import { ConvergenceMark } from '../states/convergence.tsx'
+import { StateMark, toMark } from '../states/state-mark.tsx'
 import { Copy } from './copy.tsx'
 
 export const headFragment = graphql(

@@ -8,7 +8,7 @@ import { useAnswer } from '../../data/use-query.ts'
 import { isOperator } from '../../data/viewer.ts'
 import { at, href, moment } from '../../route.ts'
 import { type Action, Confirmation } from '../lists/selection.tsx'
-import { type Mark, StateMark } from '../state-mark.tsx'
+import { type Mark, StateMark } from '../states/state-mark.tsx'
 
 const alertFragment = graphql(`
   fragment FiringAlert on Alert {

@@ -6,7 +6,7 @@ import { byWhom, plural } from '../../data/labels.ts'
 import { formatAge, formatFull, formatSpan } from '../../data/time.ts'
 import { moment, type Parameters } from '../../route.ts'
 import { deploymentHref } from '../links.tsx'
-import { StateMark } from '../state-mark.tsx'
+import { StateMark } from '../states/state-mark.tsx'
 import { useSites } from './sites.tsx'
 
 interface CausesProps {

@@ -3,7 +3,7 @@ import { describeGroup, writeGroup } from '../../data/causes.ts'
 import type { Insight, Problem } from '../../data/insight.ts'
 import { formatNumber, formatShare, plural } from '../../data/labels.ts'
 import type { Parameters } from '../../route.ts'
-import { StateMark } from '../state-mark.tsx'
+import { StateMark } from '../states/state-mark.tsx'
 
 type Cause = Problem['causes'][number]
 

@@ -4,7 +4,7 @@ import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { plural, readinessWords, syncWords } from '../../data/labels.ts'
 import { useLiveAnswer } from '../../data/use-query.ts'
 import { at, href, type Parameters } from '../../route.ts'
-import { type Mark, StateMark } from '../state-mark.tsx'
+import { type Mark, StateMark } from '../states/state-mark.tsx'
 
 const someFragment = graphql(`
   fragment SomeObjects on ResourceConnection {

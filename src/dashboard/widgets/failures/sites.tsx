@@ -6,7 +6,7 @@ import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { formatNumber } from '../../data/labels.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { at, type Parameters } from '../../route.ts'
-import { useFilters } from '../filters.tsx'
+import { useFilters } from '../lists/filters.tsx'
 
 const siteFragment = graphql(
   `fragment Sites on DeploymentGroupConnection { totalCount nodes { key counts { total } } }`,

@@ -7,7 +7,7 @@ import { formatSpan } from '../../data/time.ts'
 import { at } from '../../route.ts'
 import { useWidth } from '../area-chart.tsx'
 import { ErrorMessage } from '../error-message.tsx'
-import { StateMark } from '../state-mark.tsx'
+import { StateMark } from '../states/state-mark.tsx'
 
 /** The API compares five: this one and four others. */
 const mostOthers = 4

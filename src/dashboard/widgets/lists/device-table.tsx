@@ -3,13 +3,13 @@ import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { type Counts, expectedOf, formatNumber, formatOutside } from '../../data/labels.ts'
 import { formatAge, formatFull, now } from '../../data/time.ts'
 import { at, href } from '../../route.ts'
-import { CountsBar } from '../counts-bar.tsx'
-import { writeLabel } from '../filters.tsx'
 import { Name } from '../name.tsx'
-import { countsFragment } from '../standing.tsx'
-import { ConnectivityMark } from '../state-mark.tsx'
-import { Cell } from '../virtual-list.tsx'
+import { CountsBar } from '../states/counts-bar.tsx'
+import { countsFragment } from '../states/standing.tsx'
+import { ConnectivityMark } from '../states/state-mark.tsx'
+import { writeLabel } from './filters.tsx'
 import { SelectBox, type Selection } from './selection.tsx'
+import { Cell } from './virtual-list.tsx'
 
 export const deviceFragment = graphql(
   `

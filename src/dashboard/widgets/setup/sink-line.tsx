@@ -6,7 +6,7 @@ import { plural } from '../../data/labels.ts'
 import { formatAge, formatFull, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { type Action, Confirmation } from '../lists/selection.tsx'
-import { type Mark, StateMark } from '../state-mark.tsx'
+import { type Mark, StateMark } from '../states/state-mark.tsx'
 
 export const sinkFragment = graphql(`
   fragment ListedSink on Sink { id kind name url paused lag failures lastError lastStatus attemptedAt succeededAt nextAttemptAt }

@@ -1,8 +1,8 @@
 /** The progress of each component of a rollout. */
-import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { expectedOf, formatNumber } from '../data/labels.ts'
-import { CountsBar } from './counts-bar.tsx'
-import { StateMark } from './state-mark.tsx'
+import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { expectedOf, formatNumber } from '../../data/labels.ts'
+import { CountsBar } from '../states/counts-bar.tsx'
+import { StateMark } from '../states/state-mark.tsx'
 
 export const componentsFragment = graphql(`
   fragment ComponentGroups on DeploymentGroupConnection {

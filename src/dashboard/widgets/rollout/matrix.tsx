@@ -1,11 +1,11 @@
 /** Clusters × applications: whether each is applied and works. */
-import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { formatNumber, plural, type SyncStatus } from '../data/labels.ts'
-import { useLiveAnswer } from '../data/use-query.ts'
-import { at, href } from '../route.ts'
-import { TargetLink } from './links.tsx'
-import { ReadinessBar, ReadinessMark, SyncMark } from './readiness.tsx'
-import { StateMark, toMark } from './state-mark.tsx'
+import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { formatNumber, plural, type SyncStatus } from '../../data/labels.ts'
+import { useLiveAnswer } from '../../data/use-query.ts'
+import { at, href } from '../../route.ts'
+import { TargetLink } from '../links.tsx'
+import { ReadinessBar, ReadinessMark, SyncMark } from '../states/readiness.tsx'
+import { StateMark, toMark } from '../states/state-mark.tsx'
 
 const cellFragment = graphql(`
   fragment Cell on Component {

@@ -8,7 +8,7 @@ import {
   insideStates,
   outsideStates,
   stateWords,
-} from '../data/labels.ts'
+} from '../../data/labels.ts'
 import { StateMark } from './state-mark.tsx'
 
 interface BarProps {

@@ -1,11 +1,11 @@
 /** What an orchestrator did with a rollout: its runs, and the actions of users. */
-import { graphql, type ResultOf } from '../data/graphql.ts'
-import { formatNumber, formatStatus, plural } from '../data/labels.ts'
-import { formatAge, formatFull, formatTime } from '../data/time.ts'
-import { useLiveAnswer } from '../data/use-query.ts'
-import { at, href, moment } from '../route.ts'
-import { useFilters } from './filters.tsx'
-import { ReadinessMark } from './readiness.tsx'
+import { graphql, type ResultOf } from '../../data/graphql.ts'
+import { formatNumber, formatStatus, plural } from '../../data/labels.ts'
+import { formatAge, formatFull, formatTime } from '../../data/time.ts'
+import { useLiveAnswer } from '../../data/use-query.ts'
+import { at, href, moment } from '../../route.ts'
+import { useFilters } from '../lists/filters.tsx'
+import { ReadinessMark } from '../states/readiness.tsx'
 
 const runsDocument = graphql(`
   query Runs($id: ID!, $asOf: DateTime) {

@@ -6,7 +6,7 @@ import {
   convergenceWords,
   type DeploymentState,
   stateWords,
-} from '../data/labels.ts'
+} from '../../data/labels.ts'
 
 export type Mark =
   | DeploymentState

@@ -1,7 +1,7 @@
 /** Filters are stored in the address, so a link shows the same list. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { adjust, type Parameters, route } from '../route.ts'
+import { adjust, type Parameters, route } from '../../route.ts'
 
 export function useFilters() {
   const { parameters } = route.value

@@ -1,6 +1,6 @@
 /** How far deployments are. The number, the share, the bar and the legend have one denominator, and come from one answer. */
-import { graphql } from '../data/graphql.ts'
-import { type Counts, expectedOf, formatNumber, formatShare, plural } from '../data/labels.ts'
+import { graphql } from '../../data/graphql.ts'
+import { type Counts, expectedOf, formatNumber, formatShare, plural } from '../../data/labels.ts'
 import { convergenceCountsFragment } from './convergence.tsx'
 
 export const countsFragment = graphql(

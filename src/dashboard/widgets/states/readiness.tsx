@@ -7,7 +7,7 @@ import {
   readinessWords,
   type SyncStatus,
   syncWords,
-} from '../data/labels.ts'
+} from '../../data/labels.ts'
 import { type Mark, StateMark } from './state-mark.tsx'
 
 const readinessMarks: Readonly<Record<Readiness, Mark>> = {

@@ -1,8 +1,8 @@
 /** Convergence as marks, versions and counts: what deployments run, compared with their target versions. */
 import { Fragment } from 'preact'
-import { graphql } from '../data/graphql.ts'
-import { type Convergence, convergenceOrder, convergenceWords, formatNumber, insideStates } from '../data/labels.ts'
-import type { Parameters } from '../route.ts'
+import { graphql } from '../../data/graphql.ts'
+import { type Convergence, convergenceOrder, convergenceWords, formatNumber, insideStates } from '../../data/labels.ts'
+import type { Parameters } from '../../route.ts'
 import { type Mark, StateMark } from './state-mark.tsx'
 
 const marks: Readonly<Record<Convergence, Mark>> = {

@@ -1,12 +1,12 @@
 /** Deployments in groups, as lines: by application where no rollouts are declared, by rollout in the past. */
-import { writeGroup } from '../data/causes.ts'
-import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { formatNumber } from '../data/labels.ts'
-import { href } from '../route.ts'
-import { CountsBar } from './counts-bar.tsx'
-import { Name } from './name.tsx'
-import { ShortHeadline } from './standing.tsx'
-import { StateMark } from './state-mark.tsx'
+import { writeGroup } from '../../data/causes.ts'
+import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { formatNumber } from '../../data/labels.ts'
+import { href } from '../../route.ts'
+import { Name } from '../name.tsx'
+import { CountsBar } from '../states/counts-bar.tsx'
+import { ShortHeadline } from '../states/standing.tsx'
+import { StateMark } from '../states/state-mark.tsx'
 
 export const groupsFragment = graphql(`
   fragment GroupLines on DeploymentGroupConnection {

@@ -1,10 +1,10 @@
 /** The labels of a rollout. Each leads to the rollouts that have it, and operators change them on the page of the rollout. */
 import { useState } from 'preact/hooks'
-import { setRolloutLabels } from '../data/actions.ts'
-import { isOperator } from '../data/viewer.ts'
-import { at, href } from '../route.ts'
-import { writeLabel } from './filters.tsx'
-import { Form, type Label, labelsOf, parseLabels, TextArea, writeLabels } from './setup/form.tsx'
+import { setRolloutLabels } from '../../data/actions.ts'
+import { isOperator } from '../../data/viewer.ts'
+import { at, href } from '../../route.ts'
+import { writeLabel } from '../lists/filters.tsx'
+import { Form, type Label, labelsOf, parseLabels, TextArea, writeLabels } from '../setup/form.tsx'
 
 export function LabelLinks({ labels }: { readonly labels: readonly Label[] }) {
   if (labels.length === 0) return null
