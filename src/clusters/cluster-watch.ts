@@ -18,7 +18,7 @@ import type { Writer } from '../ingest/writer.ts'
 import { eachPaced, paced } from '../limits/pace.ts'
 import type { Log } from '../log.ts'
 import type { Database } from '../store/database.ts'
-import { shownComponents } from '../store/read/cluster-watch.ts'
+import { shownComponents } from '../store/read/orchestration/cluster-watch.ts'
 import { type ApiServer, ApiServerError, type WatchEvent } from './api-server.ts'
 import {
   type CustomResource,

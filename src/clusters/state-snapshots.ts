@@ -6,7 +6,7 @@ import { reportStateSnapshot } from '../ingest/commands/resources.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Log } from '../log.ts'
 import type { Database } from '../store/database.ts'
-import { rolloutsOfContexts } from '../store/read/cluster-watch.ts'
+import { rolloutsOfContexts } from '../store/read/orchestration/cluster-watch.ts'
 import type { CustomResource } from './custom-resource.ts'
 import type { PendingStates } from './pending-states.ts'
 

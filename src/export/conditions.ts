@@ -11,8 +11,8 @@ import { toDeploymentFilter } from '../graphql/objects/selectors/deployment-filt
 import { toDeviceFilter } from '../graphql/objects/selectors/device-filter.ts'
 import { schema } from '../graphql/schema.ts'
 import { isDeeperThan } from '../limits/nesting.ts'
-import type { DeploymentFilter } from '../store/read/deployment-filter.ts'
-import type { DeviceFilter } from '../store/read/targets.ts'
+import type { DeploymentFilter } from '../store/read/filters/deployment-filter.ts'
+import type { DeviceFilter } from '../store/read/targets/targets.ts'
 import { givenIn, type Query, type ReadValue, refused } from './query.ts'
 
 export const conditionParameters = ['selector', 'where'] as const

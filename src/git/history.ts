@@ -5,8 +5,8 @@ import { DomainError } from '../domain/errors.ts'
 import type { Millis } from '../domain/values.ts'
 import { describeOutage, isTransient } from '../store/connection/failure.ts'
 import type { Database } from '../store/database.ts'
-import { manifestHistory } from '../store/read/desired.ts'
-import { findTips, requireTip } from '../store/read/manifest-tips.ts'
+import { manifestHistory } from '../store/read/desired/desired.ts'
+import { findTips, requireTip } from '../store/read/desired/manifest-tips.ts'
 
 /** Distinguishes histories: a restored database may use the same version a second time. */
 export interface Stamp {

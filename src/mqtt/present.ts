@@ -7,7 +7,7 @@ import { visibleChanges } from '../store/read/access-scope.ts'
 import { countDeployments, stateCountsOf } from '../store/read/counts/deployment-counts.ts'
 import { componentsByKey, type DeploymentRow, deploymentsByKey } from '../store/read/deployments.ts'
 import { type RolloutRow, rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
-import { targetsByKey } from '../store/read/targets.ts'
+import { targetsByKey } from '../store/read/targets/targets.ts'
 import { encodeLevel } from './topics.ts'
 
 export interface Publication {

@@ -5,7 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import type { Database, Session } from '../store/database.ts'
-import { countUnannounced, type InstanceRow, instanceById, unannouncedInstances } from '../store/read/instances.ts'
+import {
+  countUnannounced,
+  type InstanceRow,
+  instanceById,
+  unannouncedInstances,
+} from '../store/read/orchestration/instances.ts'
 import { changeSink, createSink, listSinks, type Sink } from '../store/sinks/sinks.ts'
 import type { Belonging } from './inventory-node.ts'
 

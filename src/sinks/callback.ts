@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto'
 import type { Millis } from '../domain/values.ts'
 import type { Database } from '../store/database.ts'
-import { instancesByKey } from '../store/read/instances.ts'
+import { instancesByKey } from '../store/read/orchestration/instances.ts'
 import { marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
 import { differenceOf, type PresentResource, readPresent } from './reconcile.ts'

@@ -2,9 +2,9 @@
 import type { Change } from '../domain/change.ts'
 import type { Target } from '../domain/target.ts'
 import type { Session } from '../store/database.ts'
-import { resourcesByKey } from '../store/read/resources.ts'
+import { resourcesByKey } from '../store/read/orchestration/resources.ts'
 import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
-import { targetsByKey } from '../store/read/targets.ts'
+import { targetsByKey } from '../store/read/targets/targets.ts'
 
 type ChangeData = Readonly<Record<string, unknown>>
 

@@ -6,7 +6,7 @@
  */
 import type { Revision } from '../domain/values.ts'
 import type { Database } from '../store/database.ts'
-import { instancesByKey } from '../store/read/instances.ts'
+import { instancesByKey } from '../store/read/orchestration/instances.ts'
 import { inventoryFormat } from '../store/sinks/rounds.ts'
 import { type Mark, marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
 import { deleteSink, type Sink } from '../store/sinks/sinks.ts'

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Readiness, Revision } from '../domain/values.ts'
 import type { Snapshot } from '../store/database.ts'
-import { detailsOf, type ResourceRow, resourcePages, sumOfReadiness } from '../store/read/resources.ts'
+import { detailsOf, type ResourceRow, resourcePages, sumOfReadiness } from '../store/read/orchestration/resources.ts'
 import type { Mark } from '../store/sinks/sink-marks.ts'
 
 export interface PresentResource {

@@ -7,7 +7,7 @@ import { deleteAlertRule, type GivenRule, saveAlertRule } from '../../src/ingest
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createMaintenance, type Maintenance } from '../../src/ingest/duties/maintenance.ts'
 import type { Database } from '../../src/store/database.ts'
-import type { DeploymentFilter } from '../../src/store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../src/store/read/filters/deployment-filter.ts'
 import { openFresh } from '../support/databases.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'

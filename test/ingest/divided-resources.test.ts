@@ -7,7 +7,7 @@ import { partSize } from '../../src/ingest/command.ts'
 import { removeInstance, reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle-instance.ts'
 import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
 import { reportResources, reportStateSnapshot } from '../../src/ingest/commands/resources.ts'
-import { audit } from '../../src/store/read/audit.ts'
+import { audit } from '../../src/store/read/counts/audit.ts'
 import { type EmptyStore, stores } from '../support/stores.ts'
 import { createWatchedRoad, type WatchedRoad } from './watched-road.ts'
 

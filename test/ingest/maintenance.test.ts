@@ -10,7 +10,7 @@ import { createMaintenance, type Maintenance, type MaintenanceOptions } from '..
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { countDeployments } from '../../src/store/read/counts/deployment-counts.ts'
 import { findDeployments } from '../../src/store/read/deployments.ts'
-import { targetByName } from '../../src/store/read/targets.ts'
+import { targetByName } from '../../src/store/read/targets/targets.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import { type Store, stores } from '../support/stores.ts'

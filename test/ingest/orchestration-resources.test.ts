@@ -3,9 +3,14 @@ import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { describe, expect, it } from 'vitest'
 import { reportResources } from '../../src/ingest/commands/resources.ts'
-import { audit } from '../../src/store/read/audit.ts'
-import { instanceById } from '../../src/store/read/instances.ts'
-import { countResources, pageResources, type ResourceRow, sumOfReadiness } from '../../src/store/read/resources.ts'
+import { audit } from '../../src/store/read/counts/audit.ts'
+import { instanceById } from '../../src/store/read/orchestration/instances.ts'
+import {
+  countResources,
+  pageResources,
+  type ResourceRow,
+  sumOfReadiness,
+} from '../../src/store/read/orchestration/resources.ts'
 import type { Page, PageRequest } from '../../src/store/sql/order.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
 import { stores } from '../support/stores.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
-import { instanceById } from '../../src/store/read/instances.ts'
+import { instanceById } from '../../src/store/read/orchestration/instances.ts'
 import { createSink, listSinks, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'

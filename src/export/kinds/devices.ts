@@ -1,7 +1,7 @@
 /** The devices as of a revision: those in service by name, then those that were retired. */
 import type { Target } from '../../domain/target.ts'
 import { requireRetained } from '../../store/read/past.ts'
-import { type DeviceFilter, pageDevices, targetsByKey } from '../../store/read/targets.ts'
+import { type DeviceFilter, pageDevices, targetsByKey } from '../../store/read/targets/targets.ts'
 import { columnsOf, type Row } from '../columns.ts'
 import { conditionParameters, conditionsOf, deviceFilterOf } from '../conditions.ts'
 import { refused } from '../query.ts'

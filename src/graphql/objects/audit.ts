@@ -1,6 +1,6 @@
 import type { Revision } from '../../domain/values.ts'
 import { secondsAhead } from '../../store/connection/log-head.ts'
-import type { Drift as DriftRow } from '../../store/read/drift.ts'
+import type { Drift as DriftRow } from '../../store/read/counts/drift.ts'
 import { builder } from '../builder.ts'
 
 const Drift = builder.objectRef<DriftRow>('Drift').implement({

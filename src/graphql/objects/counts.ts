@@ -1,12 +1,12 @@
 import type { Counters } from '../../domain/counters.ts'
 import type { Revision } from '../../domain/values.ts'
-import type { DeploymentCondition, DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import {
   type ConvergenceCounts,
   convergenceCountsOf,
   type StateCounts,
   stateCountsOf,
 } from '../../store/read/deployments.ts'
+import type { DeploymentCondition, DeploymentFilter } from '../../store/read/filters/deployment-filter.ts'
 import { presentFields } from '../../store/sql/conditions.ts'
 import { builder } from '../builder.ts'
 import type { Parent } from '../execution/loaders/parents.ts'

@@ -1,5 +1,5 @@
 /** Sinks as operators see them. The API never returns a sink's secret. */
-import type { InstanceRow } from '../../store/read/instances.ts'
+import type { InstanceRow } from '../../store/read/orchestration/instances.ts'
 import { cursorOfDelivery, type Delivery as DeliveryRow } from '../../store/sinks/deliveries.ts'
 import { listSinks, type Sink as SinkRow, sinkKinds, sinksByKey } from '../../store/sinks/sinks.ts'
 import { builder } from '../builder.ts'

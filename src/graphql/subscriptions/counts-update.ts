@@ -2,7 +2,7 @@
 import type { Change } from '../../domain/change.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { WatchOptions } from '../../feed/watch-stream.ts'
-import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../store/read/filters/deployment-filter.ts'
 import { builder, type SchemaTypes } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { Reader } from '../execution/loaders/reader.ts'

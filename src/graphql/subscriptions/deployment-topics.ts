@@ -1,7 +1,7 @@
 /** Which changes concern the deployments that a filter selects. */
 import { mentions } from '../../domain/selectors/selector.ts'
 import type { Topic } from '../../feed/hub.ts'
-import type { DeploymentCondition, DeploymentFilter } from '../../store/read/deployment-filter.ts'
+import type { DeploymentCondition, DeploymentFilter } from '../../store/read/filters/deployment-filter.ts'
 
 /** The narrowest field of the filter decides. */
 export function deploymentTopics(filter: DeploymentFilter): readonly Topic[] {

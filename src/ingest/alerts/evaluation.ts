@@ -29,7 +29,7 @@ import {
 import { type Measured, measureFiltered, measureScopes, nothingMeasured } from '../../store/alerts/measures.ts'
 import type { StoredRule } from '../../store/alerts/rows.ts'
 import type { Database } from '../../store/database.ts'
-import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../store/read/filters/deployment-filter.ts'
 import { recordAlerts } from '../commands/alerts.ts'
 import type { Duty, Turn } from '../duties/duties.ts'
 import type { Writer } from '../writer.ts'

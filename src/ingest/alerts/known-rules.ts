@@ -3,7 +3,7 @@ import type { AlertMetric } from '../../domain/alerts/alert.ts'
 import { isForecastMetric } from '../../domain/alerts/ending.ts'
 import { isCounted, type Wanted } from '../../store/alerts/measures.ts'
 import type { StoredRule } from '../../store/alerts/rows.ts'
-import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../store/read/filters/deployment-filter.ts'
 import { createRuleIndex, type RuleIndex } from './rule-index.ts'
 
 interface KnownRules {

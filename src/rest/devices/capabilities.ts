@@ -6,7 +6,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { forgetCapabilities, recordCapabilities } from '../../ingest/commands/capabilities.ts'
 import { parentName } from '../../ingest/devices.ts'
 import type { Database } from '../../store/database.ts'
-import { hasCapabilities } from '../../store/read/profiles.ts'
+import { hasCapabilities } from '../../store/read/targets/profiles.ts'
 import { answer, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
 import { authenticate, type SubmitDeps, submitFor } from './device-caller.ts'
 

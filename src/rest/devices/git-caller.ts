@@ -8,7 +8,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { describeAccess, may } from '../../domain/principal.ts'
 import type { Heartbeats } from '../../ingest/heartbeats.ts'
 import type { Admission } from '../../limits/admission.ts'
-import { type ManifestTip, requireTip } from '../../store/read/manifest-tips.ts'
+import { type ManifestTip, requireTip } from '../../store/read/desired/manifest-tips.ts'
 import type { Exchange } from '../exchange.ts'
 import { type CallerDeps, requireClient, requireOwner } from './device-caller.ts'
 

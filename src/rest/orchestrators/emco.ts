@@ -17,7 +17,7 @@ import { reportResources, reportStateSnapshot } from '../../ingest/commands/reso
 import type { Writer } from '../../ingest/writer.ts'
 import { paced } from '../../limits/pace.ts'
 import type { Database } from '../../store/database.ts'
-import { actionsOf } from '../../store/read/instances.ts'
+import { actionsOf } from '../../store/read/orchestration/instances.ts'
 import { type Exchange, type Methods, sendJson, tracedBy } from '../exchange.ts'
 import type { SnapshotDeps } from '../with-snapshot.ts'
 import { sendStatus } from './emco-status.ts'

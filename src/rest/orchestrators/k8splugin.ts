@@ -8,15 +8,15 @@ import type { Writer } from '../../ingest/writer.ts'
 import { paced } from '../../limits/pace.ts'
 import type { Database, Snapshot } from '../../store/database.ts'
 import { withScope } from '../../store/read/access-scope.ts'
-import { documentsOf } from '../../store/read/documents.ts'
-import { bundleInstances, type InstanceRow, instanceById } from '../../store/read/instances.ts'
+import { documentsOf } from '../../store/read/orchestration/documents.ts'
+import { bundleInstances, type InstanceRow, instanceById } from '../../store/read/orchestration/instances.ts'
 import {
   countResources,
   detailsOf,
   type ResourceRow,
   resourcePages,
   sumOfReadiness,
-} from '../../store/read/resources.ts'
+} from '../../store/read/orchestration/resources.ts'
 import { rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
 import { type Exchange, type Methods, type Route, searchOf, sendJson, tracedBy } from '../exchange.ts'
 import { createStreamedJson } from '../streamed-json.ts'

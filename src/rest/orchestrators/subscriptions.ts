@@ -8,7 +8,7 @@ import type { Millis } from '../../domain/values.ts'
 import type { Announcements } from '../../sinks/announce.ts'
 import { callbackSettings } from '../../sinks/callback.ts'
 import type { Database } from '../../store/database.ts'
-import { type InstanceRow, instanceById } from '../../store/read/instances.ts'
+import { type InstanceRow, instanceById } from '../../store/read/orchestration/instances.ts'
 import { changeSink, createSink, deleteSink, listSinks, type Sink } from '../../store/sinks/sinks.ts'
 import { type Exchange, type Handler, type Methods, readBody, requireMediaType, sendJson } from '../exchange.ts'
 

@@ -4,7 +4,7 @@ import type { Session } from '../database.ts'
 import { all, fixed, isAnyOf } from '../sql/parameters.ts'
 import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { isFound, visiblePlace } from './access-scope.ts'
-import { type DeploymentFilter, d, stands } from './deployment-filter.ts'
+import { type DeploymentFilter, d, stands } from './filters/deployment-filter.ts'
 import { fromPast, type Past, present } from './past.ts'
 
 /** Results are by the key of the parent, 0 for the fleet. */

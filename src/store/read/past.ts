@@ -23,7 +23,7 @@ import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { toImage, toImageRecord } from '../sql/rows.ts'
 import { changeLog, deployments, epochs, logHead } from '../tables/schema.ts'
 import { newestEntry } from './changes/newest-entry.ts'
-import { d } from './deployment-filter.ts'
+import { d } from './filters/deployment-filter.ts'
 
 /** The revision for `asOf` or `atRevision`. Null: the present. */
 export async function resolvePast(

@@ -6,7 +6,7 @@ import { bundles, instances, lifecycleActions, resources, resourceTallies } from
 import type { Bundle, Tally } from '../write/contract.ts'
 import { columnText, fieldsBut, type RowOf, rowMapper } from './row-mapping.ts'
 
-/** A document has up to 8 MiB: it is read alone (read/documents.ts). */
+/** A document has up to 8 MiB: it is read alone (read/orchestration/documents.ts). */
 const instanceFields = fieldsBut(instances, 'document')
 export const instanceColumns = columnText(instances, instanceFields)
 export type InstanceRecord = RowOf<typeof instances, (typeof instanceFields)[number]>

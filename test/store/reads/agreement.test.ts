@@ -11,9 +11,8 @@ import type { Revision } from '../../../src/domain/values.ts'
 import { createFacetCounts } from '../../../src/ingest/duties/facet-counts.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Session } from '../../../src/store/database.ts'
-import { audit } from '../../../src/store/read/audit.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
-import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import { audit } from '../../../src/store/read/counts/audit.ts'
 import {
   countConvergence,
   countDeployments,
@@ -22,9 +21,10 @@ import {
   pageDeployments,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { type DeploymentGroup, pageGroups } from '../../../src/store/read/groups/groups.ts'
-import { countResources, pageResources, sumOfReadiness } from '../../../src/store/read/resources.ts'
-import { targetsByKey } from '../../../src/store/read/targets.ts'
+import { countResources, pageResources, sumOfReadiness } from '../../../src/store/read/orchestration/resources.ts'
+import { targetsByKey } from '../../../src/store/read/targets/targets.ts'
 import { type ResourceRecord, toResource } from '../../../src/store/sql/rows-orchestration.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'

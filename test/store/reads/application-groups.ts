@@ -1,5 +1,5 @@
 import type { Session } from '../../../src/store/database.ts'
-import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { type DeploymentGroup, pageGroups } from '../../../src/store/read/groups/groups.ts'
 
 const fleet = { of: 'fleet' } as const

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { audit } from '../../../src/store/read/audit.ts'
+import { audit } from '../../../src/store/read/counts/audit.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, live, liveBy, watched } from './history.ts'

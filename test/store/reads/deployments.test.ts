@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
-import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import {
   countDeployments,
   type DeploymentOrder,
   deploymentOrders,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { orders } from '../../../src/store/read/orders/deployment-order.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'

@@ -7,7 +7,11 @@ import { deploymentStates } from '../../../src/domain/values.ts'
 import { type AlertFilter, countAlerts } from '../../../src/store/alerts/alerts.ts'
 import type { Session } from '../../../src/store/database.ts'
 import { selectFacets } from '../../../src/store/read/counts/facet-counts.ts'
-import { type DeploymentFilter, matchesDeployment, onTarget } from '../../../src/store/read/deployment-filter.ts'
+import {
+  type DeploymentFilter,
+  matchesDeployment,
+  onTarget,
+} from '../../../src/store/read/filters/deployment-filter.ts'
 import { rangeChoices } from '../../../src/store/read/filters/index-ranges.ts'
 import { targetsByIndex } from '../../../src/store/read/filters/target-filter.ts'
 

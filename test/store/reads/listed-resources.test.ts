@@ -1,8 +1,8 @@
 /** The resources of an instance by component and cluster: in the order of their first reports, and sorted once however many their pages are. */
 import { describe, expect, it } from 'vitest'
 import { reportResources } from '../../../src/ingest/commands/resources.ts'
-import { instanceById } from '../../../src/store/read/instances.ts'
-import { listResources } from '../../../src/store/read/resources.ts'
+import { instanceById } from '../../../src/store/read/orchestration/instances.ts'
+import { listResources } from '../../../src/store/read/orchestration/resources.ts'
 import { edge01, useOrchestration } from '../../ingest/orchestration-harness.ts'
 import { stores } from '../../support/stores.ts'
 import { readPlans } from './plan.ts'

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../src/domain/values.ts'
 import { createSummaries } from '../../../src/ingest/duties/change-summaries.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
-import { countByConnectivity, countDevices, pageDevices } from '../../../src/store/read/targets.ts'
+import { countByConnectivity, countDevices, pageDevices } from '../../../src/store/read/targets/targets.ts'
 import { stores } from '../../support/stores.ts'
 import { buffersOf, openLongLog } from './long-log.ts'
 

@@ -11,8 +11,8 @@ import { registerDevices } from '../../../src/ingest/commands/device.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { retireDevices } from '../../../src/ingest/commands/retire.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
-import { countClusters, pageClusters } from '../../../src/store/read/clusters.ts'
 import type { TargetOrder } from '../../../src/store/read/orders/target-order.ts'
+import { countClusters, pageClusters } from '../../../src/store/read/targets/clusters.ts'
 import {
   countByConnectivity,
   countDevices,
@@ -21,7 +21,7 @@ import {
   pageDevices,
   targetByName,
   targetsByKey,
-} from '../../../src/store/read/targets.ts'
+} from '../../../src/store/read/targets/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import { type DeploymentRecord, type TargetRecord, toDeployment, toTarget } from '../../../src/store/sql/rows.ts'
 import { stores } from '../../support/stores.ts'

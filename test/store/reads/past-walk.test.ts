@@ -7,13 +7,13 @@ import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
-import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import {
   countDeployments,
   type DeploymentOrder,
   pageDeployments,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { countGroups, pageGroups } from '../../../src/store/read/groups/groups.ts'
 import { orders } from '../../../src/store/read/orders/deployment-order.ts'

@@ -6,7 +6,6 @@ import type { Revision } from '../../../src/domain/values.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
-import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import {
   countConvergence,
   countDeployments,
@@ -14,6 +13,7 @@ import {
   pageDeployments,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'

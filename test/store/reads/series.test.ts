@@ -6,7 +6,6 @@ import { type DeploymentState, deploymentStates, type Millis, type Revision } fr
 import type { Database } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
-import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import {
   arrivalsOverTime,
   convergenceOverTime,
@@ -15,6 +14,7 @@ import {
   countOverTime,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'

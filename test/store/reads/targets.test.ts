@@ -10,7 +10,7 @@ import {
   pageDevices,
   targetByName,
   targetsByKey,
-} from '../../../src/store/read/targets.ts'
+} from '../../../src/store/read/targets/targets.ts'
 import { type TargetRecord, toTarget } from '../../../src/store/sql/rows.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { devices, live } from './history.ts'

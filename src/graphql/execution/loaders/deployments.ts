@@ -2,7 +2,6 @@
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Snapshot } from '../../../store/database.ts'
 import { countSearched } from '../../../store/read/counts/searched-total.ts'
-import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
 import {
   arrivalsOverTime,
   componentsByKey,
@@ -19,6 +18,7 @@ import {
   pageDeployments,
   type Scope,
 } from '../../../store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import { type StalledDeployment, stallsOf } from '../../../store/read/stalls.ts'
 import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'

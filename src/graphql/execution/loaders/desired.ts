@@ -1,14 +1,14 @@
 /** The reads of desired state of one snapshot (reader.ts). */
 import type { Digest } from '../../../domain/desired.ts'
 import type { Snapshot } from '../../../store/database.ts'
-import { contentsOf, newestManifests } from '../../../store/read/desired.ts'
+import { contentsOf, newestManifests } from '../../../store/read/desired/desired.ts'
 import {
   countDocuments,
   countManifests,
   type DocumentSelection,
   pageDocuments,
   pageManifests,
-} from '../../../store/read/desired-pages.ts'
+} from '../../../store/read/desired/desired-pages.ts'
 import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched } from './batching.ts'
 

@@ -1,7 +1,7 @@
 /** The reads of groups of deployments of one snapshot (reader.ts). */
 import type { Revision } from '../../../domain/values.ts'
 import type { Snapshot } from '../../../store/database.ts'
-import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import type { GroupedBy, Grouping, GroupName } from '../../../store/read/groups/grouping.ts'
 import { countGroups, type DeploymentGroup, type GroupOrder, pageGroups } from '../../../store/read/groups/groups.ts'
 import { newestOfGroups, spansOfGroups } from '../../../store/read/groups/members.ts'

@@ -1,8 +1,8 @@
 /** The parents of lists, and what the store calls them. All parents in one load have the same kind. */
 import type { ChangeScope } from '../../../store/read/changes/changes.ts'
 import type { Scope } from '../../../store/read/deployments.ts'
-import type { ResourceScope } from '../../../store/read/resource-scope.ts'
-import type { DeviceScope } from '../../../store/read/targets.ts'
+import type { ResourceScope } from '../../../store/read/orchestration/resource-scope.ts'
+import type { DeviceScope } from '../../../store/read/targets/targets.ts'
 import { batched } from './batching.ts'
 
 export type Parent = { readonly of: 'fleet' } | { readonly of: 'rollout' | 'target' | 'instance'; readonly key: number }

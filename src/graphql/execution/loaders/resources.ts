@@ -2,15 +2,15 @@
 import type { Revision } from '../../../domain/values.ts'
 import type { Snapshot } from '../../../store/database.ts'
 import type { ResourceFilter } from '../../../store/read/filters/resource-filter.ts'
-import { actionsOf, instancesByKey, instancesOf } from '../../../store/read/instances.ts'
-import type { ResourceOrder } from '../../../store/read/orders/resource-order.ts'
+import { actionsOf, instancesByKey, instancesOf } from '../../../store/read/orchestration/instances.ts'
 import {
   countResources,
   detailsOf,
   pageResources,
   resourcesByKey,
   sumOfReadiness,
-} from '../../../store/read/resources.ts'
+} from '../../../store/read/orchestration/resources.ts'
+import type { ResourceOrder } from '../../../store/read/orders/resource-order.ts'
 import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched } from './batching.ts'
 import { perResourceParent } from './parents.ts'

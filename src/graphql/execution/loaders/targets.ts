@@ -2,10 +2,10 @@
 import type { Target, TargetKind } from '../../../domain/target.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Snapshot } from '../../../store/database.ts'
-import { type ClusterFilter, countClusters, pageClusters } from '../../../store/read/clusters.ts'
-import { countDeviations, deviationsOf } from '../../../store/read/deviations.ts'
 import type { TargetOrder } from '../../../store/read/orders/target-order.ts'
-import { profilesOf } from '../../../store/read/profiles.ts'
+import { type ClusterFilter, countClusters, pageClusters } from '../../../store/read/targets/clusters.ts'
+import { countDeviations, deviationsOf } from '../../../store/read/targets/deviations.ts'
+import { profilesOf } from '../../../store/read/targets/profiles.ts'
 import {
   countByConnectivity,
   countDevices,
@@ -14,14 +14,14 @@ import {
   pageDevices,
   targetByName,
   targetsByKey,
-} from '../../../store/read/targets.ts'
+} from '../../../store/read/targets/targets.ts'
 import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'
 import { deviceScopeOf } from './parents.ts'
 
 type Of = DeviceScope['of']
 
-/** `asOf`: the revision that it reflects (store/read/past-targets.ts). Null: the present. */
+/** `asOf`: the revision that it reflects (store/read/targets/past-targets.ts). Null: the present. */
 export type TargetNode = Target & { readonly asOf: Revision | null }
 
 export function targetLoaders(s: Snapshot) {

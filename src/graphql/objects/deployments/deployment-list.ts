@@ -1,6 +1,6 @@
 import type { Revision } from '../../../domain/values.ts'
-import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
 import type { DeploymentRow } from '../../../store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import type { Parent } from '../../execution/loaders/parents.ts'

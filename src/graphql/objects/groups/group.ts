@@ -1,6 +1,6 @@
 import { DomainError } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
-import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import type { GroupedBy } from '../../../store/read/groups/grouping.ts'
 import type { DeploymentGroup as GroupRow, GroupSpan } from '../../../store/read/groups/groups.ts'
 import type { Page, PageRequest } from '../../../store/sql/order.ts'

@@ -1,7 +1,7 @@
 /** Why deployments of a rollout fail, stand still or wait. domain/insight/diagnosis.ts has the method. */
 import type { Cause, DiagnosedProblem, Problem, Tally } from '../../../domain/insight/observed.ts'
 import type { Revision } from '../../../domain/values.ts'
-import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import type { GroupName } from '../../../store/read/groups/grouping.ts'
 import { mostDiagnosed } from '../../../store/read/insight/observations.ts'
 import { builder } from '../../builder.ts'

@@ -3,7 +3,7 @@
 import { DomainError } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { ResourceFilter } from '../../../store/read/filters/resource-filter.ts'
-import type { ResourceCounts as CountsRow, ResourceRow } from '../../../store/read/resources.ts'
+import type { ResourceCounts as CountsRow, ResourceRow } from '../../../store/read/orchestration/resources.ts'
 import { builder, type SchemaTypes } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import type { ResourceParent } from '../../execution/loaders/parents.ts'

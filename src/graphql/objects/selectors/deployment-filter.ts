@@ -1,4 +1,4 @@
-import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import { withinGroup } from '../../../store/read/groups/group-conditions.ts'
 import { builder } from '../../builder.ts'
 import { givenFields } from '../../mutations/input.ts'

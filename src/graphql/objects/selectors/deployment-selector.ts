@@ -1,4 +1,4 @@
-import type { DeploymentCondition, DeploymentSelector } from '../../../store/read/deployment-filter.ts'
+import type { DeploymentCondition, DeploymentSelector } from '../../../store/read/filters/deployment-filter.ts'
 import { withoutIndex } from '../../guards/unindexed.ts'
 import { givenFields } from '../../mutations/input.ts'
 import { LabelInput } from '../label.ts'

@@ -1,4 +1,4 @@
-import type { DeviceCondition, DeviceFilter } from '../../../store/read/targets.ts'
+import type { DeviceCondition, DeviceFilter } from '../../../store/read/targets/targets.ts'
 import { builder } from '../../builder.ts'
 import { givenFields } from '../../mutations/input.ts'
 import { LabelInput } from '../label.ts'

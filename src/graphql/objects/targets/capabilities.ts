@@ -1,6 +1,6 @@
 /** The capabilities that a device reported. */
 import { bytesOf, type Cpu, type Hardware, readHardware } from '../../../dialects/margo/hardware.ts'
-import type { DeviceProfile } from '../../../store/read/profiles.ts'
+import type { DeviceProfile } from '../../../store/read/targets/profiles.ts'
 import { builder } from '../../builder.ts'
 
 type Capabilities = NonNullable<DeviceProfile['capabilities']>

@@ -1,4 +1,4 @@
-import type { ClusterFilter } from '../../../store/read/clusters.ts'
+import type { ClusterFilter } from '../../../store/read/targets/clusters.ts'
 import { builder } from '../../builder.ts'
 import { givenFields } from '../../mutations/input.ts'
 import { connect, implementConnection, mapPage, pageArgs } from '../connection.ts'

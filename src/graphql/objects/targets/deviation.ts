@@ -1,7 +1,7 @@
 /** How devices' reports deviate from Margo's specification. */
 import { deviationSentences } from '../../../dialects/margo/deviations.ts'
 import { deviationKinds } from '../../../domain/deviation.ts'
-import type { DeviationCount, DeviceDeviation } from '../../../store/read/deviations.ts'
+import type { DeviationCount, DeviceDeviation } from '../../../store/read/targets/deviations.ts'
 import { builder } from '../../builder.ts'
 
 export const DeviationKindEnum = builder.enumType('DeviationKind', {

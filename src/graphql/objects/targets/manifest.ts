@@ -1,7 +1,7 @@
 /** The desired state of devices, present and past: manifest versions and their documents. */
 import { type Digest, firstManifestVersion, type Manifest as ManifestRow } from '../../../domain/desired.ts'
 import type { DeploymentRow } from '../../../store/read/deployments.ts'
-import type { DocumentStay, ManifestVersion } from '../../../store/read/desired.ts'
+import type { DocumentStay, ManifestVersion } from '../../../store/read/desired/desired.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import { required } from '../../execution/required.ts'

@@ -1,7 +1,7 @@
 import type { Change } from '../../../domain/change.ts'
 import type { WatchOptions } from '../../../feed/watch-stream.ts'
-import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
 import type { DeploymentOrder, DeploymentRow } from '../../../store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import type { Candidates } from '../../../store/read/filters/listed-places.ts'
 import { builder } from '../../builder.ts'
 import { gatherParents } from '../../objects/deployments/deployment.ts'

@@ -1,7 +1,7 @@
 import { mentions } from '../../../domain/selectors/selector.ts'
 import type { ResourceCondition, ResourceFilter } from '../../../store/read/filters/resource-filter.ts'
+import type { ResourceRow } from '../../../store/read/orchestration/resources.ts'
 import type { ResourceOrder } from '../../../store/read/orders/resource-order.ts'
-import type { ResourceRow } from '../../../store/read/resources.ts'
 import { builder } from '../../builder.ts'
 import { Resource } from '../../objects/refs.ts'
 import { ResourceOrderRef, toResourceOrder } from '../../objects/resources/resource-order.ts'

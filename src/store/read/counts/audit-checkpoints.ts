@@ -4,8 +4,8 @@ import type { Tally } from '../../../domain/counters.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { deploymentCheckpoints as c, deployments, logHead } from '../../tables/schema.ts'
-import { d, stands } from '../deployment-filter.ts'
-import type { Drift } from '../drift.ts'
+import { d, stands } from '../filters/deployment-filter.ts'
+import type { Drift } from './drift.ts'
 import { selectMoves } from './moves.ts'
 
 interface CheckRecord extends Omit<Tally, 'n'> {

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
 import { entryColumns, selectFacetMoves } from '../../sql/facet-moves.ts'
-import type { Drift } from '../drift.ts'
+import type { Drift } from './drift.ts'
 import { areCounted } from './facet-counts.ts'
 import { addTo, totalFacets } from './facet-totals.ts'
 

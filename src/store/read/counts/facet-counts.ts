@@ -14,8 +14,8 @@ import { presentFields } from '../../sql/conditions.ts'
 import { entryColumns, longestFacet, selectFacetMoves } from '../../sql/facet-moves.ts'
 import { containsAny, either, isHashed, listParameter } from '../../sql/parameters.ts'
 import { facetCheckpoints as c, changeLog, duties, facetCounts, logHead } from '../../tables/schema.ts'
-import { areVerbatim, type DeploymentFilter } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
+import { areVerbatim, type DeploymentFilter } from '../filters/deployment-filter.ts'
 
 /** Entries behind the duty's cursor that are read for a count. */
 const mostEntries = 20_000

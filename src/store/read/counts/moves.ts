@@ -5,7 +5,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { all, isAnyOf } from '../../sql/parameters.ts'
 import { changeLog as l } from '../../tables/schema.ts'
-import type { DeploymentFilter } from '../deployment-filter.ts'
+import type { DeploymentFilter } from '../filters/deployment-filter.ts'
 
 interface Stretch {
   /** The entries that begin after this revision … */

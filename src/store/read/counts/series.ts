@@ -11,8 +11,8 @@ import type { DeploymentState, Millis, Revision } from '../../../domain/values.t
 import type { Snapshot } from '../../database.ts'
 import { asParents, listParameter } from '../../sql/parameters.ts'
 import { deploymentCheckpoints as c } from '../../tables/schema.ts'
-import type { DeploymentFilter } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
+import type { DeploymentFilter } from '../filters/deployment-filter.ts'
 import { openPast, revisionsAt } from '../past.ts'
 import {
   type ConvergenceCounts,

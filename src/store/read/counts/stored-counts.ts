@@ -6,8 +6,8 @@ import { type DeploymentState, deploymentStates, type Revision } from '../../../
 import { presentFields } from '../../sql/conditions.ts'
 import { all, isAnyOf } from '../../sql/parameters.ts'
 import { deploymentCheckpoints as c, deployments, logHead, rollouts } from '../../tables/schema.ts'
-import { type DeploymentFilter, d, stands } from '../deployment-filter.ts'
 import { fromUnwound, ownedBy, type Scope } from '../deployment-scope.ts'
+import { type DeploymentFilter, d, stands } from '../filters/deployment-filter.ts'
 import { type Past, present } from '../past.ts'
 import { selectMoves } from './moves.ts'
 

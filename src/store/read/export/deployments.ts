@@ -6,9 +6,9 @@ import type { Session } from '../../database.ts'
 import { all } from '../../sql/parameters.ts'
 import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '../../sql/rows.ts'
 import { deployments } from '../../tables/schema.ts'
-import { type DeploymentFilter, d, filterAt, matchesFound } from '../deployment-filter.ts'
 import { isListed } from '../deployment-scope.ts'
 import { componentsByKey } from '../deployments.ts'
+import { type DeploymentFilter, d, filterAt, matchesFound } from '../filters/deployment-filter.ts'
 import { fromPast, openPast, present } from '../past.ts'
 
 export type ExportedDeployment = ShownDeployment & { readonly components: readonly Component[] }

@@ -3,9 +3,9 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
 import { isAnyOf } from '../../sql/parameters.ts'
 import { deployments, changeLog as entry } from '../../tables/schema.ts'
-import type { DeploymentFilter } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import { type Past, present } from '../past.ts'
+import type { DeploymentFilter } from './deployment-filter.ts'
 
 /** Counts up to a limit. 0: the filter or the scope names the deployments. */
 export async function countChangedSince(

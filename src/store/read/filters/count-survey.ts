@@ -4,7 +4,7 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
-import type { DeploymentFilter } from '../deployment-filter.ts'
+import type { DeploymentFilter } from './deployment-filter.ts'
 import { type Known, matchesRest } from './index-ranges.ts'
 import { countUpTo, isOnAnyOf, type Ranges, rowsIn, rowsOnTargets } from './range.ts'
 import type { Source, SourceLimits } from './source.ts'

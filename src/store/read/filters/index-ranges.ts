@@ -4,6 +4,8 @@ import { leavesOf, maxSelectorParts } from '../../../domain/selectors/selector.t
 import type { Session } from '../../database.ts'
 import { all, either, isAnyOf, isHashed } from '../../sql/parameters.ts'
 import { rollouts } from '../../tables/schema.ts'
+import type { Scope } from '../deployment-scope.ts'
+import type { GroupName } from '../groups/grouping.ts'
 import {
   type DeploymentCondition,
   type DeploymentFilter,
@@ -14,9 +16,7 @@ import {
   instancesNamed,
   matchesFound,
   onTarget,
-} from '../deployment-filter.ts'
-import type { Scope } from '../deployment-scope.ts'
-import type { GroupName } from '../groups/grouping.ts'
+} from './deployment-filter.ts'
 import {
   byRevision,
   keyList,

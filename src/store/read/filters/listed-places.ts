@@ -7,9 +7,9 @@ import { sorted, within } from '../../sql/page.ts'
 import { all, isAnyOf, listParameter } from '../../sql/parameters.ts'
 import { toPlaced } from '../../sql/rows.ts'
 import { changeLog, deployments } from '../../tables/schema.ts'
-import { type DeploymentFilter, d, matchesFound } from '../deployment-filter.ts'
 import { isListed } from '../deployment-scope.ts'
 import { type DeploymentOrder, orders } from '../orders/deployment-order.ts'
+import { type DeploymentFilter, d, matchesFound } from './deployment-filter.ts'
 
 /** A row of a list. `cursor`: its place. */
 interface ListedPlace {

@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { type ListType, listParameter } from '../../sql/parameters.ts'
 import { deployments } from '../../tables/schema.ts'
-import { type DeploymentCondition, d } from '../deployment-filter.ts'
+import { type DeploymentCondition, d } from './deployment-filter.ts'
 
 export interface Range {
   /** `from … where …` of rows `d`, at most as many as its argument says. */

@@ -73,7 +73,7 @@ const conditions: Conditions<Omit<ResourceCondition, 'rolloutKeys'>> = {
   changedBefore: (time) => sql`${r.changedAt} < ${timeParameter(time)}`,
 }
 
-/** Without `instanceIds`, which resource-scope.ts applies to instances. */
+/** Without `instanceIds`, which orchestration/resource-scope.ts applies to instances. */
 export function matchesResource(filter: ResourceFilter, asOf: Revision | null): SQL[] {
   const { where, instanceIds: _, isApplied, isShowable, ...flat } = filter
   const ofLeaf = (leaf: ResourceCondition): SQL[] => conditionsIn(conditionsAt(asOf), leaf)

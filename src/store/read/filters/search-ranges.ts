@@ -7,7 +7,7 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { isStorable } from '../../../domain/text.ts'
 import { all, hasElementOf, isHashed, listParameter } from '../../sql/parameters.ts'
 import { deploymentSearch, duties, targets } from '../../tables/schema.ts'
-import { type DeploymentCondition, d } from '../deployment-filter.ts'
+import { type DeploymentCondition, d } from './deployment-filter.ts'
 import { byRevision, type Range, type Ranges, rowsOfIndexKeys, rowsOfKeys, rowsWhere, type Served } from './range.ts'
 
 type Searched = Pick<DeploymentCondition, 'applications' | 'applicationVersions' | 'components' | 'text'>

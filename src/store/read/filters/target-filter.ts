@@ -17,7 +17,7 @@ import {
   timeParameter,
 } from '../../sql/parameters.ts'
 import { deviceProfiles, targets } from '../../tables/schema.ts'
-import { callsItself } from '../profiles.ts'
+import { callsItself } from '../targets/profiles.ts'
 
 /** Any value within a field, and all fields together. */
 export interface TargetCondition {

@@ -25,8 +25,8 @@ import {
   isWantedPart,
   scopeOfCounters,
 } from '../counts/stored-counts.ts'
-import type { DeploymentFilter } from '../deployment-filter.ts'
 import { parentsOf } from '../deployment-scope.ts'
+import type { DeploymentFilter } from '../filters/deployment-filter.ts'
 import { openPast, type Past } from '../past.ts'
 import { alikeRows, type GroupQuery } from './group-rows.ts'
 import { type GroupedBy, nameColumn } from './grouping.ts'

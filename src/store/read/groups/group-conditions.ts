@@ -3,7 +3,7 @@
  * value of each row, which none serves.
  */
 import { convergences } from '../../../domain/desired.ts'
-import type { DeploymentCondition, DeploymentFilter } from '../deployment-filter.ts'
+import type { DeploymentCondition, DeploymentFilter } from '../filters/deployment-filter.ts'
 import type { GroupName } from './grouping.ts'
 
 interface Implied {

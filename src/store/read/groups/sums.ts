@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { convergences } from '../../../domain/desired.ts'
 import { deploymentStates } from '../../../domain/values.ts'
-import { d } from '../deployment-filter.ts'
+import { d } from '../filters/deployment-filter.ts'
 import { type GroupedBy, nameColumn } from './grouping.ts'
 
 const countedBy = (column: string, value: string, name: string): SQL =>

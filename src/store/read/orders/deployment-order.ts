@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import type { Deployment } from '../../../domain/deployment.ts'
 import type { Order, SortKey } from '../../sql/order.ts'
 import { fixed } from '../../sql/parameters.ts'
-import { d } from '../deployment-filter.ts'
+import { d } from '../filters/deployment-filter.ts'
 
 export const deploymentOrders = ['CHANGED_DESC', 'CHANGED_ASC', 'STATE', 'STATE_DESC', 'NAME', 'NAME_DESC'] as const
 export type DeploymentOrder = (typeof deploymentOrders)[number]

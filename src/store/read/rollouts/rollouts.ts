@@ -13,7 +13,7 @@ import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../..
 import { sumOfStates } from '../../sql/state-counters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import { visibleRollout } from '../access-scope.ts'
-import { actionsOf, instancesOf } from '../instances.ts'
+import { actionsOf, instancesOf } from '../orchestration/instances.ts'
 import { newestFirst, orderOf, type RolloutOrder } from '../orders/rollout-order.ts'
 import { openPast, type Past } from '../past.ts'
 import {

@@ -8,7 +8,7 @@ import type { Select, Stretch } from '../../sql/page.ts'
 import { all, isAnyOf, nothing } from '../../sql/parameters.ts'
 import { changeLog as entry } from '../../tables/schema.ts'
 import type { CountedAs } from '../changes/stays.ts'
-import { d } from '../deployment-filter.ts'
+import { d } from '../filters/deployment-filter.ts'
 import type { RevisionOrder } from '../orders/deployment-order.ts'
 import type { Past } from '../past.ts'
 

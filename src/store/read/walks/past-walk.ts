@@ -14,8 +14,8 @@ import { type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, either, nothing } from '../../sql/parameters.ts'
 import { deployments } from '../../tables/schema.ts'
 import type { CountedAs } from '../changes/stays.ts'
-import { type DeploymentFilter, d } from '../deployment-filter.ts'
 import { fromUnwound, parentsOf, type Scope } from '../deployment-scope.ts'
+import { type DeploymentFilter, d } from '../filters/deployment-filter.ts'
 import {
   type DeploymentOrder,
   isByName,

@@ -6,7 +6,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
 import { deploymentNames, deployments, duties } from '../../tables/schema.ts'
-import { d } from '../deployment-filter.ts'
+import { d } from '../filters/deployment-filter.ts'
 import { type NameOrder, orders } from '../orders/deployment-order.ts'
 import type { Walk } from './walk.ts'
 

@@ -4,7 +4,7 @@ import { type DeploymentState, deploymentStates, type Revision } from '../../../
 import { type Stretch, sorted } from '../../sql/page.ts'
 import { all, listParameter, nothing } from '../../sql/parameters.ts'
 import { deployments } from '../../tables/schema.ts'
-import { d } from '../deployment-filter.ts'
+import { d } from '../filters/deployment-filter.ts'
 import { isByState, orders, type RevisionOrder } from '../orders/deployment-order.ts'
 import type { Walk } from './walk.ts'
 

@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Deployment } from '../../../domain/deployment.ts'
 import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, nothing } from '../../sql/parameters.ts'
-import { d } from '../deployment-filter.ts'
+import { d } from '../filters/deployment-filter.ts'
 import { type DeploymentOrder, orders } from '../orders/deployment-order.ts'
 
 type LastRow = Pick<Deployment, 'state' | 'revision'>

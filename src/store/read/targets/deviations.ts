@@ -1,11 +1,11 @@
 /** How devices' reports deviate from the specification. Only the present: the log says nothing of it. */
 import { sql } from 'drizzle-orm'
-import { type DeviationKind, deviationKinds } from '../../domain/deviation.ts'
-import type { Millis } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { all, isAnyOf } from '../sql/parameters.ts'
-import { deviceDeviations, targets } from '../tables/schema.ts'
-import { visibleTarget } from './access-scope.ts'
+import { type DeviationKind, deviationKinds } from '../../../domain/deviation.ts'
+import type { Millis } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, isAnyOf } from '../../sql/parameters.ts'
+import { deviceDeviations, targets } from '../../tables/schema.ts'
+import { visibleTarget } from '../access-scope.ts'
 
 export interface DeviceDeviation {
   readonly kind: DeviationKind

@@ -1,12 +1,12 @@
 /** Reads the desired state of devices: manifests, their versions and documents. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../../domain/desired.ts'
-import type { Millis } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { all, isAnyOf, listParameter } from '../sql/parameters.ts'
-import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
-import { desiredDocuments, manifestEntries, manifests } from '../tables/schema.ts'
+import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../../../domain/desired.ts'
+import type { Millis } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, isAnyOf, listParameter } from '../../sql/parameters.ts'
+import { fieldsBut, type RowOf, rowMapper } from '../../sql/row-mapping.ts'
+import { desiredDocuments, manifestEntries, manifests } from '../../tables/schema.ts'
 import { visibleAddition, visibleRemoval } from './desired-scope.ts'
 
 const gone = alias(manifestEntries, 'gone')

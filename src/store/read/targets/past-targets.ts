@@ -4,8 +4,8 @@
  */
 import { getTableColumns, type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { Revision } from '../../domain/values.ts'
-import { changeLog, targets } from '../tables/schema.ts'
+import type { Revision } from '../../../domain/values.ts'
+import { changeLog, targets } from '../../tables/schema.ts'
 
 const t = alias(targets, 't')
 const entry = alias(changeLog, 'entry')

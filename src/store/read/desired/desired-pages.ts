@@ -1,12 +1,12 @@
 /** The desired state of devices by page, newest first: versions of manifests, and documents of deployments. */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Digest, Manifest } from '../../domain/desired.ts'
-import type { Digits } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import type { Order, Page, PageRequest } from '../sql/order.ts'
-import { edgeOf, pageOf, sorted, within } from '../sql/page.ts'
-import { all, asParents } from '../sql/parameters.ts'
-import { manifestEntries, manifests } from '../tables/schema.ts'
+import type { Digest, Manifest } from '../../../domain/desired.ts'
+import type { Digits } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import type { Order, Page, PageRequest } from '../../sql/order.ts'
+import { edgeOf, pageOf, sorted, within } from '../../sql/page.ts'
+import { all, asParents } from '../../sql/parameters.ts'
+import { manifestEntries, manifests } from '../../tables/schema.ts'
 import {
   changesWithin,
   type DocumentStay,

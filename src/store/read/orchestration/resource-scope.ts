@@ -1,14 +1,22 @@
 /** The parents and filters of a list or a count of resources, and the source of rows: the present, the past or the tallies. */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import { isStorable, storableJson } from '../../domain/text.ts'
-import type { Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { all, isAnyOf } from '../sql/parameters.ts'
-import { changeLog, deployments, instances, resources, resourceTallies, rollouts, targets } from '../tables/schema.ts'
-import { visiblePlace } from './access-scope.ts'
-import { instancesIn } from './filters/instance-rollouts.ts'
-import { matchesResource, type ResourceFilter, r } from './filters/resource-filter.ts'
+import { isStorable, storableJson } from '../../../domain/text.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, isAnyOf } from '../../sql/parameters.ts'
+import {
+  changeLog,
+  deployments,
+  instances,
+  resources,
+  resourceTallies,
+  rollouts,
+  targets,
+} from '../../tables/schema.ts'
+import { visiblePlace } from '../access-scope.ts'
+import { instancesIn } from '../filters/instance-rollouts.ts'
+import { matchesResource, type ResourceFilter, r } from '../filters/resource-filter.ts'
 
 /** Results are by the key of the parent, 0 for the fleet, and for components by the index in `items`. */
 export type ResourceScope =

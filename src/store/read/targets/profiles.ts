@@ -1,12 +1,12 @@
 /** Profiles of devices, as they describe themselves. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import type { Label } from '../../domain/target.ts'
-import { storableJson } from '../../domain/text.ts'
-import type { Millis } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { all, either, isAnyOf, isLong, labelList } from '../sql/parameters.ts'
-import { deviceProfiles, targets } from '../tables/schema.ts'
-import { visibleTarget } from './access-scope.ts'
+import type { Label } from '../../../domain/target.ts'
+import { storableJson } from '../../../domain/text.ts'
+import type { Millis } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, either, isAnyOf, isLong, labelList } from '../../sql/parameters.ts'
+import { deviceProfiles, targets } from '../../tables/schema.ts'
+import { visibleTarget } from '../access-scope.ts'
 
 export interface DeviceProfile {
   readonly onboardedAt: Millis | null

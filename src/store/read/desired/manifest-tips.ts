@@ -1,12 +1,12 @@
 /** The newest manifest of devices that poll for changes: one indexed row each, many devices per statement. */
 import { sql } from 'drizzle-orm'
-import { type Digest, firstManifestVersion } from '../../domain/desired.ts'
-import { DomainError } from '../../domain/errors.ts'
-import { retiredMessage } from '../../domain/target.ts'
-import type { Millis } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { isAnyOf } from '../sql/parameters.ts'
-import { manifests, targets } from '../tables/schema.ts'
+import { type Digest, firstManifestVersion } from '../../../domain/desired.ts'
+import { DomainError } from '../../../domain/errors.ts'
+import { retiredMessage } from '../../../domain/target.ts'
+import type { Millis } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { isAnyOf } from '../../sql/parameters.ts'
+import { manifests, targets } from '../../tables/schema.ts'
 
 export interface ManifestTip {
   /** Key of the device. */

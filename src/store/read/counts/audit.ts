@@ -1,13 +1,13 @@
 /** Checks promise 4: compares every counter with a recount, in steps, so that no statement grows with the fleet. */
 import { sql } from 'drizzle-orm'
-import { type Counters, convergenceCounter, counters, stateCounter, zeroCounters } from '../../domain/counters.ts'
-import type { Convergence } from '../../domain/desired.ts'
-import type { DeploymentState } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { type CountersRecord, toCounters } from '../sql/rows.ts'
-import { deployments, logHead, resources, resourceTallies, rollouts } from '../tables/schema.ts'
-import { auditCheckpoints } from './counts/audit-checkpoints.ts'
-import { auditFacets } from './counts/audit-facets.ts'
+import { type Counters, convergenceCounter, counters, stateCounter, zeroCounters } from '../../../domain/counters.ts'
+import type { Convergence } from '../../../domain/desired.ts'
+import type { DeploymentState } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { type CountersRecord, toCounters } from '../../sql/rows.ts'
+import { deployments, logHead, resources, resourceTallies, rollouts } from '../../tables/schema.ts'
+import { auditCheckpoints } from './audit-checkpoints.ts'
+import { auditFacets } from './audit-facets.ts'
 import type { Drift } from './drift.ts'
 
 /** Empty: all counters are right. Takes a snapshot's session, so that nothing changes meanwhile. */

@@ -1,11 +1,11 @@
 /** Filters of deployments: the same conditions for lists and counts, at present and in the past. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { Convergence } from '../../domain/desired.ts'
-import { conjunctionOf, type Selector } from '../../domain/selectors/selector.ts'
-import { isStorable } from '../../domain/text.ts'
-import type { DeploymentState, Millis, Readiness, Revision } from '../../domain/values.ts'
-import { type Conditions, presentFields } from '../sql/conditions.ts'
+import type { Convergence } from '../../../domain/desired.ts'
+import { conjunctionOf, type Selector } from '../../../domain/selectors/selector.ts'
+import { isStorable } from '../../../domain/text.ts'
+import type { DeploymentState, Millis, Readiness, Revision } from '../../../domain/values.ts'
+import { type Conditions, presentFields } from '../../sql/conditions.ts'
 import {
   all,
   containsAny,
@@ -19,10 +19,10 @@ import {
   nothing,
   selectorCondition,
   timeParameter,
-} from '../sql/parameters.ts'
-import { changeLog, deployments, instances, targets } from '../tables/schema.ts'
-import { isDeviceRow, type TargetCondition, targetConditions, targetRow } from './filters/target-filter.ts'
-import { type GroupName, isInGroup } from './groups/grouping.ts'
+} from '../../sql/parameters.ts'
+import { changeLog, deployments, instances, targets } from '../../tables/schema.ts'
+import { type GroupName, isInGroup } from '../groups/grouping.ts'
+import { isDeviceRow, type TargetCondition, targetConditions, targetRow } from './target-filter.ts'
 
 /** The parent is left out: a reader of a part of the fleet may see a device without its parent. */
 type OnTarget = Omit<TargetCondition, 'parents'>

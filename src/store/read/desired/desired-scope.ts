@@ -9,10 +9,10 @@
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { Session } from '../database.ts'
-import { all, either } from '../sql/parameters.ts'
-import { changeLog, deployments, logHead } from '../tables/schema.ts'
-import { sawOrigin, visiblePlace } from './access-scope.ts'
+import type { Session } from '../../database.ts'
+import { all, either } from '../../sql/parameters.ts'
+import { changeLog, deployments, logHead } from '../../tables/schema.ts'
+import { sawOrigin, visiblePlace } from '../access-scope.ts'
 
 type Reader = Pick<Session, 'accessScope'>
 

@@ -1,9 +1,9 @@
 /** Bodies that are stored and returned unchanged: k8splugin's instances. */
 import { sql } from 'drizzle-orm'
-import type { Session } from '../database.ts'
-import { all, isAnyOf } from '../sql/parameters.ts'
-import { instances } from '../tables/schema.ts'
-import { visibleInstance } from './access-scope.ts'
+import type { Session } from '../../database.ts'
+import { all, isAnyOf } from '../../sql/parameters.ts'
+import { instances } from '../../tables/schema.ts'
+import { visibleInstance } from '../access-scope.ts'
 
 export async function documentsOf(session: Session, instanceKeys: readonly number[]): Promise<Map<number, unknown>> {
   const rows = await session.rows<{ key: number; document: unknown }>(

@@ -1,7 +1,7 @@
 /** What watching a cluster needs: what was last seen there, and the rollouts of its contexts. */
-import type { LifecycleRolloutName } from '../../domain/rollout.ts'
-import { storableJson } from '../../domain/text.ts'
-import type { Session } from '../database.ts'
+import type { LifecycleRolloutName } from '../../../domain/rollout.ts'
+import { storableJson } from '../../../domain/text.ts'
+import type { Session } from '../../database.ts'
 
 /** A component that a cluster has shown and still shows, as far as is known. Instances with the same status context share it. */
 interface ShownComponent {

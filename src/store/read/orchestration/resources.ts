@@ -3,18 +3,18 @@
  * 50,000 resources is counted without reading them. Other filters (isTallied), and the past, are counted from rows.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { ListedResource, Presence, Resource, SyncStatus } from '../../domain/orchestration/resource.ts'
-import type { Readiness, Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { readCursor, writeCursor } from '../sql/cursor.ts'
-import type { Page, PageRequest } from '../sql/order.ts'
-import { pageOf, sorted, within } from '../sql/page.ts'
-import { all, asParents, isAnyOf, listParameter } from '../sql/parameters.ts'
-import { type ResourceRecord, toResource } from '../sql/rows-orchestration.ts'
-import { resourceDetails, resources, resourceTallies, targets } from '../tables/schema.ts'
-import { visiblePlace } from './access-scope.ts'
-import { isTallied, type ResourceFilter, r } from './filters/resource-filter.ts'
-import { oldestFirst, type ResourceOrder, resourceOrder } from './orders/resource-order.ts'
+import type { ListedResource, Presence, Resource, SyncStatus } from '../../../domain/orchestration/resource.ts'
+import type { Readiness, Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { readCursor, writeCursor } from '../../sql/cursor.ts'
+import type { Page, PageRequest } from '../../sql/order.ts'
+import { pageOf, sorted, within } from '../../sql/page.ts'
+import { all, asParents, isAnyOf, listParameter } from '../../sql/parameters.ts'
+import { type ResourceRecord, toResource } from '../../sql/rows-orchestration.ts'
+import { resourceDetails, resources, resourceTallies, targets } from '../../tables/schema.ts'
+import { visiblePlace } from '../access-scope.ts'
+import { isTallied, type ResourceFilter, r } from '../filters/resource-filter.ts'
+import { oldestFirst, type ResourceOrder, resourceOrder } from '../orders/resource-order.ts'
 import {
   fromListed,
   fromRows,

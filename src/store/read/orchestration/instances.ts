@@ -1,21 +1,21 @@
 /** Instances and actions of rollouts, at present or in the past. Actions are only added, and the log has the former status of instances. */
 import { sql } from 'drizzle-orm'
-import type { Instance, InstanceStatus } from '../../domain/orchestration/instance.ts'
-import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
-import { isStorable } from '../../domain/text.ts'
-import type { Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { all, isAnyOf } from '../sql/parameters.ts'
+import type { Instance, InstanceStatus } from '../../../domain/orchestration/instance.ts'
+import type { LifecycleAction } from '../../../domain/orchestration/lifecycle.ts'
+import { isStorable } from '../../../domain/text.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, isAnyOf } from '../../sql/parameters.ts'
 import {
   type ActionRecord,
   type InstanceRecord,
   instanceColumns,
   toAction,
   toInstance,
-} from '../sql/rows-orchestration.ts'
-import { changeLog, instances, lifecycleActions, rollouts, sinks } from '../tables/schema.ts'
-import { visibleInstance } from './access-scope.ts'
-import { instancesIn, rolloutOfInstance } from './filters/instance-rollouts.ts'
+} from '../../sql/rows-orchestration.ts'
+import { changeLog, instances, lifecycleActions, rollouts, sinks } from '../../tables/schema.ts'
+import { visibleInstance } from '../access-scope.ts'
+import { instancesIn, rolloutOfInstance } from '../filters/instance-rollouts.ts'
 
 /** `asOf`: the revision that the row reflects. Null: the present. */
 export type InstanceRow = Instance & { readonly asOf: Revision | null }
