@@ -34,7 +34,7 @@ export interface Target {
   /** Orders births and last wills of its connections to a broker (transition/order.ts). Null: none had a time. */
   readonly connectionOrder: number | null
   readonly revokedAt: Millis | null
-  /** When the target was retired (ingest/commands/retire.ts). Null: it is in service. */
+  /** When the target was retired (ingest/commands/devices/retire.ts). Null: it is in service. */
   readonly retiredAt: Millis | null
   readonly retiredReason: string | null
   /** The device that replaced it. */

@@ -81,6 +81,12 @@ export function traced<Result>(command: Command<Result>, traceparent: string | n
   }
 }
 
+/** Writes the command and marks its signed message as used: both or neither. */
+export function spending<Result>(command: Command<Result>, proof: Proof | null): Command<Result> {
+  if (!proof) return command
+  return { ...command, proof, ...(command.portable && { portable: { ...command.portable, proof } }) }
+}
+
 /** Items that may be made each time they are read: the thousands of a command are then not all in memory. An array is one, too. */
 export interface ItemList<Item> {
   readonly length: number

@@ -36,6 +36,10 @@ function above(work: UnitOfWork, name: string): string | null {
   return parentKey === null ? parentName(name) : (work.findTarget(parentKey)?.name ?? null)
 }
 
+export function isEnded({ revokedAt, retiredAt }: Target): boolean {
+  return revokedAt !== null || retiredAt !== null
+}
+
 /** Throws if the device is retired or revoked: nothing is accepted from it or about it. */
 export function refuseEnded(...devices: readonly (Target | null)[]): void {
   const retired = devices.find((device) => device && device.retiredAt !== null)

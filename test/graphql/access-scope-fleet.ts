@@ -1,5 +1,5 @@
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import type { Api } from './harness.ts'
 
 export const munich = 'viewer/label:site=munich'

@@ -1,7 +1,7 @@
 /** Random reports of a small fleet, and the parts into which each grouping divides a deployment. */
 import fc from 'fast-check'
 import type { StatusReport } from '../../src/domain/report.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import type { Api } from './harness.ts'
 
 const sites = ['munich', 'bonn', null] as const

@@ -1,7 +1,7 @@
 /** Deviations are stored with their reports, counted exactly, and seen by those who see the device. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deviationsOf } from '../../src/dialects/margo/deviations.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { startApp } from '../support/app.ts'
 import { report } from '../support/reports.ts'

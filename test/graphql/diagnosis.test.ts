@@ -1,6 +1,6 @@
 /** `rollout { diagnosis }`: the arithmetic is in test/domain/insight; this is what it reads, now, in the past, and for whom. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { diagnosesOf } from '../../src/store/read/insight/observations.ts'
 import { stores } from '../support/stores.ts'
 import { type Api, startApi } from './harness.ts'

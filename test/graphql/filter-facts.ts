@@ -1,10 +1,10 @@
 /** Facts about one subject, which move rows into filters and out of them. */
 import { expect } from 'vitest'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
-import { recordCapabilities } from '../../src/ingest/commands/capabilities.ts'
 import { markSilent } from '../../src/ingest/commands/connectivity.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { recordCapabilities } from '../../src/ingest/commands/devices/capabilities.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
 import { reportResources, reportStateSnapshot } from '../../src/ingest/commands/resources.ts'
 import { declare, documentOf } from './desired-operations.ts'

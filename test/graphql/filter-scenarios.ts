@@ -2,8 +2,8 @@
 import type { DeploymentFilterInput } from '../../src/graphql/objects/selectors/deployment-filter.ts'
 import type { ResourceFilterInput } from '../../src/graphql/objects/selectors/resource-filter.ts'
 import { reportConnectivity } from '../../src/ingest/commands/connectivity.ts'
+import { retireDevices } from '../../src/ingest/commands/devices/retire.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
-import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
 import type { Facts } from './filter-facts.ts'
 

@@ -1,7 +1,7 @@
 /** A small fleet behind the API, of every kind that queries distinguish. */
 import { afterAll, beforeAll } from 'vitest'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import type { Store } from '../support/stores.ts'
 import { type Api, startApi } from './harness.ts'
 

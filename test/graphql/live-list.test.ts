@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { markSilent } from '../../src/ingest/commands/connectivity.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { devices, live, liveBy } from '../store/reads/history.ts'
 import { stores } from '../support/stores.ts'

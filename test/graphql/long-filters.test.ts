@@ -1,8 +1,8 @@
 /** Filters with long lists and many conditions: a long list is one parameter, and finds what its values find one by one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { maxSelectorConditions, maxSelectorParts } from '../../src/domain/selectors/selector.ts'
-import { recordCapabilities } from '../../src/ingest/commands/capabilities.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { recordCapabilities } from '../../src/ingest/commands/devices/capabilities.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { stores } from '../support/stores.ts'
 import { createFacts } from './filter-facts.ts'
 import { type Api, startApi } from './harness.ts'

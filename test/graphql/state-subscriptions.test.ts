@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { decodeNodeId } from '../../src/graphql/objects/node.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { transports } from './clients.ts'
 import { useSubscriptions } from './subscribing.ts'

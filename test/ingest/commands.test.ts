@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ReportOutcome, StatusReport } from '../../src/domain/report.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
-import {
-  type DeviceRegistration,
-  registerDevices,
-  resetReporterOrder,
-  revokeDevice,
-  rotateToken,
-} from '../../src/ingest/commands/device.ts'
+import { type DeviceRegistration, registerDevices } from '../../src/ingest/commands/devices/register.ts'
+import { resetReporterOrder } from '../../src/ingest/commands/devices/reset-reporter-order.ts'
+import { revokeDevice } from '../../src/ingest/commands/devices/revoke.ts'
+import { rotateToken } from '../../src/ingest/commands/devices/rotate-token.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'

@@ -1,7 +1,7 @@
 /** Background duties are isolated: one that fails, or that does not end, keeps no other from being done, and every server shows which. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createDuties, type Duty, type Turn } from '../../src/ingest/duties/duties.ts'
 import { createMaintenance, type Maintenance } from '../../src/ingest/duties/maintenance.ts'

@@ -1,10 +1,11 @@
 /** Servers that write the same rows lock the log's head first. So one waits for the other there, and they cannot deadlock. */
 import { describe, expect, it } from 'vitest'
 import { DomainError } from '../../src/domain/errors.ts'
+import { spending } from '../../src/ingest/command.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
-import { registerDevices, spending } from '../../src/ingest/commands/device.ts'
+import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
+import { retireDevices } from '../../src/ingest/commands/devices/retire.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { createRandom } from '../../src/simulate/random.ts'
 import type { Database } from '../../src/store/database.ts'
 import { claimSignatures, type Proof } from '../../src/store/signature-claims.ts'

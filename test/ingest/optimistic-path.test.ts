@@ -1,6 +1,6 @@
 /** What a server that writes alone sends as one statement, without a transaction under the head's lock. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { spending } from '../../src/ingest/commands/device.ts'
+import { spending } from '../../src/ingest/command.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { openFresh } from '../support/databases.ts'
 import { report } from '../support/reports.ts'

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { retireDevices } from '../../src/ingest/commands/devices/retire.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { report } from '../support/reports.ts'
 import { createEmptyRoad } from '../support/road.ts'
 import { stores } from '../support/stores.ts'

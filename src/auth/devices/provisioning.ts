@@ -2,7 +2,7 @@
  * Devices that an external issuer of tokens or certificates authenticates. A valid credential alone is not sufficient: the device must be
  * registered, or its first request registers it (DEVICE_PROVISION).
  */
-import { provisionDevice } from '../../ingest/commands/device.ts'
+import { provisionDevice } from '../../ingest/commands/devices/provision.ts'
 import type { Writer } from '../../ingest/writer.ts'
 import type { Database } from '../../store/database.ts'
 import { findProvisioned } from '../../store/read/device-credentials.ts'

@@ -1,5 +1,7 @@
 /** Operations on one registered device or reporter. */
-import { resetReporterOrder, revokeDevice, rotateToken } from '../../ingest/commands/device.ts'
+import { resetReporterOrder } from '../../ingest/commands/devices/reset-reporter-order.ts'
+import { revokeDevice } from '../../ingest/commands/devices/revoke.ts'
+import { rotateToken } from '../../ingest/commands/devices/rotate-token.ts'
 import { newDeviceToken } from '../../ingest/device-token.ts'
 import type { Context } from '../execution/context.ts'
 import type { TargetNode } from '../execution/loaders/targets.ts'

@@ -1,6 +1,6 @@
 import { type PublicKey, readPublicKey } from '../../auth/devices/public-key.ts'
 import { problemOfSpiffeId } from '../../auth/devices/spiffe.ts'
-import { registerDevices } from '../../ingest/commands/device.ts'
+import { registerDevices } from '../../ingest/commands/devices/register.ts'
 import { newDeviceToken } from '../../ingest/device-token.ts'
 import { eachPaced, type Paced, paced } from '../../limits/pace.ts'
 import { builder } from '../builder.ts'

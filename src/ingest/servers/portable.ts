@@ -1,7 +1,6 @@
 /** Serialized commands, which one server can hand over to another. Nearly all commands of a fleet have this form. */
-import { type Command, type Portable, traced } from '../command.ts'
+import { type Command, type Portable, spending, traced } from '../command.ts'
 import { hearDevices } from '../commands/connectivity.ts'
-import { spending } from '../commands/device.ts'
 import { countDeviations, recordReport } from '../commands/report.ts'
 
 export function toCommand(portable: Portable): Command<unknown> {

@@ -9,20 +9,20 @@
  * deployment. A separate state RETIRED was rejected: every reader of deployments would have to exclude it.
  *
  * No device below a retired device is in service. Devices behind it retire with it, or the command is refused: otherwise a gateway's
- * children would become silent without a reason. report.ts, declare.ts and device.ts refuse to place a device below it.
+ * children would become silent without a reason. report.ts, declare.ts and register.ts refuse to place a device below it.
  *
  * Credentials stay stored, so that the device gets 410 instead of 401. They give no access.
  */
-import type { Deployment } from '../../domain/deployment.ts'
-import { manifestOwner } from '../../domain/desired.ts'
-import { DomainError } from '../../domain/errors.ts'
-import type { Target } from '../../domain/target.ts'
-import type { Revision } from '../../domain/values.ts'
-import { eachPaced, type Paced } from '../../limits/pace.ts'
-import { type Command, type ItemList, indexesOf, inParts, itemsAt, partSize, partsOf } from '../command.ts'
-import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
-import type { ManifestUpdate } from './declare.ts'
-import { forget, withdraw } from './remove.ts'
+import type { Deployment } from '../../../domain/deployment.ts'
+import { manifestOwner } from '../../../domain/desired.ts'
+import { DomainError } from '../../../domain/errors.ts'
+import type { Target } from '../../../domain/target.ts'
+import type { Revision } from '../../../domain/values.ts'
+import { eachPaced, type Paced } from '../../../limits/pace.ts'
+import { type Command, type ItemList, indexesOf, inParts, itemsAt, partSize, partsOf } from '../../command.ts'
+import type { UnitOfWork } from '../../unit-of-work/unit-of-work.ts'
+import type { ManifestUpdate } from '../declare.ts'
+import { forget, withdraw } from '../remove.ts'
 
 interface Retirement {
   readonly deviceId: string

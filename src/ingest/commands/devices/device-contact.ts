@@ -2,10 +2,10 @@
  * What all statements of a device about itself or about a device behind it have in common: who may make them, that they make the device known, and
  * that each is a sign of life. They are not changes of the feed.
  */
-import type { Millis } from '../../domain/values.ts'
-import type { SmallCommand } from '../command.ts'
-import { ensureChild, newParent, parentName, refuseEnded, refuseStrangers } from '../devices.ts'
-import { hearKnown } from './connectivity.ts'
+import type { Millis } from '../../../domain/values.ts'
+import type { SmallCommand } from '../../command.ts'
+import { ensureChild, newParent, parentName, refuseEnded, refuseStrangers } from '../../devices.ts'
+import { hearKnown } from '../connectivity.ts'
 
 /** `key`: of the device. */
 export interface Contact {

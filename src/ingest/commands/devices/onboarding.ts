@@ -1,8 +1,8 @@
 /** Devices onboard and offboard. */
-import { saveOnboarding } from '../../store/write/save/save-profile.ts'
-import { replaceRepositoryToken } from '../../store/write/tokens.ts'
-import type { Command } from '../command.ts'
-import { requireDevice } from '../devices.ts'
+import { saveOnboarding } from '../../../store/write/save/save-profile.ts'
+import { replaceRepositoryToken } from '../../../store/write/tokens.ts'
+import type { Command } from '../../command.ts'
+import { requireDevice } from '../../devices.ts'
 import { type Contact, contactOf } from './device-contact.ts'
 
 /** `repositoryToken`: the hash of the token that opens its repository. Null: it gets none. */

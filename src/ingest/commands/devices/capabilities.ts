@@ -1,7 +1,7 @@
 /** Devices say what they can run. */
-import { DomainError } from '../../domain/errors.ts'
-import { type SentCapabilities, saveCapabilities } from '../../store/write/save/save-profile.ts'
-import type { Command } from '../command.ts'
+import { DomainError } from '../../../domain/errors.ts'
+import { type SentCapabilities, saveCapabilities } from '../../../store/write/save/save-profile.ts'
+import type { Command } from '../../command.ts'
 import { type Contact, contactOf } from './device-contact.ts'
 
 /** `reporter` sends them about itself, or about a device behind it. */
