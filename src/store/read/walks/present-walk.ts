@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { presentFields } from '../../sql/conditions.ts'
-import { type Stretch, sorted, within } from '../../sql/page.ts'
+import { sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
 import { fromPresent, isListed, isListedInOrder, ownedBy, type Scope } from '../deployment-scope.ts'
 import { type DeploymentFilter, d, matchesDeployment, matchesFound, stands } from '../filters/deployment-filter.ts'
@@ -15,6 +15,18 @@ import { type Walk, walkInOrder } from './walk.ts'
 
 const allColumns = fixed(sql`select ${d}.*`)
 
+/** A present list of deployments, whatever the source of its rows. */
+interface PresentList {
+  readonly scope: Scope
+  readonly filter: DeploymentFilter
+  readonly order: DeploymentOrder
+  readonly asOf: Revision | null
+  /** The condition that a row has not changed since `asOf`. */
+  readonly isThen: readonly SQL[]
+  readonly listed: readonly SQL[]
+  readonly listedInOrder: readonly SQL[]
+}
+
 /** `asOf`: only rows that have not changed since. Null: all. */
 export function walkPresent(
   reader: Session,
@@ -24,66 +36,101 @@ export function walkPresent(
   asOf: Revision | null,
   source: Source,
 ): Walk {
-  const { states, ...others } = filter
-  const isThen = asOf === null ? [] : [sql`${d.revision} <= ${asOf}::bigint`]
-  const listed = isListed(reader, scope, filter)
-  const listedInOrder = isListedInOrder(reader, scope, filter)
-  const revisionOrder =
-    scope.of === 'fleet' && !isByName(order) && (states !== undefined || isByState(order)) ? order : null
-  const wanted = states ?? deploymentStates
-  const whole = (select: Walk['select']): Walk => ({ select, isShort: () => nothing })
-  // In the past, the entries of all that has changed since would be read in vain.
-  const rollout = !isByName(order) || filter.retired || asOf !== null ? null : rolloutOf(scope, filter)
-  const sortedAfter = (from: SQL, stretch: Stretch): SQL =>
-    sql`${allColumns} from (${allColumns} ${from}) as ${d}
-      where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`
-  switch (source.of) {
-    case 'candidates': {
-      const matches = all([ownedBy(scope, d), source.matches, ...listed, ...isThen])
-      return whole(
-        (stretch) =>
-          sql`${allColumns} from (${source.rows}) as ${d}
-            where ${all([matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`,
-      )
-    }
-    case 'walk': {
-      const inRange = [stands(filter), ...isThen]
-      if (revisionOrder)
-        return walkByState(
-          revisionOrder,
-          wanted,
-          asOf,
-          inRange,
-          [matchesFound(others), ...listedInOrder],
-          source.walked,
-        )
-      if (rollout && isByName(order))
-        return walkByName(order, rollout, [...inRange, matchesFound(filter), ...listedInOrder], source.walked)
-      // In the orders of names, an index would pass rows with other revisions without counting them.
-      const changed = isByName(order) || isByState(order) ? [] : source.changed
-      const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...changed, ...bounds])
-      return walkInOrder(order, from, [matchesFound(filter), ...listedInOrder], source.walked)
-    }
-    case 'index': {
-      const matches = all([matchesDeployment(filter), ...listed, ...isThen])
-      // Before they are sorted: with a limit, the planner may read the order's index from its beginning instead.
-      if (namesFew(filter))
-        return whole((stretch) => sortedAfter(sql`${fromPresent(scope, [matches])} offset 0`, stretch))
-      if (revisionOrder)
-        return walkByState(revisionOrder, wanted, asOf, [], [matchesDeployment(others), ...listed], null)
-      // Other conditions have an index that finds few rows.
-      const isWhole = presentFields(filter).every((field) => field === 'rolloutKeys')
-      if (rollout && isWhole && isByName(order))
-        return walkByName(order, rollout, [stands(filter), matchesFound(filter), ...listedInOrder], null)
-      const isOfRollout = isByName(order) && rolloutOf(scope, filter) !== null
-      if (isOfRollout)
-        return whole((stretch) => sortedAfter(sql`${fromPresent(scope, [matches])} ${inOrderOfRollout}`, stretch))
-      return whole((stretch) => {
-        const bounds = within(orders[order], stretch)
-        return sql`${allColumns} ${fromPresent(scope, [matches, ...bounds])} ${sorted(orders[order], stretch)}`
-      })
-    }
+  const list: PresentList = {
+    scope,
+    filter,
+    order,
+    asOf,
+    isThen: asOf === null ? [] : [sql`${d.revision} <= ${asOf}::bigint`],
+    listed: isListed(reader, scope, filter),
+    listedInOrder: isListedInOrder(reader, scope, filter),
   }
+  switch (source.of) {
+    case 'candidates':
+      return fromCandidates(list, source)
+    case 'walk':
+      return fromWalk(list, source)
+    case 'index':
+      return fromIndex(list)
+  }
+}
+
+function fromCandidates(
+  { scope, order, isThen, listed }: PresentList,
+  { rows, matches }: Extract<Source, { of: 'candidates' }>,
+): Walk {
+  const conditions = all([ownedBy(scope, d), matches, ...listed, ...isThen])
+  return whole(
+    (stretch) =>
+      sql`${allColumns} from (${rows}) as ${d}
+            where ${all([conditions, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`,
+  )
+}
+
+function fromWalk(list: PresentList, { walked, changed }: Extract<Source, { of: 'walk' }>): Walk {
+  const { scope, filter, order, asOf, isThen, listedInOrder } = list
+  const inRange = [stands(filter), ...isThen]
+  const matches = [matchesFound(filter), ...listedInOrder]
+  const byState = stateRanges(list)
+  if (byState) {
+    const matchesOthers = [matchesFound(byState.others), ...listedInOrder]
+    return walkByState(byState.order, byState.states, asOf, inRange, matchesOthers, walked)
+  }
+  const rollout = rolloutOf(scope, filter)
+  if (isByName(order) && rollout && hasNames(list)) return walkByName(order, rollout, [...inRange, ...matches], walked)
+  // In the orders of names, an index would pass rows with other revisions without counting them.
+  const sinceThen = isByName(order) || isByState(order) ? [] : changed
+  const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...sinceThen, ...bounds])
+  return walkInOrder(order, from, matches, walked)
+}
+
+function fromIndex(list: PresentList): Walk {
+  const { scope, filter, order, asOf, isThen, listed, listedInOrder } = list
+  const matches = all([matchesDeployment(filter), ...listed, ...isThen])
+  // Before they are sorted: with a limit, the planner may read the order's index from its beginning instead.
+  if (namesFew(filter)) return sortedAfter(order, () => sql`${fromPresent(scope, [matches])} offset 0`)
+  const byState = stateRanges(list)
+  if (byState) {
+    const matchesOthers = [matchesDeployment(byState.others), ...listed]
+    return walkByState(byState.order, byState.states, asOf, [], matchesOthers, null)
+  }
+  const rollout = rolloutOf(scope, filter)
+  if (isByName(order) && rollout) {
+    // Other conditions have an index that finds few rows.
+    const isWhole = presentFields(filter).every((field) => field === 'rolloutKeys')
+    return isWhole && hasNames(list)
+      ? walkByName(order, rollout, [stands(filter), matchesFound(filter), ...listedInOrder], null)
+      : sortedAfter(order, () => sql`${fromPresent(scope, [matches])} ${inOrderOfRollout}`)
+  }
+  return whole((stretch) => {
+    const bounds = within(orders[order], stretch)
+    return sql`${allColumns} ${fromPresent(scope, [matches, ...bounds])} ${sorted(orders[order], stretch)}`
+  })
+}
+
+/** A walk that reads all rows of a stretch. */
+function whole(select: Walk['select']): Walk {
+  return { select, isShort: () => nothing }
+}
+
+/** Reads all rows of `from` before it sorts them. */
+function sortedAfter(order: DeploymentOrder, from: () => SQL): Walk {
+  return whole(
+    (stretch) => sql`${allColumns} from (${allColumns} ${from()}) as ${d}
+      where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`,
+  )
+}
+
+/** Where the index (state, revision) has the order of the list: the states to read, and the other conditions. Null: it has not. */
+function stateRanges({ scope, filter, order }: PresentList) {
+  const { states, ...others } = filter
+  if (scope.of !== 'fleet' || isByName(order) || (states === undefined && !isByState(order))) return null
+  return { order, states: states ?? deploymentStates, others }
+}
+
+/** Whether the index of names is of use: it has no closed deployments. In the past, the entries of all that has changed since would be read in vain. */
+function hasNames({ filter, asOf }: PresentList): boolean {
+  return !filter.retired && asOf === null
 }
 
 /** The rollout to which all rows belong. Null: it is not a single one. */
