@@ -10,9 +10,9 @@ import { alertsSince, hasAlertsAfter } from '../store/alerts/alerts.ts'
 import type { Database } from '../store/database.ts'
 import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
+import { isRepeatDue, repeatEvery } from './due.ts'
 import { type Deliver, roundAt } from './round.ts'
 import { type OutgoingRequest, post, type Send } from './send.ts'
-import { isRepeatDue, repeatEvery } from './sinks.ts'
 
 interface AlertmanagerDeps {
   readonly database: Database

@@ -22,7 +22,7 @@ export function roundAt(cursor: Revision, result: Partial<Omit<Round, 'cursor'>>
   return { cursor, isSent: false, isAccepted: false, status: null, error: null, nextAt: null, ...result }
 }
 
-interface Turn {
+export interface Turn {
   /** The server stops, the lease has ended, or the sink was paused, deleted or changed: what follows is not for this round. */
   isOver(): boolean
   /** Every change up to `cursor` was read, and sent where the filter wants it. Noted every few seconds, so that a restart continues there. */

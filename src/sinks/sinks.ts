@@ -8,15 +8,17 @@
  */
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { type BackOff, pauseAfter } from '../back-off.ts'
+import type { BackOff } from '../back-off.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
 import { createRounds } from '../rounds.ts'
 import type { Database } from '../store/database.ts'
 import { wantedDeliveries } from '../store/sinks/deliveries.ts'
-import { holdSinks, moveCursor, noteAttempt, releaseSinks, sinksBehind } from '../store/sinks/rounds.ts'
+import { holdSinks, moveCursor, noteAttempt, releaseSinks, sinksBehind } from '../store/sinks/sink-progress.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
-import type { Deliver } from './round.ts'
+import { attemptOf } from './attempt.ts'
+import { isDue, isRepeatDue } from './due.ts'
+import type { Deliver, Turn } from './round.ts'
 
 export interface Sinks {
   /** Looks again now: a sink was configured. */
@@ -64,7 +66,7 @@ export function createSinks(options: SinksOptions): Sinks {
     clock,
     interval = 5_000,
     concurrency = 16,
-    turn = 5_000,
+    turn: longestTurn = 5_000,
     noteInterval = 2_000,
     giveUpAfter = null,
   } = options
@@ -113,20 +115,27 @@ export function createSinks(options: SinksOptions): Sinks {
       .sort((a, b) => lastTurn(a) - lastTurn(b))
     areOthersWaiting = false
     if (idle.length === 0) return
-    const reconciling = idle.filter(({ kind }) => kind === 'CALLBACK' || kind === 'INVENTORY').map(({ key }) => key)
-    const behind = reconciling.length === 0 ? new Set<number>() : await sinksBehind(database.session, reconciling)
-    const webhooks = idle.filter(({ kind }) => kind === 'WEBHOOK').map(({ key }) => key)
-    const wanted = webhooks.length === 0 ? [] : await wantedDeliveries(database.session, webhooks)
-    for (const { sinkKey } of wanted) behind.add(sinkKey)
+    const pending = await findPending(idle)
     for (const sink of idle) {
       const readsLog = sink.kind === 'WEBHOOK' || sink.kind === 'ALERTMANAGER'
       const mustRepeat = sink.kind === 'ALERTMANAGER' && isRepeatDue(sink, now)
-      if (!behind.has(sink.key) && !mustRepeat && !(readsLog && sink.cursor < head)) continue
+      const isBehind = pending.has(sink.key) || mustRepeat || (readsLog && sink.cursor < head)
+      if (!isBehind) continue
       // The end of a delivery requests a round. Rounds until then would renew all holds twenty times a second.
       areOthersWaiting = busy.size >= concurrency
       if (areOthersWaiting) return
       begin(sink, head)
     }
+  }
+
+  /** By key, the sinks with something to send that their cursor does not show: their instance differs from what they got, or a delivery is wanted again. */
+  async function findPending(sinks: readonly Sink[]): Promise<ReadonlySet<number>> {
+    const keysOf = (...kinds: readonly Sink['kind'][]): number[] =>
+      sinks.filter(({ kind }) => kinds.includes(kind)).map(({ key }) => key)
+    const [reconciled, webhooks] = [keysOf('CALLBACK', 'INVENTORY'), keysOf('WEBHOOK')]
+    const differing = reconciled.length === 0 ? [] : await sinksBehind(database.session, reconciled)
+    const wanted = webhooks.length === 0 ? [] : await wantedDeliveries(database.session, webhooks)
+    return new Set([...differing, ...wanted.map(({ sinkKey }) => sinkKey)])
   }
 
   function begin(sink: Sink, head: Revision): void {
@@ -156,38 +165,33 @@ export function createSinks(options: SinksOptions): Sinks {
   }
 
   async function deliverRound(sink: Sink, head: Revision): Promise<void> {
-    const began = performance.now()
-    // The cursor of a webhook has the rest. The others send what is, which is bounded.
-    const hasHadTurn = (): boolean => sink.kind === 'WEBHOOK' && areOthersWaiting && performance.now() - began >= turn
-    const isOver = (): boolean =>
-      isStopped || performance.now() > heldUntil || !held.has(sink.key) || isChanged(sink) || hasHadTurn()
-    let notedAt = began
-    const reached = async (cursor: Revision): Promise<void> => {
-      if (performance.now() - notedAt < noteInterval) return
-      notedAt = performance.now()
-      await moveCursor(database.session, sink.key, holder, cursor)
-    }
-    const round = await deliver[sink.kind](sink, head, { isOver, reached })
-    // Nothing was sent before the time ended: note how far the log was read, and nothing about the receiver.
-    if (!round.isSent && isOver()) return moveCursor(database.session, sink.key, holder, round.cursor)
+    const { session } = database
+    const turn = beginTurn(sink)
+    const round = await deliver[sink.kind](sink, head, turn)
+    const isCutShort = !round.isSent && turn.isOver()
     // The error of the former receiver must not delay the first attempt at the new one.
-    if (round.error !== null && isChanged(sink)) return moveCursor(database.session, sink.key, holder, round.cursor)
+    const isOfFormerReceiver = round.error !== null && isChanged(sink)
+    // How far the log was read, and nothing about the receiver.
+    if (isCutShort || isOfFormerReceiver) return moveCursor(session, sink.key, holder, round.cursor)
     if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
-    const at = clock()
-    const isFine = round.error === null
-    const failures = round.isAccepted ? 0 : sink.failures
-    const nextAt = isFine ? round.nextAt : at + pauseAfter(backOff, failures)
-    const { failingSince = null } = sink.settings as { failingSince?: Millis | null }
-    const since = isFine ? null : round.isAccepted || failingSince === null ? at : failingSince + jumpOf(sink, at)
-    const isGivenUp = since !== null && giveUpAfter !== null && at - since >= giveUpAfter
-    const settings = since === failingSince ? round.settings : { ...round.settings, failingSince: since }
-    await noteAttempt(database.session, sink.key, holder, {
-      at,
-      ...round,
-      nextAt,
-      isGivenUp,
-      ...(settings && { settings }),
-    })
+    await noteAttempt(session, sink.key, holder, attemptOf(sink, round, clock(), { backOff, giveUpAfter }))
+  }
+
+  function beginTurn(sink: Sink): Turn {
+    const began = performance.now()
+    let notedAt = began
+    // The cursor of a webhook has the rest. The others send what is, which is bounded.
+    const hasHadTurn = (): boolean =>
+      sink.kind === 'WEBHOOK' && areOthersWaiting && performance.now() - began >= longestTurn
+    return {
+      isOver: () =>
+        isStopped || performance.now() > heldUntil || !held.has(sink.key) || isChanged(sink) || hasHadTurn(),
+      async reached(cursor) {
+        if (performance.now() - notedAt < noteInterval) return
+        notedAt = performance.now()
+        await moveCursor(database.session, sink.key, holder, cursor)
+      },
+    }
   }
 
   const rounds = createRounds(round, Math.min(interval, 1_000))
@@ -210,33 +214,4 @@ export function createSinks(options: SinksOptions): Sinks {
       await releaseSinks(database.session, holder).catch(failed)
     },
   }
-}
-
-/** Milliseconds by which the clock of the database must have gone back. Its readings differ by less: a failed sink must not lose its pause to that. */
-const clockStep = 60_000
-
-/** An attempt later than now: the clock of the database has gone back, and the sink would wait until it is there again. */
-function isDue({ nextAt, attemptedAt }: Sink, now: Millis): boolean {
-  return (nextAt ?? 0) <= now || (attemptedAt ?? 0) > now + clockStep
-}
-
-/** Milliseconds. No sink that failed waits for so long after its pause. */
-const mostLate = 3_600_000
-
-/**
- * How far the clock of the database has jumped since the last failure of the sink. That time does not count as a time of failures: one failure
- * would pause the sink, or none for as long as the clock has gone back. Nor does a time in which no server ran.
- */
-function jumpOf({ nextAt }: Sink, now: Millis): Millis {
-  const late = now - (nextAt ?? now)
-  return Math.abs(late) > mostLate ? late : 0
-}
-
-/** Milliseconds after which an Alertmanager gets its alerts again (alertmanager.ts). */
-export const repeatEvery = 60_000
-
-/** Also if the clock of the database has gone back: an Alertmanager would resolve all alerts until it is there again. */
-export function isRepeatDue({ settings }: Pick<Sink, 'settings'>, now: Millis): boolean {
-  const { repeatAt } = settings
-  return typeof repeatAt !== 'number' || repeatAt <= now || repeatAt > now + repeatEvery + clockStep
 }

@@ -1,4 +1,4 @@
-/** Rounds of delivery: which replica holds a sink, how far it has come, and which sinks differ from what they were sent. */
+/** The progress of deliveries: which replica holds a sink, how far it has come, and which sinks differ from what they were sent. */
 import { sql } from 'drizzle-orm'
 import { storableJson } from '../../domain/text.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
@@ -44,27 +44,25 @@ export async function moveCursor(session: Session, key: number, holder: string, 
   )
 }
 
+/** A round that says something about the receiver. */
+export interface Attempt {
+  readonly at: Millis
+  readonly cursor: Revision
+  readonly status: number | null
+  readonly error: string | null
+  readonly nextAt: Millis | null
+  /** Whether anything was sent. */
+  readonly isSent: boolean
+  /** Whether some of it was accepted. */
+  readonly isAccepted: boolean
+  /** Merged into the present settings, which may have changed meanwhile. */
+  readonly settings?: object
+  /** Pauses the sink. */
+  readonly isGivenUp: boolean
+}
+
 /** Records the result of an attempt, unless another replica holds the sink now. That may have come further, also if it has released the sink since. */
-export async function noteAttempt(
-  session: Session,
-  key: number,
-  holder: string,
-  attempt: {
-    readonly at: Millis
-    readonly cursor: Revision
-    readonly status: number | null
-    readonly error: string | null
-    readonly nextAt: Millis | null
-    /** Whether anything was sent. */
-    readonly isSent: boolean
-    /** Whether some of it was accepted. */
-    readonly isAccepted: boolean
-    /** Merged into the present settings, which may have changed meanwhile. */
-    readonly settings?: object
-    /** Pauses the sink. */
-    readonly isGivenUp: boolean
-  },
-): Promise<void> {
+export async function noteAttempt(session: Session, key: number, holder: string, attempt: Attempt): Promise<void> {
   const { at, cursor, status, error, nextAt, isSent, isAccepted, settings, isGivenUp } = attempt
   await session.run(
     `update sinks set cursor = greatest(cursor, $3::bigint),
