@@ -43,7 +43,7 @@ export async function presentDeployments(
   return subjects.map(({ key, deploymentId }) => {
     const row = rows.get(key)
     const topic = deploymentTopic(prefix, { key, deploymentId })
-    if (!row || !isShown(row)) return { topic, payload: '', isRetained: true }
+    if (!row || !isPresent(row)) return { topic, payload: '', isRetained: true }
     const target = targets.get(row.targetKey)
     const rollout = rollouts.get(row.rolloutKey)
     const body = {
@@ -58,7 +58,7 @@ export async function presentDeployments(
 const deploymentTopic = (prefix: string, { key, deploymentId }: DeploymentSubject): string =>
   `${prefix}/present/deployments/${encodeLevel(deploymentId)}/${nodeId('Deployment', key)}`
 
-const isShown = ({ forgottenAt, isCurrent, state }: DeploymentRow): boolean =>
+const isPresent = ({ forgottenAt, isCurrent, state }: DeploymentRow): boolean =>
   forgottenAt === null && isCurrent && state !== 'REMOVED'
 
 function described(row: DeploymentRow): object {
@@ -107,7 +107,7 @@ export async function presentRollouts(
 const rolloutTopic = (prefix: string, key: number): string => `${prefix}/present/rollouts/${nodeId('Rollout', key)}`
 
 /** Those of the topics that have a retained message. */
-export async function shownTopics(
+export async function presentTopics(
   session: Session,
   prefix: string,
   topics: readonly string[],
@@ -116,7 +116,7 @@ export async function shownTopics(
   const deployments = await deploymentsByKey(session, keys('Deployment'), null)
   const rollouts = await presentRollouts(session, prefix, keys('Rollout'))
   return new Set([
-    ...[...deployments.values()].filter(isShown).map((row) => deploymentTopic(prefix, row)),
+    ...[...deployments.values()].filter(isPresent).map((row) => deploymentTopic(prefix, row)),
     ...rollouts.filter(({ payload }) => payload !== '').map(({ topic }) => topic),
   ])
 }

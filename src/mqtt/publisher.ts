@@ -28,8 +28,8 @@ import {
   type Publication,
   presentDeployments,
   presentRollouts,
+  presentTopics,
   resetOf,
-  shownTopics,
 } from './present.ts'
 import { readRetained } from './retained.ts'
 
@@ -57,18 +57,18 @@ interface Publisher {
 }
 
 /** What is known of the broker by one connection. */
-interface Link {
+interface BrokerState {
   readonly connection: Connection
   isReconciled: boolean
   isLost: boolean
   reconciledAt: Millis
   epoch: Revision
   /** Topics with a retained message, where the scope is restricted: no other topic is withdrawn, because its name would be shown. */
-  readonly shown: Set<string>
+  readonly retainedTopics: Set<string>
 }
 
-/** The name of the position. */
-const duty = 'mqtt'
+/** The duty whose cursor is the position. */
+const dutyName = 'mqtt'
 /** Entries of the log, or rows, that are read at a time. */
 const step = 500
 
@@ -78,33 +78,40 @@ export function createPublisher(options: PublisherOptions): Publisher {
   const scoped = withScope(session, scope)
   const markerTopic = markerTopicOf(prefix)
   const rounds = createRounds(round, interval)
-  let link = connect()
+  let broker = connect()
   let isStopped = false
   let retry: NodeJS.Timeout | undefined
   /** Since when no round has succeeded. Every second has an attempt, so a line for each would hide all others. */
   let failingSince: Millis | null = null
 
-  function connect(): Link {
+  function connect(): BrokerState {
     const connection = open()
-    const made: Link = { connection, isReconciled: false, isLost: false, reconciledAt: 0, epoch: 0, shown: new Set() }
+    const made: BrokerState = {
+      connection,
+      isReconciled: false,
+      isLost: false,
+      reconciledAt: 0,
+      epoch: 0,
+      retainedTopics: new Set(),
+    }
     connection.client.on('connect', rounds.request)
     connection.client.once('close', () => {
       made.isLost = true
       void connection.close(false)
       retry = setTimeout(() => {
-        if (!isStopped) link = connect()
+        if (!isStopped) broker = connect()
       }, retryInterval)
     })
     return made
   }
 
   /** Resolves when the broker has all of them. Throws if the connection is lost before. */
-  async function publish(to: Link, publications: readonly Publication[]): Promise<void> {
+  async function publish(to: BrokerState, publications: readonly Publication[]): Promise<void> {
     const acknowledged: Promise<void>[] = []
     for (const { topic, payload, isRetained, userProperties } of publications) {
       if (isRetained && scope !== null && topic !== markerTopic) {
-        if (payload !== '') to.shown.add(topic)
-        else if (!to.shown.delete(topic)) continue
+        if (payload !== '') to.retainedTopics.add(topic)
+        else if (!to.retainedTopics.delete(topic)) continue
       }
       if (to.isLost || isStopped) throw lost()
       const properties = { contentType: 'application/json', ...(userProperties && { userProperties }) }
@@ -117,7 +124,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
   }
 
   /** The revision that the broker's retained messages have reached. Null: it has none that can be continued. */
-  async function readMarker(to: Link, head: LogHead): Promise<Revision | null> {
+  async function readMarker(to: BrokerState, head: LogHead): Promise<Revision | null> {
     let found = ''
     const take = async (part: ReadonlyMap<string, string>): Promise<boolean> => {
       found = part.get(markerTopic) ?? found
@@ -137,16 +144,16 @@ export function createPublisher(options: PublisherOptions): Publisher {
    * Withdraws what the broker has beyond the fleet. Throws if that is more than `mostStrays`: the next round goes on with the rest, so memory is
    * bounded, whatever a broker or another client has put there.
    */
-  async function withdrawStrays(to: Link): Promise<void> {
+  async function withdrawStrays(to: BrokerState): Promise<void> {
     const strays = new Set<string>()
     const take = async (part: ReadonlyMap<string, string>): Promise<boolean> => {
       const topics = [...part.keys()].filter((topic) => topic !== markerTopic)
-      const shown = await shownTopics(scoped, prefix, topics)
-      for (const topic of topics) if (!shown.has(topic)) strays.add(topic)
+      const present = await presentTopics(scoped, prefix, topics)
+      for (const topic of topics) if (!present.has(topic)) strays.add(topic)
       return strays.size < mostStrays
     }
     if (!(await readRetained(to.connection, { prefix, filter: `${prefix}/present/#`, take, pause }))) throw lost()
-    for (const topic of strays) to.shown.add(topic)
+    for (const topic of strays) to.retainedTopics.add(topic)
     await publish(
       to,
       [...strays].map((topic) => ({ topic, payload: '', isRetained: true })),
@@ -157,7 +164,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
       )
   }
 
-  async function publishAll(to: Link): Promise<void> {
+  async function publishAll(to: BrokerState): Promise<void> {
     await withdrawStrays(to)
     const put = (publications: readonly Publication[]): Promise<void> =>
       publish(
@@ -176,7 +183,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
   }
 
   /** Returns the revision to continue from. */
-  async function reconcile(to: Link, cursor: Revision, head: LogHead): Promise<Revision> {
+  async function reconcile(to: BrokerState, cursor: Revision, head: LogHead): Promise<Revision> {
     const reached = await readMarker(to, head)
     if (reached === null || scope !== null || cursor < head.tail) await publishAll(to)
     if (cursor < head.tail) await publish(to, [resetOf(prefix, cursor, head.tail)])
@@ -186,7 +193,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
     return Math.max(Math.min(cursor, reached ?? cursor), head.tail)
   }
 
-  async function publishChanges(to: Link, changes: readonly Change[]): Promise<void> {
+  async function publishChanges(to: BrokerState, changes: readonly Change[]): Promise<void> {
     const deployments = new Map<number, DeploymentSubject>()
     const rollouts = new Set<number>()
     for (const { deploymentKey: key, deploymentId, rolloutKey, fromRolloutKey } of changes) {
@@ -198,13 +205,13 @@ export function createPublisher(options: PublisherOptions): Publisher {
     await publish(to, await describeVisible(database, scoped, prefix, changes))
   }
 
-  async function publishNext(to: Link): Promise<void> {
+  async function publishNext(to: BrokerState): Promise<void> {
     const began = performance.now()
     const head = await readHead(session)
-    const stored = await readPublished(session, duty)
+    const stored = await readPublished(session, dutyName)
     let cursor = stored === null || stored > head.revision ? head.revision : stored
     // Published changes begin here, also if the server ends before the end of its first round.
-    if (stored === null) await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor })
+    if (stored === null) await notePublished(session, { name: dutyName, at: clock(), seconds: 0, cursor })
     // Either way: the clock of the database may have gone back.
     const isDue = scope !== null && Math.abs(clock() - to.reconciledAt) >= comparison
     if (to.isReconciled && to.epoch === head.epochBase && !isDue) {
@@ -216,7 +223,12 @@ export function createPublisher(options: PublisherOptions): Publisher {
       cursor = changes.at(-1)?.revision ?? head.revision
     }
     await publish(to, [markerOf(prefix, cursor, head.epochBase)])
-    await notePublished(session, { name: duty, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
+    await notePublished(session, {
+      name: dutyName,
+      at: clock(),
+      seconds: (performance.now() - began) / 1_000,
+      cursor,
+    })
   }
 
   function noteFailure(error: unknown): void {
@@ -233,7 +245,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
   }
 
   async function round(): Promise<boolean> {
-    const to = link
+    const to = broker
     if (!to.connection.client.connected) return false
     try {
       await publishNext(to)
@@ -243,7 +255,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
       to.isReconciled = false
       if (isStopped) return false
       if (!to.isLost) noteFailure(error)
-      await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
+      await notePublished(session, { name: dutyName, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
       return false
     }
   }
@@ -251,13 +263,13 @@ export function createPublisher(options: PublisherOptions): Publisher {
   const leave = hub.onMove(rounds.request)
 
   return {
-    isConnected: () => link.connection.client.connected,
+    isConnected: () => broker.connection.client.connected,
     async stop() {
       isStopped = true
       leave()
       const stopped = rounds.stop()
       clearTimeout(retry)
-      await link.connection.close(false)
+      await broker.connection.close(false)
       await stopped
     },
   }
