@@ -91,7 +91,7 @@ describe('a server with ARCHIVE', () => {
     await rm(folder, { recursive: true })
   }, 90_000)
 
-  it('says that it cannot copy, and takes reports', async () => {
+  it('says that it cannot copy, and accepts reports', async () => {
     const { server, duty, post } = await start(join(tmpdir(), 'no-such-folder', 'archive'))
     await expect.poll(async () => (await duty())?.failures, { timeout: 20_000 }).toBeGreaterThan(0)
     expect(await (await fetch(`${server.url}/metrics`)).text()).toMatch(

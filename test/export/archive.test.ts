@@ -141,7 +141,7 @@ describe.each(stores)('the archive on $name', (store) => {
     }
   })
 
-  it('keeps in the database what it does not have', async () => {
+  it('keeps rows in the database until they are copied', async () => {
     const [road] = await open(store)
     const { database } = road
     await write(road, 3)
@@ -185,7 +185,7 @@ describe.each(stores)('the archive on $name', (store) => {
     expect(await left(database)).toEqual(none)
   })
 
-  it('loses nothing when a server ends at any moment, and takes no partial file for a whole one', async () => {
+  it('loses nothing when a server ends at any moment, and does not count a partial file as complete', async () => {
     const [road] = await open(store)
     const { database } = road
     await write(road, 7)
@@ -211,7 +211,7 @@ describe.each(stores)('the archive on $name', (store) => {
     )
   }, 120_000)
 
-  it('begins anew with an epoch, because files that were put back give their keys a second time', async () => {
+  it('begins again with a new epoch, because files that were restored contain the same keys again', async () => {
     const [road] = await open(store)
     const { database } = road
     await write(road, 2)
@@ -220,7 +220,7 @@ describe.each(stores)('the archive on $name', (store) => {
     expect(await openArchive(folder, database).copied('audit_log')).toBe(0)
   })
 
-  it('of another database begins anew', async () => {
+  it('begins again for another database', async () => {
     const [road] = await open(store)
     const { database } = road
     await write(road, 2)

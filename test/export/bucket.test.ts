@@ -67,7 +67,7 @@ const leftIn = async (database: Database): Promise<number> => {
 }
 
 describe('the archive in a bucket', () => {
-  it.each([200, 500])('reads no answer without end, with status %i', async (status) => {
+  it.each([200, 500])('stops reading an answer that does not end, with status %i', async (status) => {
     const part = Buffer.alloc(16 * 2 ** 20)
     let isCancelled = false
     const endless = (): ReadableStream =>
@@ -90,7 +90,7 @@ describe('the archive in a bucket', () => {
     await expect(bucket.get('a')).rejects.toThrow('the bucket ends its answer early')
   })
 
-  it('has what retention removes, whatever moment the server of the bucket is killed at', async () => {
+  it('has what retention removes, also when the server of the bucket is killed at any moment', async () => {
     const [road] = await open(store ?? expect.unreachable())
     const { database } = road
     for (let n = 0; n < 9; n += 1) await change(road)
@@ -146,7 +146,7 @@ describe('the archive in a bucket', () => {
     }
   })
 
-  it('keeps bytes, replaces objects and has none of another name', async () => {
+  it('keeps bytes, replaces objects, and returns null for an unknown name', async () => {
     const bucket = bucketOf()
     const bytes = Buffer.from(Uint8Array.from({ length: 200_000 }, (_, n) => n % 251))
     await bucket.put('some/file.bin', bytes.subarray(1))
@@ -157,7 +157,7 @@ describe('the archive in a bucket', () => {
     expect(await bucket.get('empty')).toHaveLength(0)
   })
 
-  it('is found by its host name, with the signature of that name', async () => {
+  it('is addressed by its host name, with a signature for that name', async () => {
     const { AWS_ENDPOINT_URL_S3: _, ...env } = s3.env
     const url = 'http://s3.amazonaws.com'
     const config = configOf({ ...env, AWS_ENDPOINT_URL: url, ARCHIVE_PATH_STYLE: 'false' })
@@ -185,7 +185,7 @@ describe('the archive in a bucket', () => {
 })
 
 describe.each(postgresStores)('a process that archives to a bucket from $name', (postgres) => {
-  it('is killed before it has noted a file, and another one leaves each row there once', async () => {
+  it('is killed before it has recorded a file, and the next process stores each row once', async () => {
     const empty = await postgres.create()
     const road = await createRoad(await empty.open())
     const { database } = road
@@ -245,7 +245,7 @@ describe('a server with a bucket as ARCHIVE', () => {
     return { server, report, age, failures }
   }
 
-  it('says that the bucket cannot be reached, takes reports, and copies when it is back', async () => {
+  it('says that the bucket cannot be reached, accepts reports, and copies when the bucket is back', async () => {
     const before = await s3.names()
     await s3.kill()
     const { server, report, age, failures } = await start(s3.env)

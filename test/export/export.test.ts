@@ -124,7 +124,7 @@ describe.each(stores)('GET /export on $name', (store) => {
     }
   })
 
-  it('writes CSV that no spreadsheet runs', async () => {
+  it('writes CSV without formulas that a spreadsheet would execute', async () => {
     const csv = await text('/export/deployments?format=csv')
     const [header, ...lines] = csv.split('\r\n')
     expect(header?.startsWith('"deploymentId","reporter",')).toBe(true)

@@ -42,7 +42,7 @@ const shown = ({ a, b, c, d, e, f, cursor }: Row) => ({
   ...{ e: e === null ? null : new Date(Number(e)).toISOString(), f: f === null ? null : JSON.stringify(f), cursor },
 })
 
-it('loads what writes Parquet only for those who ask for it', () => {
+it('loads the library for Parquet only when Parquet is requested', () => {
   const src = join(import.meta.dirname, '../../src')
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
   const loading = files.filter((file) => /^import (?!type ).*'hyparquet/m.test(readFileSync(join(src, file), 'utf8')))

@@ -12,7 +12,7 @@ import { linesOf, useExports } from './harness.ts'
 describe.each(stores)('GET /export on $name', (store) => {
   const { server, report, get, text, problem } = useExports(store)
 
-  it('sends its figures in trailers, and the same in the manifest', async () => {
+  it('sends its figures in trailers, and the same figures in the manifest', async () => {
     const { response, body } = await new Promise<{ response: IncomingMessage; body: Buffer }>((resolve, reject) => {
       request(`${server().url}/export/changes?format=csv`, (answer) => {
         const chunks: Buffer[] = []
@@ -99,7 +99,7 @@ describe.each(stores)('GET /export on $name', (store) => {
     },
   )
 
-  it('answers every parameter, and masks nothing', async () => {
+  it('answers any value of a parameter without an internal error', async () => {
     const value = fc.oneof(
       fc.constantFrom(
         '0',
@@ -153,21 +153,21 @@ describe.each(stores)('GET /export on $name', (store) => {
     )
   })
 
-  it('reads a parameter up to its end, whatever is in it', async () => {
+  it('reads a parameter up to its end, whatever characters it contains', async () => {
     expect(linesOf(await text('/export/devices?where={"text":"?"}'))).toEqual([])
     expect(await problem('/export/devices?selector=site&format=csv?')).toEqual([
       ...[400, 'application/problem+json', 'BAD_USER_INPUT', ['format']],
     ])
   })
 
-  it('names a range that ends before it begins', async () => {
+  it('refuses a range that ends before it begins, and names the parameter', async () => {
     const [first, second] = linesOf(await text('/export/changes')).map(({ revision }) => revision)
     expect(await problem(`/export/changes?afterRevision=${second}&atRevision=${first}`)).toEqual([
       ...[400, 'application/problem+json', 'BAD_USER_INPUT', ['afterRevision']],
     ])
   })
 
-  it('refuses what is not part of the history', async () => {
+  it('refuses revisions that are not in the history', async () => {
     const expired = [410, 'application/problem+json', 'HISTORY_EXPIRED', []]
     expect(await problem('/export/changes?atRevision=999999')).toEqual(expired)
     const { cursor } = linesOf(await text('/export/changes'))[0] ?? {}

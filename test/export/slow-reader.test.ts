@@ -90,7 +90,7 @@ const waits = (count: number) =>
     .poll(() => seen.responses.length === count && seen.responses.at(-1)?.writableNeedDrain, { timeout: 30_000 })
     .toBe(true)
 
-it('holds one part and no transaction while the client does not read', async () => {
+it('keeps one part in memory and no transaction open while the client does not read', async () => {
   const whole = await (await fetch(url)).text()
   const parts = seen.snapshots
   expect(whole.trimEnd().split('\n')).toHaveLength(reports)
@@ -116,7 +116,7 @@ it('stops reading when the client leaves', async () => {
   expect(seen.snapshots - before).toBeLessThan(3)
 })
 
-it('ends without its end when retention overtakes it', async () => {
+it('ends incomplete when retention removes rows that it has not read', async () => {
   const ended = seen.ended
   const socket = beginSlowly()
   await waits(4)
@@ -128,7 +128,7 @@ it('ends without its end when retention overtakes it', async () => {
   await api.road.database.session.run('update log_head set tail = $1::bigint', [head?.tail])
 })
 
-it('ends with the credential, and counts as a stream until then', async () => {
+it('ends when the credential is revoked, and counts as a stream until then', async () => {
   const ended = seen.ended
   const socket = beginSlowly()
   await waits(5)

@@ -94,7 +94,7 @@ describe.skipIf(isMissing)('the archive in a bucket of Swift', () => {
   })
   afterAll(() => swift?.dispose())
 
-  it('keeps bytes, replaces objects and has none of another name', async () => {
+  it('keeps bytes, replaces objects, and returns null for an unknown name', async () => {
     const bucket = bucketOf({ ...swift.env(), ARCHIVE: 's3://archive/other_1.x' })
     const bytes = Buffer.from(Uint8Array.from({ length: 3_000_000 }, (_, n) => n % 251))
     await bucket.put('some/file.bin', bytes.subarray(1))

@@ -42,7 +42,7 @@ describe('a broker that accepts one answer at a time', () => {
     await broker.stop()
   })
 
-  it('gets the answers to what was taken before the end, and keeps what comes after', async () => {
+  it('gets the answers to messages that were taken before the end, and keeps the later ones', async () => {
     const gate = Promise.withResolvers<void>()
     const { broker, connection, intake, send } = await start(() => gate.promise)
     for (const id of [1, 2, 3]) send(reportPacket(id))
@@ -58,7 +58,7 @@ describe('a broker that accepts one answer at a time', () => {
 })
 
 describe('a broker that loses an acknowledgement with the connection', () => {
-  it('delivers nothing that is taken twice, so that no report replaces a later one', async () => {
+  it('causes no message to be taken twice, so that no report replaces a later one', async () => {
     const held = Promise.withResolvers<void>()
     const broker = await startLyingBroker((packet, socket) => {
       if (packet.cmd === 'connect') return { cmd: 'connack', reasonCode: 0, sessionPresent: true }
@@ -98,7 +98,7 @@ describe('a broker that loses an acknowledgement with the connection', () => {
     await broker.stop()
   })
 
-  it('has the acknowledgement before the answer, which its rules may refuse', async () => {
+  it('gets the acknowledgement before the answer, because its rules may refuse the answer', async () => {
     const broker = await startLyingBroker()
     const connection = connectTo(broker)
     createIntake({

@@ -8,7 +8,7 @@ import { startLyingBroker } from '../support/lying-broker.ts'
 import { stores } from '../support/stores.ts'
 import { connectTo, count, createLines, reportPacket } from './lied-to.ts'
 
-describe.each(stores)('what a broker holds up on $name', (store) => {
+describe.each(stores)('the publisher and a faulty broker, on $name', (store) => {
   let database: Database
   let drop: () => Promise<void>
   beforeEach(async () => {
@@ -24,7 +24,7 @@ describe.each(stores)('what a broker holds up on $name', (store) => {
   it.each([
     ['sends no retained messages', () => undefined],
     ['answers no subscription', (packet: Packet) => (packet.cmd === 'subscribe' ? null : undefined)],
-  ])('is published at the next connection, when the broker %s', async (_, answer) => {
+  ])('publishes by the next connection when the broker %s', async (_, answer) => {
     const broker = await startLyingBroker(answer)
     const { lines, log } = createLines()
     const publisher = createPublisher({
@@ -38,7 +38,7 @@ describe.each(stores)('what a broker holds up on $name', (store) => {
     await broker.stop()
   })
 
-  it('is withdrawn in parts of bounded size, when the broker has retained more than the fleet has', async () => {
+  it('withdraws in parts of bounded size what the broker has retained beyond the fleet', async () => {
     const strays = new Set(Array.from({ length: 2_600 }, (_, n) => `rollcall/present/deployments/d/${n}`))
     /** Topics that were withdrawn between two readings. */
     const parts: number[] = []
@@ -66,7 +66,7 @@ describe.each(stores)('what a broker holds up on $name', (store) => {
     await broker.stop()
   })
 
-  it('is compared with a part of the fleet again when the clock of the database goes back', async () => {
+  it('compares a part of the fleet again when the clock of the database goes back', async () => {
     let [comparisons, markers] = [0, 0]
     const broker = await startLyingBroker((packet, socket) => {
       if (packet.cmd === 'subscribe' && packet.subscriptions.some(({ topic }) => topic.endsWith('#'))) comparisons += 1
@@ -90,7 +90,7 @@ describe.each(stores)('what a broker holds up on $name', (store) => {
     await broker.stop()
   })
 
-  it('is one line in the log while it cannot be published, and one when it is again', async () => {
+  it('logs one line while it cannot publish, and one when it can again', async () => {
     let isRefusing = true
     const broker = await startLyingBroker((packet, socket) => {
       if (packet.cmd !== 'publish' || packet.qos !== 1) return undefined

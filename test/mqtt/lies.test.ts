@@ -11,7 +11,7 @@ import { startLyingBroker } from '../support/lying-broker.ts'
 import { connectTo, count, createLines, reportPacket } from './lied-to.ts'
 
 describe('a broker that acknowledges nothing', () => {
-  it('is left for a new connection, which sends the message again', async () => {
+  it('gets a new connection, which sends the message again', async () => {
     const broker = await startLyingBroker((packet) =>
       packet.cmd === 'publish' && count(broker, 'connect') < 2 ? null : undefined,
     )
@@ -105,7 +105,7 @@ describe('a broker that sends what no client can use', () => {
     ['a DISCONNECT', { cmd: 'disconnect', reasonCode: 0x8b }],
   ]
 
-  it('costs nothing but its connection', async () => {
+  it('loses its connection, and the server continues', async () => {
     const broker = await startLyingBroker()
     onTestFinished(() => broker.stop())
     const server = await startApp({ env: { MQTT_URL: broker.url, MQTT_PUBLISH: 'all' } })
@@ -154,7 +154,7 @@ describe('a broker that refuses the subscription', () => {
     expect([lines('reports are received'), count(broker, 'connect')]).toEqual([1, 1])
   })
 
-  it('is left for a new connection if it does not answer', async () => {
+  it('gets a new connection if it does not answer', async () => {
     const broker = await startLyingBroker((packet) =>
       packet.cmd === 'subscribe' && count(broker, 'connect') < 2 ? null : undefined,
     )
@@ -170,8 +170,8 @@ describe('a broker that refuses the subscription', () => {
   })
 })
 
-describe('a broker that is away', () => {
-  it('does not keep a connection from ending', async () => {
+describe('a broker that cannot be reached', () => {
+  it('does not prevent the end of a connection', async () => {
     const broker = await startLyingBroker()
     const connection = connectTo(broker)
     await expect.poll(() => connection.client.connected).toBe(true)

@@ -75,7 +75,7 @@ describe.skipIf(isMissing).each(stores)('the fleet at the broker, on $name', (st
     await expect.poll(reached, { timeout: 20_000 }).toBeGreaterThanOrEqual(now)
   }
 
-  it('is the present of each deployment and rollout, and each change with its revision', async () => {
+  it('has the present state of each deployment and rollout, and each change with its revision', async () => {
     const observer = await observe(broker.url)
     await published(observer)
     const before = await head()
@@ -108,7 +108,7 @@ describe.skipIf(isMissing).each(stores)('the fleet at the broker, on $name', (st
     await observer.close()
   })
 
-  it('misses nothing after the broker was killed and returned with what it had written before', async () => {
+  it('is complete after the broker was killed and has restored an older state', async () => {
     const observer = await observe(broker.url)
     await report('kept', 'installing')
     await report('gone', 'installed')
@@ -131,7 +131,7 @@ describe.skipIf(isMissing).each(stores)('the fleet at the broker, on $name', (st
 })
 
 describe.skipIf(isMissing).each(lastingStores)('what is published, on $name', (store) => {
-  it('is level after the server was away, and after the broker has lost everything', async () => {
+  it('is brought up to date after the server was stopped, and after the broker has lost everything', async () => {
     const broker = await startMosquitto()
     const { on } = await store.create()
     const publishing = { MQTT_URL: broker.url, MQTT_PUBLISH: 'all' }
@@ -161,7 +161,7 @@ describe.skipIf(isMissing).each(lastingStores)('what is published, on $name', (s
 })
 
 describe.skipIf(isMissing)('a broker that refuses what the server asks to read back', () => {
-  it('is a failure in the log, and not waited for', async () => {
+  it('causes a warning in the log, and the server does not wait for it', async () => {
     const rules = ['user server', 'topic deny rollcall/present/read/#', 'topic readwrite rollcall/#']
     const broker = await startMosquitto({ rules })
     const server = await startApp({ env: { MQTT_URL: broker.url, MQTT_USER: 'server', MQTT_PUBLISH: 'all' } })

@@ -34,7 +34,7 @@ describe.skipIf(isMissing).each(lastingStores)('a message of the broker, on $nam
     await broker?.dispose()
   })
 
-  it('is delivered again after the server was killed, and what had been answered is not changed by it', async () => {
+  it('is delivered again after the server was killed, and changes nothing that was answered before', async () => {
     const { env, on } = await store.create()
     const program = startProgram({ ...env, GIT: 'off', MQTT_URL: broker.url })
     await subscribed(program)
@@ -79,7 +79,7 @@ describe.skipIf(isMissing || postgresStores.length === 0)('a message of the brok
     await on?.drop()
   })
 
-  it('is not acknowledged before COMMIT: killed in between, the next server gets it', async () => {
+  it('is not acknowledged before COMMIT: if the server is killed in between, the next server gets it', async () => {
     const program = startProgram({ DATABASE_URL: on.config.url ?? '', GIT: 'off', MQTT_URL: broker.url })
     await subscribed(program)
     const database = await on.open()
@@ -107,7 +107,7 @@ describe.skipIf(isMissing || postgresStores.length === 0)('a message of the brok
     await server.stop()
   })
 
-  it('waits while the database is unavailable, and joins its work when it is delivered again', async () => {
+  it('waits while the database is unavailable, and is not executed twice when it is delivered again', async () => {
     const server = await startApp({ on, env: { MQTT_URL: broker.url } })
     await receiving(server)
     const { database } = server.app
@@ -157,7 +157,7 @@ describe.skipIf(isMissing || postgresStores.length === 0)('a message of the brok
     await second.stop()
   })
 
-  it('is delivered when a server comes that was not there', async () => {
+  it('is kept while no server runs, and delivered to the next one', async () => {
     device.client.publish(statusOf('later'), JSON.stringify(bodyOf('later', 'installed')), { qos: 1 })
     const server = await startApp({ on, env: { MQTT_URL: broker.url } })
     const document = '{ deployment(deploymentId: "later") { state } }'

@@ -167,7 +167,7 @@ describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
     await Promise.all([first.close(), second.close()])
   })
 
-  it('make a device what its newest connection says, in whatever order births and wills arrive', async () => {
+  it('set the connectivity of a device by its newest connection, in whatever order births and wills arrive', async () => {
     const topic = 'rollcall/edge-10/connection'
     const device = await connectDevice(broker.url, 'edge-10')
     const connectivity = async (): Promise<string> =>
@@ -220,7 +220,7 @@ describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
     await device.close()
   })
 
-  it('without an acknowledgement (QoS 0) are taken too, and a flood of them is bounded', async () => {
+  it('without an acknowledgement (QoS 0) are accepted too, and a flood of them is bounded', async () => {
     const count = 3_000
     for (let n = 0; n < count; n += 1)
       device.client.publish('rollcall/edge-1/deployments/d-6/status', JSON.stringify(bodyOf('d-6', 'installed')))

@@ -18,12 +18,12 @@ describe('the plan of what agents should run', () => {
   const orders = planned(7)
   const documents = orders.flatMap((order) => [...order.documents].map(([id, document]) => ({ id, document, order })))
 
-  it('is the same for the same seed, and another for another', () => {
+  it('is the same for the same seed, and differs for another seed', () => {
     expect(planned(7)).toEqual(orders)
     expect(planned(8)).not.toEqual(orders)
   })
 
-  it('has something of everything that happens', () => {
+  it('contains every kind of event', () => {
     expect(agents.filter(({ isKeptBack }) => isKeptBack)).not.toEqual([])
     expect(agents.filter(({ fetches }) => fetches === 'repositories')).not.toEqual([])
     expect(documents.some(({ document }) => document === null)).toBe(true)
@@ -33,7 +33,7 @@ describe('the plan of what agents should run', () => {
     expect([...(first?.documents.values() ?? [])].some((document) => document === null)).toBe(false)
   })
 
-  it('changes something with each order: as many as there are versions', () => {
+  it('changes something with each order, because each becomes a version', () => {
     for (const agent of agents) {
       const wanted = new Map<string, string | null>()
       for (const { documents: changed } of playOrders(agent, 7).take(30))
@@ -44,7 +44,7 @@ describe('the plan of what agents should run', () => {
     }
   })
 
-  it('is understood as it was meant', () => {
+  it('is parsed to what was planned', () => {
     for (const { id, document, order } of documents) {
       if (document === null) continue
       const expected = { deploymentId: id, deviceId: order.agent.deviceId }
@@ -102,7 +102,7 @@ describe('agents', () => {
     return between.url
   }
 
-  it('are patient with a server that says "not now" and loses answers', async () => {
+  it('retry when the server answers "not now" or loses an answer', async () => {
     const random = createRandom('faults')
     let faults = 0
     const url = await meddle(await start(stores.at(-1)), async ({ path, pass, answer, cut }) => {

@@ -35,16 +35,16 @@ describe('the plan of an orchestrator', () => {
   const stateSnapshots = everything.flatMap((fact) => (fact.of === 'objects' ? [fact.list] : []))
   const items = everything.flatMap((fact) => (fact.of === 'resources' ? fact.items : []))
 
-  it('is the same for the same seed, and another for another', () => {
+  it('is the same for the same seed, and differs for another seed', () => {
     expect(planned(7, hour / 10)).toEqual(everything.filter(({ at }) => at <= hour / 10))
     expect(planned(8, hour / 10)).not.toEqual(planned(7, hour / 10))
   })
 
-  it('is none without clusters', () => {
+  it('is empty without clusters', () => {
     expect(planGroups({ clusters: 0, run: 'test' })).toEqual([])
   })
 
-  it('has something of everything that happens', () => {
+  it('contains every kind of event', () => {
     const actions = everything.flatMap((fact) => (fact.of === 'action' ? [fact.state] : []))
     expect([...new Set(actions)].toSorted()).toEqual(['Approved', 'Instantiated', 'Terminated', 'Updated'])
     expect([...new Set(items.map(({ sync }) => sync))].toSorted()).toEqual([
@@ -75,13 +75,13 @@ describe('the plan of an orchestrator', () => {
     expect(spells?.some((list) => list.some(({ isOnline }) => !isOnline))).toBe(true)
   })
 
-  it('shows nothing of a cluster that is away', () => {
+  it('has no reports of a cluster that cannot be reached', () => {
     const network = createClusterNetwork(7)
     for (const fact of everything)
       if (fact.of === 'objects') expect(network.offlineUntil(fact.list.cluster, fact.at)).toBeNull()
   })
 
-  it('is understood on its routes, as it was meant', () => {
+  it('is parsed to what was planned, on its routes', () => {
     for (const list of new Set(stateSnapshots)) {
       const { context, app: component, objects } = list
       const understood = atOnce(parseBundleState(JSON.parse(JSON.stringify(bundleOf(list)))))
@@ -138,7 +138,7 @@ describe.each(stores)('a simulated orchestrator, on $name', (store) => {
     expect(clusters.resources).toBeGreaterThan(50)
   })
 
-  it('is patient with a server that says "not now" and loses answers', async () => {
+  it('retries when the server answers "not now" or loses an answer', async () => {
     const random = createRandom('faults')
     let faults = 0
     const url = await meddle(await start(), async ({ path, pass, answer, cut }) => {

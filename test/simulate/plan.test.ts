@@ -30,7 +30,7 @@ const fleet = planFleet({ devices: 300, rollouts: 3, seed: 7, run: 'test' })
 const everything = fleet.deployments.map((deployment) => planned(deployment, 7, hour))
 
 describe('the plan of a simulation', () => {
-  it('is the same for the same seed, and another for another', () => {
+  it('is the same for the same seed, and differs for another seed', () => {
     const again = planFleet({ devices: 300, rollouts: 3, seed: 7, run: 'test' })
     expect(again).toEqual(fleet)
     expect(again.deployments.slice(0, 20).map((deployment) => planned(deployment, 7, hour))).toEqual(
@@ -46,7 +46,7 @@ describe('the plan of a simulation', () => {
     expect(other.deployments.filter(({ deploymentId }) => ids.has(deploymentId))).toEqual([])
   })
 
-  it('has something of everything that goes wrong', () => {
+  it('contains every kind of fault', () => {
     const all = everything.flat()
     const states = new Set(all.map(({ report }) => report.step.state))
     expect([...states].toSorted()).toEqual(['FAILED', 'INSTALLED', 'INSTALLING', 'PENDING', 'REMOVED', 'REMOVING'])
@@ -90,7 +90,7 @@ describe('the plan of a simulation', () => {
 describe('what a simulated device sends', () => {
   const reports = everything.flatMap((list) => list.slice(0, 30)).map(({ report }) => report)
 
-  it('is understood on its route and in a backlog, as it was meant', () => {
+  it('is parsed to what was planned, on its route and in a backlog', () => {
     for (const report of reports) {
       const { path, body, marks } = generationOf(report)
       const route = matchMargoRoute(path(report)) ?? expect.unreachable()
@@ -115,7 +115,7 @@ describe('what a simulated device sends', () => {
     }
   })
 
-  it('gets the verdicts that the documentation promises: worked out twice, they agree', () => {
+  it('gets the verdicts of the documentation, as a second implementation derives them', () => {
     for (const list of everything) {
       const [first] = list
       if (!first) continue
@@ -153,7 +153,7 @@ describe('what a simulated device sends', () => {
 })
 
 describe('a schedule', () => {
-  it('merges plans in order, each in its own', () => {
+  it('merges plans by time, and keeps the order within each plan', () => {
     const schedule = createSchedule([
       [
         { at: 1, of: 'a1' },

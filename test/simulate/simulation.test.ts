@@ -49,7 +49,7 @@ describe('a simulation', () => {
     expect(running.observer.received).toBeGreaterThanOrEqual(APPLIED)
   })
 
-  it('is patient with a server that says "not now", loses answers and cannot be reached', async () => {
+  it('retries when the server answers "not now", loses an answer or cannot be reached', async () => {
     const random = createRandom('faults')
     const failed = new Map<string, number>()
     const url = await meddle(async ({ path, body, pass, answer, cut }) => {
@@ -85,7 +85,7 @@ describe('a simulation', () => {
     expect(findings.uncertain).toBeGreaterThan(0)
   })
 
-  it('waits for the given time', async () => {
+  it('waits as long as Retry-After says', async () => {
     const refused = new Map<string, number>()
     const early: string[] = []
     const url = await meddle(async ({ path, body, answer }) => {
@@ -205,7 +205,7 @@ describe('npm run simulate', () => {
 })
 
 describe('npm run demo', () => {
-  it('starts a server, says where its page is, and ends all in good order', async () => {
+  it('starts a server, prints the address of its page, and stops everything in order', async () => {
     const child = startNode(['src/simulate/demo.ts', '--devices', '10', '--speed', '60'], { PORT: '0' })
     const line = await child.said(/Open http:.* in a browser/)
     const [address = ''] = /http:\S+/.exec(line) ?? []

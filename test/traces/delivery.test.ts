@@ -25,7 +25,7 @@ function collectorThat(refuses: (span: Span) => boolean, code = 400) {
   return { accepted, left, requests: () => requests, deliver }
 }
 
-it.each([400, 413])('leaves out the spans alone that the collector refuses with %i', async (code) => {
+it.each([400, 413])('leaves out only the spans that the collector refuses with %i', async (code) => {
   const poisoned = new Set(['0', '3', '499', '500'])
   const collector = collectorThat(({ spanId }) => poisoned.has(spanId), code)
   await collector.deliver()
@@ -33,7 +33,7 @@ it.each([400, 413])('leaves out the spans alone that the collector refuses with 
   expect(collector.accepted).toEqual(spans.map(({ spanId }) => spanId).filter((id) => !poisoned.has(id)))
 })
 
-it('leaves out nothing if the collector refuses everything, and asks few times', async () => {
+it('leaves out nothing if the collector refuses everything, and sends few requests', async () => {
   const collector = collectorThat(() => true)
   await expect(collector.deliver()).rejects.toThrow('refused')
   expect(collector.left).toEqual([])

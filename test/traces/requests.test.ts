@@ -110,7 +110,7 @@ describe.each(stores)('traces of requests on $name', (store) => {
     })
   })
 
-  it('hold nothing of what a request has besides its route and the name of its operation', async () => {
+  it('contain nothing of a request but its route and the name of its operation', async () => {
     const headers = {
       traceparent: parentOf(7),
       authorization: 'Bearer hidden-1',
@@ -127,7 +127,7 @@ describe.each(stores)('traces of requests on $name', (store) => {
     expect(collector.spans.find(ofTrace(8))?.name).toBe('POST')
   })
 
-  it('have none of a request whose caller does not trace it', async () => {
+  it('have no span for a request whose caller does not trace it', async () => {
     await server.post(path, bodyOf('installed'), { traceparent: parentOf(1, '00') })
     await ask('query Traced { revision }', {})
     await spanOf(({ attributes }) => attributes['graphql.operation.name'] === 'Traced')
@@ -227,7 +227,7 @@ describe('a share of 0', () => {
 })
 
 describe('a request that has no response when the server stops', () => {
-  it('has a span all the same', async () => {
+  it('has a span too', async () => {
     const collector = await startCollector()
     const config = { url: `${collector.url}/v1/traces`, headers: {}, service: 'plant', requests: 1 }
     const warned: unknown[] = []

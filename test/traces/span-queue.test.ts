@@ -45,7 +45,7 @@ it('drops and counts what does not fit while a collector does not answer', async
   expect(counts).toEqual({ sent: 1_000, dropped: 9_000 })
 })
 
-it('sends what waits when it is closed, and takes nothing afterwards', async () => {
+it('sends the queued spans when it is closed, and accepts none afterwards', async () => {
   const { queue, answers, sizes, counts, add } = collector()
   add(3)
   const closing = queue.close()

@@ -142,7 +142,7 @@ describe.each(stores)('traces on $name', (store) => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  it('link to the trace contexts of the requests, which the changes keep', async () => {
+  it('link to the trace contexts of the requests, which are stored with the changes', async () => {
     const declaration = { deviceId: 'edge-3', deploymentId: 'web-3', application: 'linked', components: ['front'] }
     const query = declare.replace('vision', 'linked')
     await server.post('/graphql', { query, variables: { deployments: [declaration] } }, { traceparent: parentOf(1) })
@@ -172,7 +172,7 @@ describe.each(stores)('traces on $name', (store) => {
     ])
   })
 
-  it('are named by the header of a backlog and of what an orchestrator reports, for all that it makes', async () => {
+  it("take the trace context from the header of a backlog or of an orchestrator's report, for all its changes", async () => {
     const later = ['installing', 'installed'].map((state) => ({
       ...{ deviceId: 'edge-4', deploymentId: 'web-4', status: { state }, components: [] },
     }))
@@ -203,7 +203,7 @@ describe.each(stores)('traces on $name', (store) => {
     expect(unlisted(collector.spans)).toEqual([])
   })
 
-  it('say once that changes have expired, when the collector is there again', async () => {
+  it('report once that changes have expired, when the collector is available again', async () => {
     const { session } = database
     const said = () => server.logged.filter(({ msg }) => msg === 'traces are missing: their changes have expired')
     const failures = async () => {

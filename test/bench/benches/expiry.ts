@@ -1,5 +1,5 @@
 /**
- * A server that is told to keep a fifth of a log: how long it takes until the rest is gone, and how long a report takes meanwhile, beside the same
+ * A server that is configured to keep a fifth of a log: how long it takes until the rest is gone, and how long a report takes meanwhile, beside the same
  * time without. The log has a million entries, and (with --large) ten million.
  */
 import postgres from 'postgres'

@@ -69,7 +69,7 @@ async function measureGroup(lab: Lab, size: number, rows: Row[], claims: Claim[]
     for (const program of [server, floor, stock])
       group.push(await gather({ lab, program, size, fleet, wrong }, program === server))
     const [ours, raw, peer] = group
-    if (!ours || !raw || !peer) throw new Error('there is nobody to tell')
+    if (!ours || !raw || !peer) throw new Error('there are no subscribers')
     const samples = await interleave(
       { [`ours, ${size}`]: ours.measure, [`floor, ${size}`]: raw.measure, [`stock, ${size}`]: peer.measure },
       lab.rounds,
@@ -107,7 +107,7 @@ async function measureGroup(lab: Lab, size: number, rows: Row[], claims: Claim[]
       ),
       atLeast(`${size}: CPU a delivery, stock graphql-ws ÷ ours`, ratio(of('stock'), of('ours'), cpu), 3),
       stated(`${size}: deliveries/s, ours ÷ floor`, ratio(of('ours'), of('floor'))),
-      stated(`${size}: CPU of a report that nobody watches`, spread([report]), 'µs'),
+      stated(`${size}: CPU of a report without subscribers`, spread([report]), 'µs'),
       stated(
         `${size}: CPU a delivery without the report's own, ours ÷ floor`,
         spread(of('ours').map((sample, round) => (cpu(sample) - report / size) / cpu(of('floor')[round] ?? sample))),
@@ -179,7 +179,7 @@ async function gather(
   }
 }
 
-/** One after another, while nobody watches. The first ones warm up. */
+/** One after another, without subscribers. The first ones warm up. */
 async function measureReports(lab: Lab, program: Program, fleet: Fleet, wrong: string[], devices = 1): Promise<number> {
   const connection = await openConnection(program.port)
   const send = async (seconds: number): Promise<number> => {

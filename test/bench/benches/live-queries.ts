@@ -48,7 +48,7 @@ async function run(lab: Lab, queries: number, period: number): Promise<Finding> 
           hear(device, hasErrors) {
             heard += 1
             lastHeard = performance.now()
-            if (hasErrors) wrong.push(`the subscription of ${deploymentName(device)} was told an error`)
+            if (hasErrors) wrong.push(`the subscription of ${deploymentName(device)} received an error`)
             const since = sent[device] ?? 0
             if (since > 0) latencies.push(performance.now() - since)
             sent[device] = 0
@@ -129,7 +129,9 @@ async function run(lab: Lab, queries: number, period: number): Promise<Finding> 
           'reports',
         ),
       ],
-      notes: ['a deployment that changes again before its subscriber has heard is told once: the newest'],
+      notes: [
+        'if a deployment changes again before its subscriber has received the change, only the newest state is sent',
+      ],
       wrong: wrong.slice(0, 5),
     }
   } finally {

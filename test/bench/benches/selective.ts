@@ -18,7 +18,7 @@ const query = `subscription ($id: String!) {
 
 export const selective: Bench = {
   name: 'selective',
-  title: `a report that ${watchersEach} of ${few.toLocaleString('en-US')} or of ${many.toLocaleString('en-US')} WebSocket subscribers are told of`,
+  title: `a report that ${watchersEach} of ${few.toLocaleString('en-US')} or of ${many.toLocaleString('en-US')} WebSocket subscribers receive`,
   async run(lab) {
     const database = await lab.postgres()
     const rows: Row[] = []

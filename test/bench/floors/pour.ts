@@ -1,4 +1,4 @@
-/** The floor of a storm: whoever connects and says how many bytes he wants is sent so many, as fast as the socket takes them. */
+/** The floor of a storm: a client says how many bytes it wants, and receives so many as fast as its socket takes them. */
 import { type AddressInfo, createServer } from 'node:net'
 import { tellReady } from '../harness/listen.ts'
 

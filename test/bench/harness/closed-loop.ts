@@ -50,7 +50,7 @@ export async function closedLoop(load: Load, { server, database, open }: Measure
     client: process.cpuUsage(),
   })
   const workers = Promise.all(connections.map(work))
-  // A connection that fails is told of when its answer is awaited, below.
+  // The failure of a connection is reported where its answer is awaited, below.
   workers.catch(() => undefined)
   await pause(Math.min(500, seconds * 250))
   const before = read()

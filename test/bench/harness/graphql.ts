@@ -8,7 +8,7 @@ export function buildQuery(path: string, query: string, variables: object): Buff
 const unasked = Buffer.from('"nonce":"00000000"')
 let asked = 0
 
-/** As buildQuery, and never the same bytes twice: nobody has the answer already. `fresh` makes one of it for each sending. */
+/** As buildQuery, and never the same bytes twice, so that no cache has the answer. Call the result for each request. */
 export function buildFreshQuery(path: string, query: string, variables: object): () => Buffer {
   const body = JSON.stringify({ query, variables, extensions: { nonce: '00000000' } })
   const request = buildRequest('POST', path, body, ['Accept: application/json'])

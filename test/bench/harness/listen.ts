@@ -1,4 +1,4 @@
-/** What every floor and peer does at its end: listens on a free port, says where, and ends when it is told to. */
+/** What every floor and peer does at its end: listens on a free port, says where, and ends on a signal. */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -1,6 +1,6 @@
 /**
  * Interleaved rounds, A B C · C B A · A B C …: whatever else the machine does in a while hits all variants alike.
- * Ratios are taken within a round; their median and range is what is told. One round before them warms up and is dropped.
+ * Ratios are taken within a round; their median and range are reported. One round before them warms up and is dropped.
  */
 import type { Row } from './bench.ts'
 import { type Spread, spread } from './statistics.ts'

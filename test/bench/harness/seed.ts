@@ -1,6 +1,6 @@
 /**
  * A fleet in the tables at once, as if each device had reported for the first time: a hundred deployments share a rollout.
- * The counters are those of the rows; whoever seeds asks the server's own audit whether that is so.
+ * The counters are those of the rows; the caller checks that by the server's own audit.
  */
 import postgres from 'postgres'
 
