@@ -1,6 +1,6 @@
 /**
  * The server that one would write first: each report is a transaction of its own through drizzle, on the same tables, with the
- * same log, reports and counters. Numbers come from sequences, and the one row that everybody counts in is locked last.
+ * same log, reports and counters. Numbers come from sequences, and the one row that every report counts in is locked last.
  */
 import { createServer, type IncomingMessage } from 'node:http'
 import { and, eq, sql } from 'drizzle-orm'
@@ -12,6 +12,7 @@ import { createRouter } from '../../../src/dialects/router.ts'
 import type { Component } from '../../../src/domain/deployment.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
 import { implicitRollout, rolloutUniqueName } from '../../../src/domain/rollout.ts'
+import { noMarks } from '../../../src/domain/transition/order.ts'
 import type { DeploymentState } from '../../../src/domain/values.ts'
 import { changeLog, deployments, logHead, reports, rollouts, targets } from '../../../src/store/tables/schema.ts'
 import { listen } from '../harness/listen.ts'
@@ -44,8 +45,13 @@ function move(table: typeof logHead | typeof rollouts, from: DeploymentState | n
   return from ? { ...counts, [columns[from]]: sql`${table[columns[from]]} - 1` } : counts
 }
 
+/** The columns of times are typed as the milliseconds that rows have. Statements take text. */
+function timestamp() {
+  return sql`${new Date().toISOString()}`
+}
+
 async function createPlace(tx: Transaction, report: StatusReport): Promise<{ targetKey: number; rolloutKey: number }> {
-  const now = new Date().toISOString()
+  const now = timestamp()
   const [target] = await tx
     .insert(targets)
     .values({ key: await next(tx, 'naive_keys'), kind: 'DEVICE', name: report.reporter, lastHeardAt: now })
@@ -67,7 +73,7 @@ async function createPlace(tx: Transaction, report: StatusReport): Promise<{ tar
 
 function record(report: StatusReport): Promise<number> {
   return db.transaction(async (tx) => {
-    const now = new Date().toISOString()
+    const now = timestamp()
     const [known] = await tx
       .select()
       .from(deployments)
@@ -84,7 +90,7 @@ function record(report: StatusReport): Promise<number> {
       changedAt: Date.now(),
       revision,
     }))
-    const told = {
+    const reported = {
       state: report.state,
       derivedState: report.state,
       consistent: true,
@@ -95,14 +101,14 @@ function record(report: StatusReport): Promise<number> {
       revision,
     }
     const created = { key, deploymentId: report.deploymentId, reporter: report.reporter, claimed: true, attempt: 1 }
-    if (known) await tx.update(deployments).set(told).where(eq(deployments.key, key))
+    if (known) await tx.update(deployments).set(reported).where(eq(deployments.key, key))
     else
       await tx.insert(deployments).values({
         ...created,
         targetKey: place.targetKey,
         rolloutKey: place.rolloutKey,
-        ...told,
-        marks: {},
+        ...reported,
+        marks: noMarks,
       })
     await tx.insert(changeLog).values({
       firstRevision: revision,
@@ -113,8 +119,21 @@ function record(report: StatusReport): Promise<number> {
       rolloutKey: place.rolloutKey,
       before: known ?? null,
       changes: [
-        { kind: 'DEPLOYMENT_STATE_CHANGED', from: known?.state ?? null, to: report.state },
-        ...components.map(({ name, state }) => ({ kind: 'COMPONENT_STATE_CHANGED', component: name, to: state })),
+        {
+          kind: 'DEPLOYMENT_STATE_CHANGED',
+          from: known?.state ?? null,
+          to: report.state,
+          error: report.error,
+          attempt: 1,
+          adoptedManifestVersion: report.adoptedManifestVersion,
+        },
+        ...components.map(({ name, state, error }) => ({
+          kind: 'COMPONENT_STATE_CHANGED' as const,
+          component: name,
+          from: known?.components.find((component) => component.name === name)?.state ?? null,
+          to: state,
+          error,
+        })),
       ],
     })
     await tx.insert(reports).values({
