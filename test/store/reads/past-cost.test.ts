@@ -93,6 +93,21 @@ describe.each(stores)('counts in the past on $name', (store) => {
     })
   })
 
+  it('read from the nearest checkpoint, whether it is before or after the revision', async () => {
+    const [checkpoint] = await database.session.run<{ revision: Revision }>(
+      `select revision from deployment_checkpoints where rollout_key = 0 and revision > ${base + size} order by 1 limit 1`,
+    )
+    const near = checkpoint?.revision ?? 0
+    const costs = await Promise.all(
+      [near - 20, near + 20, near + 1_000].map(async (at) => {
+        const { buffers } = await buffersOf(database, (s) => countDeployments(s, { of: 'fleet' }, {}, at))
+        return buffers
+      }),
+    )
+    const [before = 0, after = 0, between = 0] = costs
+    expect([costs, after < between, Math.abs(after - before) < (between - before) / 2]).toEqual([costs, true, true])
+  })
+
   it('and lists read the subjects that a filter names', { timeout: 120_000 }, async () => {
     const at = base + size + 12_345
     const page = { size: 20, after: null, before: null, backward: false }

@@ -99,10 +99,11 @@ export function fromCheckpoint(scope: CountersScope, by: Dimension | null, revis
     from (
       select ${at} as at, coalesce(nearest.revision, ${logHead.revision}) as revision, nearest.counts
       from ${logHead} left join lateral (
-        (select ${c.revision}, ${c.counts} from ${c} where ${isOwn} and ${c.revision} >= ${at} order by ${c.revision} limit 1)
-        union all
-        (select ${c.revision}, ${c.counts} from ${c} where ${isOwn} and ${c.revision} < ${at} order by ${c.revision} desc limit 1)
-        order by revision desc limit 1) as nearest on true) as base
+        select revision, counts from (
+          (select ${c.revision}, ${c.counts} from ${c} where ${isOwn} and ${c.revision} >= ${at} order by ${c.revision} limit 1)
+          union all
+          (select ${c.revision}, ${c.counts} from ${c} where ${isOwn} and ${c.revision} < ${at} order by ${c.revision} desc limit 1)
+        ) as either order by abs(revision - ${at}) limit 1) as nearest on true) as base
     cross join lateral (
       select kept.state, kept.convergence, kept.n
         from json_to_recordset(base.counts) as kept(state deployment_state, convergence convergence, n int)
