@@ -143,6 +143,9 @@ export const changeSummaries = pgTable(
     oldestBefore: json('oldest_before').$type<OldestBefore>(),
     /** The time of the last entry (store/read/changes/newest-entry.ts). Null: as above. */
     lastAt: instant('last_at'),
+    /** The last revisions of some of these entries, ascending, and the times of the same. Null: as above. */
+    sampleRevisions: revision('sample_revisions').array(),
+    sampleTimes: instant('sample_times').array(),
   },
   (t) => [
     index('change_summaries_incomplete').on(t.firstRevision).where(sql`oldest_before is null`),

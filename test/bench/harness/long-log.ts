@@ -23,6 +23,8 @@ const portion = 1_000_000
 const checkpointSpacing = 2_000
 /** As summarySize in src/store/write/derived/change-summaries.ts. */
 const summarySize = 1_000
+/** Entries from one sample of a summary to the next, in the same file. */
+const sampleSpacing = 32
 
 /** `entries` after those of the first reports. */
 export function longLog(deployments: number, entries: number): LongLog {
@@ -95,11 +97,13 @@ export async function seedLongLog(url: string, log: LongLog, say: (text: string)
           json_build_object('state', 'INSTALLED', 'convergence', 'UNKNOWN', 'n', ${deployments} - installing))
         from generate_series(${deployments}, ${entries}, ${checkpointSpacing}) n cross join lateral (
           select case when n / ${deployments} % 2 = 1 then n % ${deployments} else ${deployments} - n % ${deployments} end as installing) c;
-      insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before, last_at)
+      insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before, last_at, sample_revisions, sample_times)
         select ${base + 1} + n, ${base + summarySize} + n, ${summarySize}, array['k:DEPLOYMENT_STATE_CHANGED', 's:' || case when round % 2 = 1 then 'INSTALLING' else 'INSTALLED' end],
           case when round = 0 then '{"state":{},"convergence":{}}' else json_build_object(
             'state', json_build_object(case when round % 2 = 1 then 'INSTALLED' else 'INSTALLING' end, ${base + 1 - deployments} + n),
-            'convergence', json_build_object('UNKNOWN', ${base + 1 - deployments} + n)) end, ${at(`n + ${summarySize}`)}
+            'convergence', json_build_object('UNKNOWN', ${base + 1 - deployments} + n)) end, ${at(`n + ${summarySize}`)},
+          array(select ${base} + n + s from generate_series(${sampleSpacing}, ${summarySize}, ${sampleSpacing}) s),
+          array(select ${at('n + s')} from generate_series(${sampleSpacing}, ${summarySize}, ${sampleSpacing}) s)
         from generate_series(0, ${entries - summarySize}, ${summarySize}) n cross join lateral (select n / ${deployments} as round) r;
       insert into duties (name, cursor) select name, ${base + entries} from unnest(array['checkpoints', 'standstill', 'alerts', 'summaries']) name
         on conflict (name) do update set cursor = excluded.cursor`)

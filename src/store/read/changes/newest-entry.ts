@@ -1,7 +1,8 @@
 /**
  * Finds the newest entry of an epoch up to a time, because times never decrease within an epoch. An index of times was rejected: every report would
- * pay for it. Summaries of the log have the time of each thousandth entry, and an index of that. Between two of them, and behind the last, bisection
- * takes one look-up for each doubling of the revisions, up to a few that it reads at once.
+ * pay for it. Summaries of the log have the time of each thousandth entry, an index of that, and the times of samples between them. Where there are no
+ * samples (a server of an earlier version wrote the summary), and behind the last summary, bisection takes one look-up for each doubling of the revisions,
+ * up to a few that it reads at once.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { changeLog, changeSummaries } from '../../tables/schema.ts'
@@ -16,15 +17,19 @@ const few = 64
 export function newestEntry(base: SQL, ended: SQL, order: '<' | '<=', time: SQL): SQL {
   const isOld = (at: SQL): SQL => sql`${at} ${sql.raw(order)} ${time}`
   const isEntryOld = isOld(sql`entry.at`)
-  const { lastAt, lastRevision } = changeSummaries
+  const { lastAt, lastRevision, sampleRevisions, sampleTimes } = changeSummaries
   const inEpoch = sql`${lastRevision} > ${base}::bigint and ${lastRevision} <= ${ended}::bigint`
   const older = sql`select ${lastRevision} from ${changeSummaries} where ${isOld(sql`${lastAt}`)} and ${inEpoch} order by ${lastAt} desc, ${lastRevision} desc limit 1`
-  const newer = sql`select ${lastRevision} from ${changeSummaries}
+  const newer = sql`select ${lastRevision} as revision, ${sampleRevisions} as revisions, ${sampleTimes} as times from ${changeSummaries}
     where ${lastAt} ${sql.raw(order === '<' ? '>=' : '>')} ${time} and ${inEpoch} order by ${lastAt}, ${lastRevision} limit 1`
+  const isSampleOld = isOld(sql`sample.at`)
+  const sampled = sql`select max(revision) filter (where ${isSampleOld}) as low, min(revision) filter (where not ${isSampleOld}) as high
+    from unnest(newer.revisions, newer.times) as sample(revision, at) where revision > ${base}::bigint`
   // Everything up to `low` is old, nothing after `high` is. The middle belongs to the upper half, so each step makes the range smaller.
   return sql`(with recursive probe (low, high, revision) as (
-      select coalesce(older.revision, ${base}::bigint), coalesce(newer.revision, ${ended}::bigint), older.revision
-      from (values (0)) as one left join lateral (${older}) as older(revision) on true left join lateral (${newer}) as newer(revision) on true
+      select coalesce(sampled.low, older.revision, ${base}::bigint), coalesce(sampled.high, newer.revision, ${ended}::bigint), coalesce(sampled.low, older.revision)
+      from (values (0)) as one left join lateral (${older}) as older(revision) on true left join lateral (${newer}) as newer on true
+        left join lateral (${sampled}) as sampled on true
       union all
       select case when entry.at is null then middle.revision when ${isEntryOld} then greatest(entry.last, middle.revision) else low end,
         case when ${isEntryOld} is not false then high else entry.first - 1 end,

@@ -10,6 +10,9 @@ export const summariesDuty = 'summaries'
 /** Entries of one summary. */
 export const summarySize = 1_000
 
+/** The times of so many entries of a block are kept (store/read/changes/newest-entry.ts): the others lie between two of them. */
+const samples = 32
+
 /** Terms of one sort. Beyond it, only the letter is kept, and readers read the block whatever the value. */
 const mostTerms = 200
 
@@ -34,7 +37,7 @@ const summarize = `
     select from duties where name = '${summariesDuty}' and coalesce(cursor, 0) = $1::bigint for update
   ), entries as materialized (
     select l.* from turn cross join lateral (
-      select first_revision, last_revision, at, changes, from_state, from_convergence, ${was} from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
+      select first_revision, last_revision, at, changes, from_state, from_convergence, ${was}, row_number() over (order by first_revision) as n from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
   ), facts as (
     select distinct kind, component, error->>'code' as code,
       case when kind in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED') then "to" end as state
@@ -46,13 +49,15 @@ const summarize = `
     where term is not null
   ), sorts as (
     select case when count(*) > ${mostTerms} then array[sort || ':'] else array_agg(term order by term) end as terms from terms group by sort
+  ), sampled as (
+    select array_agg(last_revision order by n) as revisions, array_agg(at order by n) as times from entries where n % ($2::int / ${samples} + 1) = 0
   ), written as (
-    insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before, last_at)
+    insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before, last_at, sample_revisions, sample_times)
     select min(first_revision), max(last_revision), count(*), array(select unnest(terms) from sorts), (${oldestBefore}),
-      (select at from entries order by first_revision desc limit 1)
+      (select at from entries order by first_revision desc limit 1), (select revisions from sampled), (select times from sampled)
     from entries having count(*) = $2::int
     on conflict (first_revision) do update set last_revision = excluded.last_revision, entries = excluded.entries, terms = excluded.terms,
-      oldest_before = excluded.oldest_before, last_at = excluded.last_at
+      oldest_before = excluded.oldest_before, last_at = excluded.last_at, sample_revisions = excluded.sample_revisions, sample_times = excluded.sample_times
     returning last_revision
   )
   update duties set cursor = (select last_revision from written) where name = '${summariesDuty}' and exists (select from written)
