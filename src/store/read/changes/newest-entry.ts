@@ -41,7 +41,8 @@ export function newestEntry(base: SQL, ended: SQL, order: '<' | '<=', time: SQL)
         order by ${changeLog.firstRevision} desc limit 1) as entry on true
       where high - low > ${sql.raw(String(few))})
     select coalesce(
-      (select max(${changeLog.lastRevision}) from ${changeLog}
-        where ${changeLog.firstRevision} > probe.low and ${changeLog.firstRevision} <= probe.high and ${isOld(sql`${changeLog.at}`)}), probe.revision)
+      (select ${changeLog.lastRevision} from ${changeLog}
+        where ${changeLog.firstRevision} > probe.low and ${changeLog.firstRevision} <= probe.high and ${isOld(sql`${changeLog.at}`)}
+        order by ${changeLog.firstRevision} desc limit 1), probe.revision)
     from probe order by probe.high - probe.low limit 1) as found(revision)`
 }
