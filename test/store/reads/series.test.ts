@@ -100,7 +100,8 @@ describe.each(stores)('series on $name', (store) => {
     const arrivals: { readonly at: Millis; readonly state: DeploymentState; readonly rolloutKey: number }[] = []
     for (const { key, first, last, at } of entries) {
       const [before, after] = [foldAll(log, first - 1).get(key), foldAll(log, last).get(key)]
-      const from = before && isCounted(before) ? before.state : null
+      // On another device a deployment begins with a first state.
+      const from = before && isCounted(before) && before.targetKey === after?.targetKey ? before.state : null
       if (after && isCounted(after) && after.state !== from)
         arrivals.push({ at, state: after.state, rolloutKey: after.rolloutKey })
     }

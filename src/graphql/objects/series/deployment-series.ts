@@ -40,7 +40,7 @@ export const DeploymentCountsPoint = builder.objectRef<Point>('DeploymentCountsP
       type: StateChanges,
       nullable: true,
       description:
-        'Changes of state since the previous moment, by the state that the deployment changed to. Of a filter, those after which the deployment matched. Null for the first moment. Null also if the filter has fields other than `states`, `convergence` and `rolloutIds`, if the caller sees a part of the fleet only, or for changes that an earlier version of Rollcall recorded.',
+        'Changes of state since the previous moment, by the state that the deployment changed to. A deployment that moved to another device begins there with a first state, which counts. One that moved to another rollout keeps its state. Of a filter, those after which the deployment matched. Null for the first moment. Null also if the filter has fields other than `states`, `convergence` and `rolloutIds`, if the caller sees a part of the fleet only, or for changes that an earlier version of Rollcall recorded.',
       resolve: ({ arrivals }) => arrivals(),
     }),
   }),

@@ -3,7 +3,8 @@
  * sum over a stretch of the log reads no state of any deployment.
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { all, isAnyOf } from '../../sql/parameters.ts'
+import type { Revision } from '../../../domain/values.ts'
+import { all, isAnyOf, listParameter } from '../../sql/parameters.ts'
 import { changeLog as l } from '../../tables/schema.ts'
 import type { DeploymentFilter } from '../filters/deployment-filter.ts'
 
@@ -45,21 +46,41 @@ export function selectMoves(of: 'fleet' | 'rollout', stretch: Stretch, by: Count
     where ${sql.raw(`step.${wanted[0]}`)} is not null`
 }
 
-/** Rows {state, n}: how many times a deployment of the fleet or of the rollout parent.key changed to the state, and then matched the filter. */
-export function selectArrivals(
+/**
+ * Rows {state, n}: how many times a deployment of the fleet or of the rollout parent.key changed to the state, and then matched the filter.
+ * Without those of selectFirstStates.
+ */
+export function selectArrivals(of: 'fleet' | 'rollout', stretch: Stretch, filter: DeploymentFilter): SQL {
+  const conditions = [isIn(stretch), isCounted, sql`${l.toState} is distinct from ${l.fromState}`]
+  return sql`select ${l.toState} as state, count(*)::int as n from ${l} where ${all([...conditions, ...isArrival(of, filter)])} group by 1`
+}
+
+/**
+ * Rows {index, state, n}: the first states of deployments on another device that equal their last states on the former one. `index` is the
+ * place of the end of the interval in `revisions`. The indexes by revision do not have the former device: one pass over the index of the few
+ * moves is for all intervals.
+ */
+export function selectFirstStates(
   of: 'fleet' | 'rollout',
-  stretch: Stretch,
-  { states, convergence }: DeploymentFilter,
+  revisions: readonly Revision[],
+  filter: DeploymentFilter,
 ): SQL {
+  const [first = 0, last = 0] = [revisions[0], revisions.at(-1)]
   const conditions = [
+    isIn({ after: sql`${first}::bigint`, upTo: sql`${last}::bigint` }),
+    sql`${l.fromTargetKey} is not null and ${l.toState} = ${l.fromState}`,
+  ]
+  return sql`select width_bucket(${l.firstRevision} - 1, ${listParameter(revisions, 'bigint')}) as index, ${l.toState} as state, count(*)::int as n
+    from ${l} where ${all([...conditions, ...isArrival(of, filter)])} group by 1, 2`
+}
+
+function isArrival(of: 'fleet' | 'rollout', { states, convergence }: DeploymentFilter): SQL[] {
+  return [
     ...(of === 'rollout' ? [sql`${l.rolloutKey} = parent.key`] : []),
-    isIn(stretch),
-    isCounted,
-    sql`${l.toState} is not null and ${l.toState} is distinct from ${l.fromState}`,
+    sql`${l.toState} is not null`,
     ...(states ? [isAnyOf(l.toState, states, 'deployment_state')] : []),
     ...(convergence ? [isAnyOf(l.toConvergence, convergence, 'convergence')] : []),
   ]
-  return sql`select ${l.toState} as state, count(*)::int as n from ${l} where ${all(conditions)} group by 1`
 }
 
 /** The entry changed what a deployment counts as. */

@@ -21,7 +21,7 @@ import {
   noCounts,
   type StateCounts,
 } from './deployment-counts.ts'
-import { selectArrivals, selectMoves } from './moves.ts'
+import { selectArrivals, selectFirstStates, selectMoves } from './moves.ts'
 import {
   byConvergence,
   byState,
@@ -85,7 +85,9 @@ export async function arrivalsOverTime(
   const rows = await session.rows<Part<DeploymentState>>(
     sql`select parent.key as parent, gap.index::int as index, part.state as value, part.n
       from ${asParents(parentsOf(counted))} cross join ${gapsOf(revisions)}
-      cross join lateral (${selectArrivals(counted.of, { after: sql`gap.low`, upTo: sql`gap.high` }, filter)}) as part`,
+      cross join lateral (${selectArrivals(counted.of, { after: sql`gap.low`, upTo: sql`gap.high` }, filter)}) as part
+      union all select parent.key, part.index, part.state, part.n
+      from ${asParents(parentsOf(counted))} cross join lateral (${selectFirstStates(counted.of, revisions, filter)}) as part`,
   )
   for (const { parent, index, value, n } of rows) {
     const counts = arrivals.get(scope.of === 'fleet' ? 0 : parent)?.[index]
