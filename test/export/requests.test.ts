@@ -165,6 +165,8 @@ describe.each(stores)('GET /export on $name', (store) => {
     expect(await problem(`/export/changes?afterRevision=${second}&atRevision=${first}`)).toEqual([
       ...[400, 'application/problem+json', 'BAD_USER_INPUT', ['afterRevision']],
     ])
+    const later = await (await get('/export/changes?afterRevision=9007199254740993')).json()
+    expect(later.detail).toContain('afterRevision is 9007199254740993, which is after')
   })
 
   it('refuses revisions that are not in the history', async () => {

@@ -103,6 +103,12 @@ describe.each(stores)('the past on $name', (store) => {
       const message = `revision ${atRevision} ${reason}`
       expect(wrong.errors).toMatchObject([{ message, extensions: { code: 'HISTORY_EXPIRED' } }])
     }
+    // No number but the one that was sent.
+    for (const atRevision of ['9007199254740993', '9'.repeat(40)]) {
+      const wrong = await api.query(`{ deploymentCounts(atRevision: "${atRevision}") { total } }`)
+      const message = `that revision does not exist yet: the newest one is ${revision}`
+      expect(wrong.errors).toMatchObject([{ message, extensions: { code: 'HISTORY_EXPIRED' } }])
+    }
     expect((await api.query(`{ deploymentCounts(atRevision: "${history.oldestRevision}") { total } }`)).errors).toBe(
       undefined,
     )

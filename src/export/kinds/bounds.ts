@@ -23,6 +23,10 @@ export async function rangeOf(snapshot: Snapshot, query: Query): Promise<Revisio
   const to = await revisionOf(snapshot, query)
   const asked = beginningIn(query, 'afterRevision')
   const from = asked ?? (await snapshot.head).tail
-  if (from > to) throw refused('afterRevision', `is ${from}, which is after ${to}, the revision of this export`)
+  if (from > to)
+    throw refused(
+      'afterRevision',
+      `is ${query.get('afterRevision')}, which is after ${to}, the revision of this export`,
+    )
   return { from: await requireRetained(snapshot, from), to }
 }

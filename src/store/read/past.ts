@@ -41,7 +41,7 @@ export async function requireRetained(snapshot: Snapshot, revision: Revision): P
   const head = await snapshot.head
   const { epochBase, revision: newest, tail } = head
   if (revision >= Math.max(epochBase, tail) && revision <= newest) return revision
-  if (revision > newest) throw expired(`revision ${revision} does not exist yet: the newest one is ${newest}`, head)
+  if (revision > newest) throw expired(`${nameOf(revision)} does not exist yet: the newest one is ${newest}`, head)
   if (revision < tail) throw expired(ofOld(`revision ${revision}`, tail), head)
   const [epoch] = await snapshot.rows<{ ended: Revision | null }>(
     sql`select ${epochs.ended} from ${epochs} where ${epochs.base} <= ${revision}::bigint order by ${epochs.base} desc limit 1`,
@@ -49,6 +49,11 @@ export async function requireRetained(snapshot: Snapshot, revision: Revision): P
   if (!epoch || (epoch.ended !== null && revision > epoch.ended))
     throw expired(`revision ${revision} is in no epoch of this database`, head)
   return revision
+}
+
+/** A number that was clamped (parseRevision) is not the one that the caller sent. */
+function nameOf(revision: Revision): string {
+  return revision === Number.MAX_SAFE_INTEGER ? 'that revision' : `revision ${revision}`
 }
 
 async function newestAt(snapshot: Snapshot, asOf: Millis): Promise<Revision> {
