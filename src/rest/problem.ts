@@ -20,6 +20,8 @@ interface Problem {
 export function toProblem(error: unknown, id: string): Problem {
   if (error instanceof DomainError) return describe(error.code, error.message, error.problems, error.facts)
   if (isTransient(error)) return describe('UNAVAILABLE', `${describeOutage(error)}: retry later`, [], {})
+  if (lacksDescriptor(error))
+    return describe('UNAVAILABLE', 'the server has no file descriptor left: retry later', [], {})
   const detail = unexpected(id)
   const body = {
     type: 'about:blank',
@@ -30,6 +32,11 @@ export function toProblem(error: unknown, id: string): Problem {
     error: detail,
   }
   return render(500, { ...body, errors: [], id }, {})
+}
+
+/** Some routes load their code with the first request. */
+function lacksDescriptor(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE')
 }
 
 function unexpected(id: string): string {
