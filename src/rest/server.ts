@@ -13,6 +13,7 @@ import { type Access, describeAccess, may, type Principal } from '../domain/prin
 import { answerGraphql } from '../graphql/transport/request-body.ts'
 import type { Admission } from '../limits/admission.ts'
 import { ClientGone } from '../limits/bodies.ts'
+import { CompactRequest } from '../limits/compact-request.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { isTransient } from '../store/connection/failure.ts'
@@ -191,6 +192,7 @@ export function createHttpServer(deps: ServerDeps): Server {
 
   // The interval of Node's timeout checks: short relative to the timeout.
   const options = {
+    IncomingMessage: CompactRequest,
     ServerResponse: admission.Response,
     connectionsCheckingInterval: Math.min(timeouts.headers / 3, 5_000),
     // The HTTP client of Java offers h2c with its first request. It is a request like any other (RFC 9110 §7.8).

@@ -1,12 +1,14 @@
 /** A body or message in pieces of a byte costs no more memory than others, and is cut off when it has too many. */
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { collect } from '../support/garbage.ts'
 import { startAttacked } from './attacked.ts'
 import { closed, openSocket } from './transports.ts'
 
-async function start() {
-  const attacked = await startAttacked({}, undefined, defaultTimeouts)
+async function start(env: Record<string, string> = {}) {
+  const attacked = await startAttacked(env, undefined, defaultTimeouts)
   onTestFinished(attacked.stop)
   return attacked
 }
@@ -31,6 +33,33 @@ it('a body in ever more pieces of a byte is cut off', async () => {
   expect(await send(attacked, 200_000)).toMatch(/^HTTP\/1\.1 408 /)
   expect(await attacked.limited('slowRequest')).toBe(1)
   await attacked.answersOthers()
+})
+
+it('a body in pieces of a byte is small while the credential is looked up', async () => {
+  const issuer = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void issuer.close())
+  await once(issuer, 'listening')
+  const { port } = issuer.address() as AddressInfo
+  const attacked = await start({
+    API_AUTH: 'jwt,open',
+    API_JWT_JWKS_URL: `http://127.0.0.1:${port}/keys`,
+    API_JWT_ISSUER: 'https://issuer.example',
+    API_JWT_AUDIENCE: 'rollcall',
+  })
+  collect()
+  const before = process.memoryUsage().heapUsed
+  const asks = once(issuer, 'connection')
+  const bearer = `eyJhbGciOiJSUzI1NiIsImtpZCI6ImEifQ.${Buffer.from('{"iss":"https://issuer.example"}').toString('base64url')}.AAAA`
+  for (let index = 0; index < 4; index += 1) {
+    const { socket } = await attacked.open()
+    socket.write(`POST /graphql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${bearer}\r\n`)
+    socket.write(`Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(100_000)}`)
+  }
+  const [connection] = await asks
+  await attacked.answersOthers()
+  collect()
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(20e6)
+  connection.destroy()
 })
 
 const asEvents = `GET /graphql?query=${encodeURIComponent('subscription { changes { cursor } }')} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream`
