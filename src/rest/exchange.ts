@@ -88,15 +88,19 @@ export function lazyBody(exchange: Exchange, most: number): ReadBody {
 
 /** Refuses a body of another media type. A body without Content-Type is accepted. */
 export function requireMediaType(request: IncomingMessage, accepted: readonly string[]): void {
-  const coding = request.headers['content-encoding'] ?? 'identity'
-  if (coding !== 'identity')
-    throw unsupported('Content-Encoding', `${coding} is not supported: send the body without an encoding`)
+  requireNoEncoding(request)
   const given = request.headers['content-type']
   if (given === undefined) return
   const type = (given.split(';')[0] ?? '').trim().toLowerCase()
   if (accepted.includes(type) || (accepted.includes('application/json') && /^application\/[\w.-]+\+json$/.test(type)))
     return
   throw unsupported('Content-Type', `${type || 'no type'} is not supported: send ${accepted.join(' or ')}`)
+}
+
+export function requireNoEncoding({ headers }: IncomingMessage): void {
+  const coding = headers['content-encoding'] ?? 'identity'
+  if (coding !== 'identity')
+    throw unsupported('Content-Encoding', `${coding} is not supported: send the body without an encoding`)
 }
 
 function unsupported(field: string, message: string): DomainError {

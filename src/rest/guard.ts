@@ -76,6 +76,17 @@ export function dropUnreadBody(request: IncomingMessage, bodies: Bodies): void {
   if (hasBody && (method === 'GET' || method === 'HEAD')) bodies.drop(request)
 }
 
+/**
+ * Node decodes the last coding, which is always `chunked`, and would pass on a body in the others as if it had none (RFC 9112 §6.1). 501, which the
+ * RFC suggests, would make a device send it again.
+ */
+export function refuseTransferCoding({ headers }: IncomingMessage): void {
+  const coding = headers['transfer-encoding'] ?? 'chunked'
+  if (coding.toLowerCase() === 'chunked') return
+  const message = `Transfer-Encoding ${coding} is not supported: send the body in chunks only, or with a Content-Length`
+  throw new DomainError('INVALID_REQUEST', message, { problems: [{ field: 'Transfer-Encoding', message }] })
+}
+
 /** Probes share addresses with other clients, and another client's rate must not fail them. */
 const unlimited: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 

@@ -22,7 +22,7 @@ import { createDesired } from './devices/desired.ts'
 import { type DeviceDeps, deviceMethods } from './devices/device-methods.ts'
 import { type GitDeps, gitMethods } from './devices/git.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './devices/reports.ts'
-import { answer, type Exchange, type Methods } from './exchange.ts'
+import { answer, type Exchange, type Methods, requireNoEncoding } from './exchange.ts'
 import {
   admit,
   cutOffSlow,
@@ -30,6 +30,7 @@ import {
   dropUnreadBody,
   limitPipelines,
   refuseForeignPage,
+  refuseTransferCoding,
   safeHeaders,
   type Timeouts,
 } from './guard.ts'
@@ -141,6 +142,7 @@ export function createHttpServer(deps: ServerDeps): Server {
 
   async function route(exchange: Exchange): Promise<void> {
     admit(admission, exchange.request, exchange.path)
+    refuseTransferCoding(exchange.request)
     refuseForeignPage(exchange.request, deps.credentials)
     const methods = methodsAt(exchange.path)
     if (!methods && page.canShow(exchange)) return page.show(exchange)
@@ -179,6 +181,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     try {
       if (deps.isClosing()) throw new DomainError('UNAVAILABLE', 'the server is shutting down: send the request again')
       admission.admit(request)
+      refuseTransferCoding(request)
+      if (request.method === 'POST') requireNoEncoding(request)
       // Yoga makes a URL of it, and would answer with the stack of the failure.
       if (!URL.canParse(`http://${request.headers.host ?? 'localhost'}`))
         throw new DomainError('INVALID_REQUEST', 'the header Host must be a host name with an optional port')

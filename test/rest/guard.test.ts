@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 
@@ -64,6 +65,53 @@ describe('every answer', () => {
     for (const origin of [server.url, 'https://board.example'])
       expect((await server.post(path, report, { origin })).status).toBe(201)
     expect((await server.post(path, report)).status).toBe(201)
+  })
+})
+
+describe('a body in a coding that is not decoded', () => {
+  let server: RunningApp
+  beforeAll(async () => {
+    server = await startApp()
+  })
+  afterAll(() => server.stop())
+
+  async function send(line: string, headers: string, body: Buffer): Promise<string> {
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write(
+      `${line} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nConnection: close\r\n${headers}\r\n\r\n`,
+    )
+    socket.write(Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n0\r\n\r\n')]))
+    return (await socket.setEncoding('utf8').toArray()).join('')
+  }
+
+  it.each([
+    'Transfer-Encoding: gzip, chunked',
+    'Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked',
+    'Transfer-Encoding: identity, Chunked',
+  ])('is refused on every route: %s', async (header) => {
+    const coding = 'Transfer-Encoding'
+    for (const line of [`POST ${path}`, 'POST /reports', 'GET /healthz']) {
+      const answer = await send(line, header, gzipSync(JSON.stringify(report)))
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+      const problem = JSON.parse(answer.slice(answer.indexOf('{')))
+      expect(problem).toMatchObject({ code: 'INVALID_REQUEST', retryable: false, errors: [{ field: coding }] })
+      expect(problem.detail).toMatch(/^Transfer-Encoding (gzip|identity), [Cc]hunked is not supported/)
+    }
+    const asked = await send('POST /graphql', header, gzipSync('{"query":"{ revision }"}'))
+    expect(asked).toMatch(/^HTTP\/1\.1 400 [^{]*\{"errors":\[\{"message":"Transfer-Encoding /)
+    expect(asked).not.toMatch(/^retry-after/im)
+  })
+
+  it('is refused by its Content-Encoding, in GraphQL too', async () => {
+    const header = 'Content-Encoding: gzip\r\nTransfer-Encoding: chunked'
+    expect(await send(`POST ${path}`, header, gzipSync(JSON.stringify(report)))).toMatch(/^HTTP\/1\.1 415 /)
+    const asked = await send('POST /graphql', header, gzipSync('{"query":"{ revision }"}'))
+    expect(asked).toMatch(/^HTTP\/1\.1 415 [^{]*\{"errors":\[\{"message":"a body of gzip is not supported/)
+  })
+
+  it('is none that only comes in chunks', async () => {
+    const body = Buffer.from(JSON.stringify(report))
+    expect(await send(`POST ${path}`, 'Transfer-Encoding: CHUNKED', body)).toMatch(/^HTTP\/1\.1 201 /)
   })
 })
 

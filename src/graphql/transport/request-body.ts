@@ -61,10 +61,11 @@ export function answerGraphql(
   error: DomainError,
   headers: Readonly<Record<string, string>>,
 ): void {
-  response.writeHead(errorCodes[error.code].status, {
+  const { status, retryable } = errorCodes[error.code]
+  response.writeHead(status, {
     ...headers,
     'content-type': 'application/json; charset=utf-8',
-    'retry-after': String(retryAfter(error.facts)),
+    ...(retryable && { 'retry-after': String(retryAfter(error.facts)) }),
   })
   response.end(JSON.stringify({ errors: [formatError(asRefusal(error))] }))
 }
