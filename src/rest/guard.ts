@@ -50,20 +50,48 @@ export const safeHeaders = {
 /** Requests of a connection that wait for their responses. Browsers and proxies send one after the other. */
 const longestPipeline = 32
 
-/** Node begins all requests of a packet in one turn. The first one too many gets a 429, and its connection is closed. */
+/**
+ * Node begins all requests of a packet in one turn. The first one too many gets a 429, and its connection is closed. Call the result with each
+ * request of the server.
+ */
 export function limitPipelines(): (request: IncomingMessage, response: ServerResponse) => boolean {
-  const waiting = new WeakMap<Socket, number>()
+  const ofSocket = new WeakMap<Socket, Set<ServerResponse>>()
+  function waitingOn(socket: Socket): Set<ServerResponse> {
+    const known = ofSocket.get(socket)
+    if (known) return known
+    const waiting = new Set<ServerResponse>()
+    ofSocket.set(socket, waiting)
+    if (socket.allowHalfOpen) socket.once('end', () => findGone(socket, waiting))
+    return waiting
+  }
   return ({ socket }, response) => {
-    const before = waiting.get(socket) ?? 0
-    waiting.set(socket, before + 1)
-    if (before > longestPipeline) return false
-    if (before === longestPipeline) {
+    const waiting = waitingOn(socket)
+    if (waiting.size > longestPipeline) return false
+    waiting.add(response)
+    if (waiting.size > longestPipeline) {
       response.writeHead(429, { ...safeHeaders, connection: 'close', 'content-length': 0 }).end()
       return false
     }
-    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+    response.once('close', () => waiting.delete(response))
     return true
   }
+}
+
+/** Milliseconds. */
+const betweenInterims = 250
+
+/**
+ * The client sends no more, and may wait for its responses (`nc -N`) or be gone: both look the same. An interim response, which each client of
+ * HTTP/1.1 ignores (RFC 9110 §15.2), is refused by the system of a client that is gone. The next one then fails, and that ends the connection and
+ * all work for it. A client that stops in the midst of a response is taken to be gone: nothing can be written in between.
+ */
+function findGone(socket: Socket, [first]: ReadonlySet<ServerResponse>): void {
+  if (!first || first.writableEnded) return
+  if (first.headersSent || first.req.httpVersion === '1.0') return void socket.destroy()
+  const ask = (): void => (first.headersSent ? clearInterval(asking) : first.writeContinue())
+  const asking = setInterval(ask, betweenInterims).unref()
+  first.once('close', () => clearInterval(asking))
+  ask()
 }
 
 /**

@@ -229,6 +229,8 @@ export function createHttpServer(deps: ServerDeps): Server {
   const server = tls
     ? createTlsServer(tls, { ...options, handshakeTimeout: timeouts.headers }, listener)
     : createServer(options, listener)
+  // Not in Node's documentation. Otherwise Node ends a connection without a response as soon as the client sends no more.
+  if (!tls) Object.assign(server, { httpAllowHalfOpen: true })
   cutOffSlow(server, admission, timeouts)
   server.keepAliveTimeout = 75_000
   return server
