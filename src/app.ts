@@ -51,6 +51,9 @@ export interface App {
   close(): Promise<boolean>
 }
 
+/** Milliseconds for the last spans, at the end of a server: those of rollouts are sent again, and those of requests may be lost. */
+const collectorTimeout = 3_000
+
 interface AppDeps {
   readonly config: Config
   /** Closed with the app. */
@@ -246,14 +249,14 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     await within(closeTimeout, trail.close())
     await within(closeTimeout, outgoing.stop())
     if (mqtt) await within(closeTimeout, mqtt.stop())
-    if (traces) await within(closeTimeout, traces.stop())
+    const traced = traces && within(collectorTimeout, traces.stop()).catch(warn('the traces did not end'))
     await graphql.dispose()
     feed.close()
     await within(closeTimeout, writer.drain())
     server.closeIdleConnections()
     await within(1_000, stopped)
     server.closeAllConnections()
-    if (requests) await within(closeTimeout, requests.stop())
+    await Promise.all([traced, requests && within(collectorTimeout, requests.stop())])
     await git.close()
     await database.close()
     return isEnded
