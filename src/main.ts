@@ -82,6 +82,13 @@ async function main(): Promise<void> {
     app.metrics.rejectionUnhandled()
     log.error({ errorId, error }, 'a promise was rejected and nothing waited for it')
   })
+  // Nothing is left to recover. What starts the server again gives its callers an empty one, instead of a 503 for ever.
+  database.gone?.then(() => {
+    log.error(
+      'the database in memory has failed and its data is lost: the process ends. DATA_DIR with a directory keeps data',
+    )
+    return end(false, 1)
+  })
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   // A closing terminal sends SIGHUP too: a server that was started there, and has no TLS files to read again, ends.

@@ -39,7 +39,33 @@ async function stateAt(url: string): Promise<unknown> {
   return ((await (await fetch(`${url}/graphql?query=${query}`)).json()) as { data: unknown }).data
 }
 
+/** A module that ends the thread of the embedded database when the process gets a SIGUSR2. */
+const endDatabase = `data:text/javascript,${encodeURIComponent(`
+  import threads from 'node:worker_threads'
+  import { syncBuiltinESMExports } from 'node:module'
+  const { Worker } = threads
+  threads.Worker = class extends Worker {
+    constructor(file, options) {
+      super(file, options)
+      if (String(file).includes('pglite-worker')) process.on('SIGUSR2', () => this.terminate())
+    }
+  }
+  syncBuiltinESMExports()`)}`
+
 describe('the program', () => {
+  it.each(['memory', 'folder'])('whose database fails ends if nothing of it is left: %s', async (place) => {
+    const dataDir = place === 'memory' ? place : join(folder, 'fails')
+    const args = ['--import', endDatabase, 'src/main.ts']
+    const { process, lines, said, ended } = startNode(args, { DATA_DIR: dataDir, PORT: '0' })
+    const url = (await said(/listens on/)).split(' ').at(-1) ?? ''
+    await report(url, 'installing')
+    process.kill('SIGUSR2')
+    if (place === 'memory') {
+      expect(await ended).toBe(1)
+      expect(lines.join()).toContain('the database in memory has failed and its data is lost')
+    } else await expect.poll(() => stateAt(url)).toMatchObject({ deployment: { state: 'INSTALLING' } })
+  })
+
   it('says at once what it opens, then where it listens and where its data is; what to try, to terminals only', async () => {
     const dataDir = join(folder, 'says')
     const program = start({ DATA_DIR: dataDir })

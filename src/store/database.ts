@@ -68,6 +68,8 @@ export interface Database {
   readonly location: string
   /** For single statements outside transactions. */
   readonly session: Session
+  /** Resolves when all data is lost, and everything fails from now on. Absent: it never is. */
+  readonly gone?: Promise<void>
   /**
    * Aborting `signal` ends the snapshot: its running statement is cancelled if the database can do so, and later statements fail.
    * Default of `freshness`: the primary.

@@ -105,6 +105,21 @@ describe('an embedded database', () => {
     await database.close()
   })
 
+  it('in memory is gone when it has failed, and not when it is closed', async () => {
+    const options = { dataDir: undefined, template: await readyTemplate() }
+    let longest = 60_000
+    const database = await openPglite(options, undefined, () => longest)
+    const { session, gone } = database
+    longest = 50
+    await expect(session.run('select pg_sleep(600)')).rejects.toSatisfy(isTransient)
+    await gone
+    await expect(session.run('select 1')).rejects.toSatisfy(isTransient)
+    await database.close()
+    const closed = await openPglite(options)
+    await closed.close()
+    expect(await Promise.race([closed.gone, 'not gone'])).toBe('not gone')
+  })
+
   it('leaves no caller waiting when it is closed', async () => {
     const database = await openDatabase({ url: null, dataDir: 'memory' })
     const asked = database.session.run('select 1 as one')

@@ -19,8 +19,16 @@ export interface Instance extends TurnConnection {
 
 type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, 'id'> : never) : never
 
-/** `patience`: milliseconds that a statement may take. After some panics PostgreSQL computes without end. */
-export function startInstance(number: number, options: WorkerData, patience: () => number): Instance {
+/**
+ * `patience`: milliseconds that a statement may take. After some panics PostgreSQL computes without end. `onLost` is also called when it has been
+ * closed.
+ */
+export function startInstance(
+  number: number,
+  options: WorkerData,
+  patience: () => number,
+  onLost: () => void,
+): Instance {
   // The built package has the worker as JavaScript.
   const file = join(import.meta.dirname, `pglite-worker${extname(import.meta.filename)}`)
   const worker = new Worker(file, { workerData: options })
@@ -62,6 +70,7 @@ export function startInstance(number: number, options: WorkerData, patience: () 
     for (const { reject } of waiting.values()) reject(reason)
     waiting.clear()
     void worker.terminate()
+    onLost()
   }
   worker.on('error', (cause) => lose(Object.assign(lost(), { cause })))
   worker.on('exit', () => lose(lost()))

@@ -1,7 +1,7 @@
 /**
  * The embedded store: PostgreSQL in this process (PGlite), in a worker thread. It has one connection, so a transaction or a snapshot
  * has exclusive use of the database until it ends. Other callers wait, writes before reads. If PostgreSQL ends, for example because the disk is
- * full, the next caller starts it again, and it recovers from its files.
+ * full, the next caller starts it again, and it recovers from its files. One in memory has none, and is gone.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,9 +38,14 @@ export async function openPglite(
   idleLimit = frozenAfter,
   statementLimit = (): number => longestStatement,
 ): Promise<Database> {
-  let instance = startInstance(1, options, statementLimit)
-  let startedAt = performance.now()
   let isClosed = false
+  const { promise: gone, resolve: end } = Promise.withResolvers<void>()
+  /** One with a folder starts again. */
+  const onLost = (): void => {
+    if (options.dataDir === undefined && !isClosed) end()
+  }
+  let instance = startInstance(1, options, statementLimit, onLost)
+  let startedAt = performance.now()
   let restarting: Promise<void> | null = null
 
   /** A lost one fails at once, until the next one is there: its thread may be in a call of the system that does not return. */
@@ -60,7 +65,7 @@ export async function openPglite(
     startedAt = performance.now()
     if (isClosed) return
     try {
-      instance = startInstance(instance.number + 1, options, statementLimit)
+      instance = startInstance(instance.number + 1, options, statementLimit, onLost)
     } catch {
       // The machine has no thread for it now. The next caller tries again.
     }
@@ -84,6 +89,7 @@ export async function openPglite(
     kind: 'pglite',
     location: options.dataDir ?? 'memory',
     session,
+    gone,
     async snapshot(signal) {
       const turn = await mutex.take('read', signal)
       const begin = async (): Promise<LogHead[]> => {
