@@ -77,10 +77,12 @@ const partsBy: { readonly [By in OutcomeGrouping]: SQL } = {
     where change ->> 'kind' = 'COMPONENT_STATE_CHANGED' and change ->> 'from' in ${underWay} and change ->> 'to' <> change ->> 'from'`,
 }
 
+/** A move to another device ends no step, and begins one there. */
 function deploymentPart(value: SQL, detail: SQL): SQL {
   return sql`select ${value} as value, ${detail} as detail, entry.from_state::text as "from", entry.to_state::text as "to",
       extract(epoch from entry.at - entry.since) * 1000 as took, (${ofState} ->> 'attempt')::int as attempt
-    where entry.from_state in ${underWay} and entry.to_state is not null and entry.to_state <> entry.from_state and entry.since is not null`
+    where entry.from_state in ${underWay} and entry.to_state is not null and entry.to_state <> entry.from_state and entry.since is not null
+      and entry.from_target_key is null`
 }
 
 /** By rollout. Empty for a reader that labels restrict: it does not see whole rollouts. */
@@ -93,7 +95,10 @@ export async function outcomesOf(
 ): Promise<Map<number, Outcomes>> {
   if (!seesWholeRollouts(session)) return new Map()
   const [head] = await session.rows<{ since: Millis }>(sql`select ${logHead.tailAt} as since from ${logHead}`)
-  const isRead = by === 'COMPONENT' ? sql`true` : sql`${changeLog.toState} is distinct from ${changeLog.fromState}`
+  const isRead =
+    by === 'COMPONENT'
+      ? sql`true`
+      : sql`(${changeLog.toState} is distinct from ${changeLog.fromState} or ${changeLog.fromTargetKey} is not null)`
   const until = asOf === null ? sql`true` : sql`${changeLog.firstRevision} <= ${asOf}::bigint`
   const rows = await session.rows<Row>(sql`
     with read as materialized (

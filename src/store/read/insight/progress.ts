@@ -60,7 +60,7 @@ export async function stepsOf(
     ), passages as materialized (
       select members.owner, members.member, members.most, step.* from members cross join lateral (
         select entry.at, entry.to_state, lead(entry.at) over deployment as ended_at,
-          lead(entry.to_state) over deployment as next_state, count(*) over () as read
+          case when not lead(entry.has_moved) over deployment then lead(entry.to_state) over deployment end as next_state, count(*) over () as read
         from (${passagesOf(head.revision)} limit members.most + 1) as entry
         window deployment as (partition by entry.deployment_key order by entry.first_revision)) as step
     ), steps as (
@@ -125,17 +125,18 @@ function momentOf(asOf: Revision | null, at: Millis | null): SQL {
 }
 
 /**
- * The entries with which deployments of members.member came to another state or left. One that comes from another rollout in the middle of a
- * step begins the step here, and one that goes to another rollout ends it as if it were forgotten.
+ * The entries with which deployments of members.member came to another state or left. One that comes from another rollout or device in the middle of
+ * a step begins the step here, and one that goes to another one ends it as if it were forgotten.
  */
 function passagesOf(revision: Revision): SQL {
   const upTo = sql`${changeLog.firstRevision} <= ${revision}::bigint`
   const columns = sql`${changeLog.firstRevision}, ${changeLog.deploymentKey}, ${changeLog.at}`
-  return sql`(select ${columns}, ${changeLog.toState} from ${changeLog}
+  return sql`(select ${columns}, ${changeLog.toState}, ${changeLog.fromTargetKey} is not null as has_moved from ${changeLog}
       where ${changeLog.rolloutKey} = members.member and ${upTo}
-        and (${changeLog.toState} is distinct from ${changeLog.fromState} or ${changeLog.fromRolloutKey} is not null)
+        and (${changeLog.toState} is distinct from ${changeLog.fromState}
+          or ${changeLog.fromRolloutKey} is not null or ${changeLog.fromTargetKey} is not null)
       order by ${changeLog.firstRevision} limit members.most + 1)
-    union all (select ${columns}, null from ${changeLog}
+    union all (select ${columns}, null, false from ${changeLog}
       where ${changeLog.fromRolloutKey} = members.member and ${upTo}
       order by ${changeLog.firstRevision} limit members.most + 1)`
 }
