@@ -34,8 +34,8 @@ it('does not hold up the end of the server, nor its last answers', async () => {
   const stopped = server.stop()
   device.write(body)
   expect(String(await once(device, 'data'))).toMatch(/^HTTP\/1\.1 201 /)
-  expect(performance.now() - began).toBeLessThan(2_000)
+  expect(performance.now() - began).toBeLessThan(5_000)
   await stopped
-  expect(performance.now() - began).toBeLessThan(6_000)
+  expect(performance.now() - began).toBeLessThan(9_000)
   expect(server.logged.filter(({ level }) => level === 'error')).toEqual([])
 })
