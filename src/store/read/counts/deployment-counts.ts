@@ -15,7 +15,7 @@ import { type Counters, type Tally, zeroCounters } from '../../../domain/counter
 import type { Convergence } from '../../../domain/desired.ts'
 import type { DeploymentState, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { all, asParents } from '../../sql/parameters.ts'
+import { all, asKeptParents, asParents } from '../../sql/parameters.ts'
 import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from '../deployment-scope.ts'
 import { type DeploymentFilter, d, filterAt, flattened, matchesDeployment } from '../filters/deployment-filter.ts'
 import { type Source, type SourceLimits, sourceLimits, sourceOfCount } from '../filters/deployment-source.ts'
@@ -83,6 +83,15 @@ interface CountRecord<Value> {
   readonly read: number
 }
 
+interface Selected {
+  /** Rows {value, n}. */
+  readonly select: SQL
+  /** With more rows than this, the count begins anew. Absent: any number. */
+  readonly most?: number
+  /** They come from stored counts. */
+  readonly isStored?: boolean
+}
+
 async function countBy<Value extends CountedValue>(
   by: Dimension<Value>,
   session: Session,
@@ -118,14 +127,14 @@ async function countBy<Value extends CountedValue>(
 
   /** Null: the source that was probable has more rows. */
   async function countRows(isProbable: boolean): Promise<CountRecord<Value>[] | null> {
-    const { select, most = Number.POSITIVE_INFINITY } = await selectCounted(isProbable)
-    const rows = await countEach<Value>(session, counted ?? scope, select)
+    const { select, most = Number.POSITIVE_INFINITY, isStored = false } = await selectCounted(isProbable)
+    const rows = await countEach<Value>(session, counted ?? scope, select, isStored)
     return rows.reduce((sum, { read }) => sum + read, 0) > most ? null : rows
   }
 
-  async function selectCounted(isProbable: boolean): Promise<{ readonly select: SQL; readonly most?: number }> {
+  async function selectCounted(isProbable: boolean): Promise<Selected> {
     const stored = selectStored()
-    if (stored) return { select: stored }
+    if (stored) return { select: stored, isStored: true }
     const source = await sourceOfCount(session, counted ?? scope, filter, limits, isProbable)
     if (source.of === 'candidates' && source.most !== undefined) {
       const matches = all([ownedBy(scope, d), source.matches, ...isListed(session, scope, filter)])
@@ -166,7 +175,7 @@ export async function tallyDeployments(
     const keys = parentsOf(scope).filter((key) => tallies.has(key))
     if (keys.length === 0) continue
     const rows = await session.rows<Tally & { readonly parent: number }>(
-      sql`select parent.key as parent, part.state, part.convergence, sum(part.n)::int as n from ${asParents(keys)}
+      sql`select parent.key as parent, part.state, part.convergence, sum(part.n)::int as n from ${asKeptParents(keys)}
         cross join lateral (${fromCheckpoint(scope, null, revision)}) as part group by 1, 2, 3 having sum(part.n) <> 0`,
     )
     for (const { parent, ...tally } of rows) tallies.get(parent)?.push(tally)
@@ -201,10 +210,17 @@ function isCountedIn(scope: CountersScope, filter: DeploymentFilter, place: Coun
   )
 }
 
-function countEach<Value>(session: Session, scope: Scope, counted: SQL): Promise<CountRecord<Value>[]> {
+/** `isStored`: a plan for any parameters is as good, and to make one takes longer than to read stored counts. */
+function countEach<Value>(
+  session: Session,
+  scope: Scope,
+  counted: SQL,
+  isStored: boolean,
+): Promise<CountRecord<Value>[]> {
+  const keys = parentsOf(scope)
   return session.rows<CountRecord<Value>>(
     sql`select parent.key as parent, counted.value, sum(counted.n)::int as n, count(*)::int as read
-      from ${asParents(parentsOf(scope))}
+      from ${isStored ? asKeptParents(keys) : asParents(keys)}
       cross join lateral (${counted}) as counted group by parent.key, counted.value`,
   )
 }
