@@ -228,12 +228,13 @@ export async function pageDeployments(
     ? await inPast(session, scope, filterAt(filter, asOf), order, past, source, limits)
     : [inPresent(session, scope, filter, order, source)]
   let tooMuch: DomainError | null = null
-  for (const { walk, error } of attempts) {
+  const isAll = presentFields(filter).length === 0 && !session.accessScope
+  for (const { walk, error, isOrdered } of attempts) {
     const pages = await pageOf<DeploymentRow, ShownRecord>(session, {
       parents: parentsOf(scope),
       order: orders[order],
       page,
-      isWhole: presentFields(filter).length === 0 && asOf === null && !session.accessScope,
+      isWhole: isAll && isOrdered,
       columns: shownOfPage,
       select: walk.select,
       toNode: (record) => toRow(record, past),

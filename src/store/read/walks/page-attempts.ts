@@ -19,6 +19,8 @@ import type { Walk } from './walk.ts'
 interface Attempt {
   readonly walk: Walk
   readonly error: DomainError | null
+  /** It reads the rows of the page in their order, so that without a filter one plan is good for all pages. */
+  readonly isOrdered: boolean
 }
 
 function errorOf(source: Source): DomainError | null {
@@ -32,7 +34,7 @@ export function inPresent(
   order: DeploymentOrder,
   source: Source,
 ): Attempt {
-  return { walk: walkPresent(reader, scope, filter, order, null, source), error: errorOf(source) }
+  return { walk: walkPresent(reader, scope, filter, order, null, source), error: errorOf(source), isOrdered: true }
 }
 
 /** None: too many have changed since. A walk that is short is repeated by unwinding, if those are not too many. */
@@ -54,6 +56,7 @@ export async function inPast(
   const unwinding = {
     walk: both(order, unchanged, { select: unwound, isShort: () => nothing }),
     error: errorOf(source),
+    isOrdered: false,
   }
   if (past.candidates !== null) return [unwinding]
   const changed = await countChangedSince(reader, past, scope, filter, Math.max(limits.counted, limits.candidates) + 1)
@@ -72,7 +75,7 @@ export async function inPast(
     walked: Math.ceil(limits.walked / 4),
   })
   const error = tooMuchChanged(limits.counted)
-  return [{ walk: isByName(order) ? walk : both(order, unchanged, walk), error }, ...rest]
+  return [{ walk: isByName(order) ? walk : both(order, unchanged, walk), error, isOrdered: !isByState(order) }, ...rest]
 }
 
 /** `changed`: a walk whose rows are all in the order of the list, so that the last row of a page says whether it is short. */
