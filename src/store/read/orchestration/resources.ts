@@ -9,7 +9,7 @@ import type { Session } from '../../database.ts'
 import { readCursor, writeCursor } from '../../sql/cursor.ts'
 import type { Page, PageRequest } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
-import { all, asParents, isAnyOf, listParameter } from '../../sql/parameters.ts'
+import { all, asKeptParents, asParents, isAnyOf, listParameter } from '../../sql/parameters.ts'
 import { type ResourceRecord, toResource } from '../../sql/rows-orchestration.ts'
 import { resourceDetails, resources, resourceTallies, targets } from '../../tables/schema.ts'
 import { visiblePlace } from '../access-scope.ts'
@@ -105,14 +105,14 @@ export async function countResources(
   asOf: Revision | null,
 ): Promise<Map<number, ResourceCounts>> {
   // Tallies ignore access scopes.
-  const counted =
-    !session.accessScope && asOf === null && isTallied(filter)
-      ? fromTallies(scope, filter)
-      : sql`select coalesce(${r.sync}::text, 'NONE') as sync, ${r.presence},
+  const isStored = !session.accessScope && asOf === null && isTallied(filter)
+  const counted = isStored
+    ? fromTallies(scope, filter)
+    : sql`select coalesce(${r.sync}::text, 'NONE') as sync, ${r.presence},
       ${r.readiness}, count(*)::int as n ${fromListed(session, scope, filter, asOf, [])} group by 1, 2, 3`
   const rows = await session.rows<CountRecord>(
     sql`select parent.key as parent, counted.sync, counted.presence, counted.readiness, sum(counted.n)::int as n
-      from ${asParents(parentsOf(scope))}
+      from ${isStored ? asKeptParents(parentsOf(scope)) : asParents(parentsOf(scope))}
       cross join lateral (${counted}) as counted group by 1, 2, 3, 4`,
   )
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts()]))
