@@ -166,5 +166,9 @@ describe.each(stores)("k8splugin's instance API on $name", (store) => {
       state: 'REMOVED',
       history: { nodes: [{ to: 'INSTALLING' }, {}, {}, { to: 'REMOVED' }, {}] },
     })
+    const again = { ...fixture('instance'), id: 'gone' }
+    expect(await send('PUT', '/gone', again)).toMatchObject({ status: 201, body: { verdict: 'APPLIED' } })
+    expect(await send('PUT', '/gone', again)).toMatchObject({ status: 200, body: { verdict: 'UNCHANGED' } })
+    expect(await send('GET', '/gone')).toMatchObject({ status: 200 })
   })
 })

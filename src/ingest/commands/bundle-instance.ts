@@ -26,6 +26,7 @@ interface BundleReported {
   readonly revision: number
   readonly instanceKey: number
   readonly verdict: Verdict
+  /** It did not exist, or it was removed. */
   readonly isNew: boolean
 }
 
@@ -163,7 +164,11 @@ function beginInstance(
   if (deployment && deployment.rolloutKey !== rollout.key)
     work.apply(deployment, applyMoveToRollout(deployment, rollout, work.moment()), null)
   const deploymentKey = deployment?.key ?? work.newKey()
-  return { place: { rollout, instance, targetKey, deploymentKey }, before, isNew: !known }
+  return {
+    place: { rollout, instance, targetKey, deploymentKey },
+    before,
+    isNew: !known || known.reportedState === 'REMOVED',
+  }
 }
 
 function placeIn(work: UnitOfWork, instanceKey: number, deploymentKey: number, cloudRegion: string): InstanceOnTarget {
