@@ -50,11 +50,15 @@ export const safeHeaders = {
 /** Requests of a connection that wait for their responses. Browsers and proxies send one after the other. */
 const longestPipeline = 32
 
-/**
- * Node begins all requests of a packet in one turn. The first one too many gets a 429, and its connection is closed. Call the result with each
- * request of the server.
- */
-export function limitPipelines(): (request: IncomingMessage, response: ServerResponse) => boolean {
+interface Pipelines {
+  /** Call it with each request of the server. False: it is one too many. */
+  begin(request: IncomingMessage, response: ServerResponse): boolean
+  /** Whether a request of this connection waits for its response. */
+  isBusy(socket: Socket): boolean
+}
+
+/** Node begins all requests of a packet in one turn. The first one too many gets a 429, and its connection is closed. */
+export function limitPipelines(): Pipelines {
   const ofSocket = new WeakMap<Socket, Set<ServerResponse>>()
   function waitingOn(socket: Socket): Set<ServerResponse> {
     const known = ofSocket.get(socket)
@@ -64,16 +68,23 @@ export function limitPipelines(): (request: IncomingMessage, response: ServerRes
     if (socket.allowHalfOpen) socket.once('end', () => findGone(socket, waiting))
     return waiting
   }
-  return ({ socket }, response) => {
-    const waiting = waitingOn(socket)
-    if (waiting.size > longestPipeline) return false
-    waiting.add(response)
-    if (waiting.size > longestPipeline) {
-      response.writeHead(429, { ...safeHeaders, connection: 'close', 'content-length': 0 }).end()
-      return false
-    }
-    response.once('close', () => waiting.delete(response))
-    return true
+  return {
+    begin({ socket }, response) {
+      const waiting = waitingOn(socket)
+      if (waiting.size > longestPipeline) return false
+      waiting.add(response)
+      if (waiting.size > longestPipeline) {
+        response.writeHead(429, { ...safeHeaders, connection: 'close', 'content-length': 0 }).end()
+        return false
+      }
+      response.once('close', () => waiting.delete(response))
+      return true
+    },
+    isBusy: (socket) =>
+      ofSocket
+        .get(socket)
+        ?.values()
+        .some(({ writableFinished }) => !writableFinished) ?? false,
   }
 }
 

@@ -194,17 +194,19 @@ export function createHttpServer(deps: ServerDeps): Server {
     deps.graphql(request, response, headers)
   }
 
+  const pipelines = limitPipelines()
   // The interval of Node's timeout checks: short relative to the timeout.
   const options = {
     IncomingMessage: CompactRequest,
     ServerResponse: admission.Response,
     connectionsCheckingInterval: Math.min(timeouts.headers / 3, 5_000),
-    // The HTTP client of Java offers h2c with its first request. It is a request like any other (RFC 9110 §7.8).
-    shouldUpgradeCallback: ({ headers }: IncomingMessage) => /\bwebsocket\b/i.test(headers.upgrade ?? ''),
+    // The HTTP client of Java offers h2c with its first request. It is a request like any other (RFC 9110 §7.8). So is one behind others that wait:
+    // Node would forget these, and an event stream among them would never end.
+    shouldUpgradeCallback: ({ headers, socket }: IncomingMessage) =>
+      /\bwebsocket\b/i.test(headers.upgrade ?? '') && !pipelines.isBusy(socket),
   }
-  const isWithinPipeline = limitPipelines()
   const listener: RequestListener = (request, response) => {
-    if (!isWithinPipeline(request, response)) return
+    if (!pipelines.begin(request, response)) return
     dropUnreadBody(request, admission.bodies)
     const url = request.url ?? '/'
     const query = url.indexOf('?')

@@ -35,9 +35,9 @@ describe('a client that sends no more', () => {
 
 describe('a client that is waited for', () => {
   async function begin(version: string, answered = false) {
-    const isWithinPipeline = limitPipelines()
+    const pipelines = limitPipelines()
     const server = createServer((request, response) => {
-      isWithinPipeline(request, response)
+      pipelines.begin(request, response)
       if (answered) response.write('x')
     }).listen(0, '127.0.0.1')
     Object.assign(server, { httpAllowHalfOpen: true })
