@@ -49,6 +49,8 @@ export const safeHeaders = {
 
 /** Requests of a connection that wait for their responses. Browsers and proxies send one after the other. */
 const longestPipeline = 32
+/** Further requests of it that are dropped. Those of one packet are begun before its connection can be closed. */
+const mostDropped = 1_000
 
 interface Pipelines {
   /** Call it with each request of the server. False: it is one too many. */
@@ -57,9 +59,13 @@ interface Pipelines {
   isBusy(socket: Socket): boolean
 }
 
-/** Node begins all requests of a packet in one turn. The first one too many gets a 429, and its connection is closed. */
+/**
+ * Node begins all requests of a packet in one turn. The first one too many gets a 429, and its connection is closed after that. Until then Node reads
+ * on, and keeps 2 KB for each request: an event stream may be before the 429. So many further ones close the connection at once.
+ */
 export function limitPipelines(): Pipelines {
   const ofSocket = new WeakMap<Socket, Set<ServerResponse>>()
+  const dropped = new WeakMap<Socket, number>()
   function waitingOn(socket: Socket): Set<ServerResponse> {
     const known = ofSocket.get(socket)
     if (known) return known
@@ -71,7 +77,12 @@ export function limitPipelines(): Pipelines {
   return {
     begin({ socket }, response) {
       const waiting = waitingOn(socket)
-      if (waiting.size > longestPipeline) return false
+      if (waiting.size > longestPipeline) {
+        const before = dropped.get(socket) ?? 0
+        dropped.set(socket, before + 1)
+        if (before === mostDropped) socket.destroy()
+        return false
+      }
       waiting.add(response)
       if (waiting.size > longestPipeline) {
         response.writeHead(429, { ...safeHeaders, connection: 'close', 'content-length': 0 }).end()
