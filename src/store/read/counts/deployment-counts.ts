@@ -134,7 +134,7 @@ async function countBy<Value extends CountedValue>(
 
   async function selectCounted(isProbable: boolean): Promise<Selected> {
     const stored = selectStored()
-    if (stored) return { select: stored, isStored: true }
+    if (stored) return { select: stored, isStored: past?.isCounted ?? true }
     const source = await sourceOfCount(session, counted ?? scope, filter, limits, isProbable)
     if (source.of === 'candidates' && source.most !== undefined) {
       const matches = all([ownedBy(scope, d), source.matches, ...isListed(session, scope, filter)])
