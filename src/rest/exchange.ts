@@ -98,8 +98,8 @@ export function requireMediaType(request: IncomingMessage, accepted: readonly st
 }
 
 export function requireNoEncoding({ headers }: IncomingMessage): void {
-  const coding = headers['content-encoding'] ?? 'identity'
-  if (coding !== 'identity')
+  const coding = headers['content-encoding'] || 'identity'
+  if (coding.toLowerCase() !== 'identity')
     throw unsupported('Content-Encoding', `${coding} is not supported: send the body without an encoding`)
 }
 
