@@ -1,9 +1,12 @@
 /** The frame around all pages: navigation, search, connection status, colour theme. */
+
+import { computed } from '@preact/signals'
 import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'
 import { connections, findSession, isSignedOut, session, signOut } from './data/api.ts'
 import { graphql } from './data/graphql.ts'
 import { plural } from './data/labels.ts'
+import { isOutdated } from './data/loading.ts'
 import { useLiveAnswer, useStream } from './data/use-query.ts'
 import { isOperator } from './data/viewer.ts'
 import { DeploymentPage } from './pages/deployment.tsx'
@@ -52,6 +55,9 @@ const pages: Readonly<Record<string, PageEntry>> = {
 }
 
 const links = ['', 'rollouts', 'deployments', 'devices', 'resources', 'feed'] as const
+
+/** As a signal, so that the frame is not drawn again. */
+const freshness = computed(() => (isOutdated.value ? 'outdated' : ''))
 
 export function App() {
   const [name = '', ...steps] = route.value.path
@@ -109,7 +115,7 @@ export function App() {
       </header>
       <Notices />
       <Failing />
-      <main id="main" tabIndex={-1} ref={main}>
+      <main id="main" class={freshness} tabIndex={-1} ref={main}>
         <Guarded key={place}>
           <entry.page steps={steps} />
         </Guarded>

@@ -1,5 +1,5 @@
 /** The page in Chromium, on a real server through real sockets. */
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { type AppOptions, type RunningApp, startApp } from '../support/app.ts'
 import { type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
@@ -118,4 +118,18 @@ export function useDashboard(options: Pick<AppOptions, 'timeouts'> = {}) {
   }
   /** `visit`: the page is closed at the end of the test. */
   return { server: () => server, open, visit }
+}
+
+/** Requests of these operations get no answer until the returned function is called. */
+export async function holdAnswers(page: Page, operation: RegExp): Promise<() => Promise<void>> {
+  const held = Promise.withResolvers<void>()
+  const hold = async (route: Route): Promise<void> => {
+    if (operation.test(route.request().postData() ?? '')) await held.promise
+    await route.fallback()
+  }
+  await page.route('**/graphql', hold)
+  return async () => {
+    held.resolve()
+    await page.unroute('**/graphql', hold)
+  }
 }

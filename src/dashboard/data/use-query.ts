@@ -3,17 +3,22 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../client/client.ts'
 import { ask, connections, follow } from './api.ts'
 import { type Document, graphql, type VariablesOf } from './graphql.ts'
-import { useLoading } from './loading.ts'
+import { useLoading, useOutdated } from './loading.ts'
 import { perFrame, throttle } from './throttle.ts'
 
 interface Answer<Data> {
   /** The latest data, also while the next request is running. */
   readonly data: Data | null
+  /** Whether the data answer this question. False: there are none, or they answer the one before. */
+  readonly isCurrent: boolean
+  /** Why this question has no answer. */
   readonly error: ApiError | null
   readonly isAsking: boolean
 }
 
 interface AskOptions {
+  /** What the answer is about. Absent: the query and its variables. Needed where a variable changes with time. */
+  readonly about?: string | undefined
   /** Repeats the query when this changes. */
   readonly version?: unknown
   /** Disables the query. */
@@ -44,41 +49,53 @@ export function useAnswer<Data, Variables>(
   return { ...state, data: data?.data ?? null, answered: data?.answered ?? null }
 }
 
-/** For what several requests answer. `key`: what the answer is about. */
+interface Outcome<Data> {
+  readonly data: Data | null
+  readonly error: ApiError | null
+  /** What both are about. */
+  readonly about: string | null
+  readonly isAsking: boolean
+}
+
+/** For what several requests answer. `key`: the request is repeated when it changes. */
 export function useAsked<Data>(
   key: string,
   request: (signal: AbortSignal) => Promise<Data>,
-  { version, isOff = false }: AskOptions = {},
+  { version, about = key, isOff = false }: AskOptions = {},
 ): Answer<Data> {
-  const [answer, setAnswer] = useState<Answer<Data>>({ data: null, error: null, isAsking: true })
-  const about = useRef(key)
+  const [outcome, setOutcome] = useState<Outcome<Data>>({ data: null, error: null, about: null, isAsking: true })
   const [failures, setFailures] = useState(0)
   useEffect(() => {
     if (isOff) return
     const abort = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
-    setAnswer(({ data, error }) => ({ data, error, isAsking: true }))
+    setOutcome((known) => ({ ...known, isAsking: true }))
     request(abort.signal).then(
       (data) => {
-        if (abort.signal.aborted) return
-        about.current = key
-        setAnswer({ data, error: null, isAsking: false })
+        if (!abort.signal.aborted) setOutcome({ data, error: null, about, isAsking: false })
       },
       (error: unknown) => {
         if (abort.signal.aborted) return
         const problem = error instanceof ApiError ? error : new ApiError('UNKNOWN', String(error))
         // An unreachable server leaves the last data valid; any other error replaces it.
-        const isKept = about.current === key && (isPassing(problem) || problem.code === 'UNKNOWN')
+        const isKept = isPassing(problem) || problem.code === 'UNKNOWN'
         if (isPassing(problem)) timer = setTimeout(() => setFailures((count) => count + 1), pause)
-        setAnswer(({ data }) => ({ data: isKept ? data : null, error: problem, isAsking: false }))
+        setOutcome((known) => ({
+          data: isKept && known.about === about ? known.data : null,
+          error: problem,
+          about,
+          isAsking: false,
+        }))
       },
     )
     return () => {
       abort.abort()
       clearTimeout(timer)
     }
-  }, [key, version, isOff, failures, connections.value])
-  return answer
+  }, [key, about, version, isOff, failures, connections.value])
+  const isAbout = outcome.about === about
+  const { data, error, isAsking } = outcome
+  return { data, isCurrent: data !== null && isAbout, error: isAbout ? error : null, isAsking }
 }
 
 export type ChangeFilter = NonNullable<VariablesOf<typeof changesDocument>['filter']>
@@ -119,17 +136,18 @@ const refreshInterval = 500
 
 /**
  * Repeats the query after each change that matches the filter and is newer than the answer. `filter` null: the query is about
- * the past, which does not change. `reload`: repeats the query when it changes.
+ * the past, which does not change. While the answer to another question is under way, the page shows that its data is outdated.
  */
 export function useLiveAnswer<Data extends { readonly revision: string }, Variables>(
   query: Document<Data, Variables>,
   variables: Variables,
   filter: ChangeFilter | null,
-  reload: unknown = null,
-): Answer<Data> {
+  options: Pick<AskOptions, 'version' | 'about'> = {},
+): AnswerTo<Data, Variables> {
   const [version, setVersion] = useState(0)
-  const answer = useAnswer(query, variables, { version: `${version} ${reload}` })
-  useLoading(filter === null && answer.data === null && answer.error === null)
+  const answer = useAnswer(query, variables, { ...options, version: `${version} ${options.version}` })
+  useLoading(filter === null && !answer.isCurrent && answer.error === null)
+  useOutdated(answer.data !== null && !answer.isCurrent)
   const began = answer.data?.revision
   const isAnswered = began !== undefined
   const key = filter && JSON.stringify(filter)

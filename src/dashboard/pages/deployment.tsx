@@ -47,14 +47,15 @@ type Deployment = NonNullable<ResultOf<typeof deploymentDocument>['deployment']>
 
 export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { readonly steps: readonly string[] }) {
   const asOf = at.value
-  const { data, error } = useLiveAnswer(
+  const { data, isCurrent, error } = useLiveAnswer(
     deploymentDocument,
     { deploymentId, reporter, asOf },
     asOf === null ? { deploymentIds: [deploymentId] } : null,
   )
   const found = data?.deployment
   useTitle(found ? `${nameOf(found)} on ${found.target.name}` : null)
-  if (!data) return <Loading title={deploymentId} error={error} />
+  // That there is none may be true of another time only.
+  if (!data || !(found || isCurrent)) return <Loading title={deploymentId} error={error} />
   const { deployment } = data
   if (!deployment)
     return (

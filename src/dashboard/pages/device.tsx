@@ -216,7 +216,7 @@ const justAfter = (time: string): string => new Date(Date.parse(time) + 1).toISO
 export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonly string[] }) {
   const asOf = at.value
   const isPresent = asOf === null
-  const { data, error } = useLiveAnswer(
+  const { data, isCurrent, error } = useLiveAnswer(
     deviceDocument,
     { deviceId, asOf, until: asOf && justAfter(asOf), isPresent },
     isPresent ? { deviceIds: [deviceId] } : null,
@@ -226,7 +226,8 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
     () => ({ deviceIds: [deviceId], ...(isRetired ? { retired: true } : {}) }),
     [deviceId, isRetired],
   )
-  if (!data) return <Loading title={deviceId} error={error} />
+  // That there is none may be true of another time only.
+  if (!data || !(data.device || isCurrent)) return <Loading title={deviceId} error={error} />
   const { device } = data
   const manifests = device?.manifestHistory
   if (!device) return <Missing deviceId={deviceId} isPresent={isPresent} />

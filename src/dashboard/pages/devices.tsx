@@ -73,7 +73,10 @@ export function DevicesPage() {
   const after = one('after')
   const selection = useSelection(asOf === null)
   const variables = { filter, orderBy, after, asOf }
-  const { data, error } = useLiveAnswer(devicesDocument, variables, asOf === null ? {} : null)
+  const { data, isCurrent, error } = useLiveAnswer(devicesDocument, variables, asOf === null ? {} : null, {
+    about: JSON.stringify([{ ...filter, lastHeardBefore: silence }, orderBy, after, asOf]),
+  })
+  const found = isCurrent ? data?.devices : undefined
   return (
     <>
       <h1>Devices</h1>
@@ -126,7 +129,7 @@ export function DevicesPage() {
       {asOf !== null && <p class="note">Names, labels and registrations are those of now.</p>}
       <div class="table-bar">
         <p class="muted number" role="status">
-          {data ? plural(data.devices.totalCount, 'device') : !error && describeLoading()}
+          {found ? plural(found.totalCount, 'device') : !error && describeLoading()}
         </p>
         <ExportButtons
           name="devices"
@@ -140,7 +143,7 @@ export function DevicesPage() {
         actions={isRetired ? retiredActions : actions}
       />
       <DeviceTable devices={data?.devices.nodes ?? []} label="Devices" selection={selection} />
-      {data?.devices.nodes.length === 0 &&
+      {found?.nodes.length === 0 &&
         (Object.keys(filter).length > 0 ? (
           <p class="empty">No devices match these filters.</p>
         ) : asOf === null ? (
@@ -148,7 +151,7 @@ export function DevicesPage() {
         ) : (
           <p class="empty">No devices at this time.</p>
         ))}
-      <Pager page={data?.devices.pageInfo} />
+      <Pager page={found?.pageInfo} />
     </>
   )
 }

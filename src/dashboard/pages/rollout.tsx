@@ -57,14 +57,15 @@ type RolloutProgress = NonNullable<Data['rollout']>
 
 export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly string[] }) {
   const asOf = at.value
-  const { data, error } = useLiveAnswer(
+  const { data, isCurrent, error } = useLiveAnswer(
     rolloutDocument,
     { id, rolloutIds: [id], instanceIds: null, asOf },
     asOf === null ? { rolloutIds: [id] } : null,
   )
   const insight = useInsight(id, data && subjectOf(data))
   useTitle(data?.rollout?.name ?? null)
-  if (!data) return <Loading title="Rollout" error={error} />
+  // That there is none may be true of another time only.
+  if (!data || !(data.rollout || isCurrent)) return <Loading title="Rollout" error={error} />
   const { rollout } = data
   if (!rollout) return <Gone />
   if (!insight.isSettled) return <Loading title="Rollout" />

@@ -77,9 +77,10 @@ export function RolloutsPage() {
   const isPresent = asOf === null
   // In the past, their number would be found from all deployments that have changed since.
   const variables = { filter, after, asOf, isPlain, isCounted: isPlain && isPresent }
-  const { data, error } = useLiveAnswer(rolloutsDocument, variables, isPresent ? {} : null)
-  const undeclared = data?.undeclared?.totalCount ?? 0
-  const isEmpty = data?.rollouts.totalCount === 0
+  const { data, isCurrent, error } = useLiveAnswer(rolloutsDocument, variables, isPresent ? {} : null)
+  const found = isCurrent ? data : null
+  const undeclared = found?.undeclared?.totalCount ?? 0
+  const isEmpty = found?.rollouts.totalCount === 0
   return (
     <>
       <h1>Rollouts</h1>
@@ -98,7 +99,7 @@ export function RolloutsPage() {
       {error && <ErrorMessage error={error} />}
       <div class="table-bar">
         <p class="muted number" role="status">
-          {data ? plural(data.rollouts.totalCount, 'rollout') : !error && describeLoading()}
+          {found ? plural(found.rollouts.totalCount, 'rollout') : !error && describeLoading()}
           {(undeclared > 0 || (isPlain && !isPresent)) && (
             <>
               {' '}
@@ -128,13 +129,13 @@ export function RolloutsPage() {
           ))}
         </ul>
       )}
-      {isEmpty && data.applications && data.applications.totalCount > 0 && <Applications of={data.applications} />}
+      {isEmpty && found.applications && found.applications.totalCount > 0 && <Applications of={found.applications} />}
       {isEmpty && isPlain && isPresent && undeclared === 0 && <FirstRollout />}
-      {isEmpty && isPlain && !isPresent && data.applications?.totalCount === 0 && (
+      {isEmpty && isPlain && !isPresent && found.applications?.totalCount === 0 && (
         <p class="empty">No rollouts at this time.</p>
       )}
       {isEmpty && !isPlain && <p class="empty">No rollouts match these filters.</p>}
-      <Pager page={data?.rollouts.pageInfo} />
+      <Pager page={found?.rollouts.pageInfo} />
     </>
   )
 }

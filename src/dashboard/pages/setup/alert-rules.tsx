@@ -32,7 +32,7 @@ export function AlertRules() {
     rulesDocument,
     {},
     { kinds: ['ALERT_RAISED', 'ALERT_RESOLVED', 'ALERT_ACKNOWLEDGED'] },
-    version,
+    { version },
   )
   const save = async (input: RuleInput): Promise<string | null> => {
     const { saveAlertRule: result } = await ask(saveRuleDocument, { input })

@@ -1,0 +1,89 @@
+/** While the answer to another question is under way, the page says so, and shows no words of the last answer as if they were of this one. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { findChromium } from '../support/browser.ts'
+import { holdAnswers, minute, send, slideTo, useDashboard } from './harness.ts'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('the dashboard between two answers', () => {
+  const { server, visit } = useDashboard()
+
+  beforeAll(async () => {
+    await send(server().url, 'oven-1', 'bread', 'installed')
+    await server().query(
+      `mutation { declareDeployments(input: { rollout: { name: "bakery" }, deployments: [{ deviceId: "oven-1", deploymentId: "bread" }] }) {
+        __typename } }`,
+    )
+  })
+
+  it('says that the state of a time is loading, not that it is shown, while the last one is on the page', async () => {
+    const { page } = await visit('')
+    const notice = page.locator('.notice.past')
+    await page.getByRole('heading', { level: 1, name: 'installed' }).waitFor()
+    await slideTo(page, Date.now() - 5 * minute)
+    await notice.getByText('Showing the state at').waitFor()
+    const release = await holdAnswers(page, /query Overview\b/)
+    await slideTo(page, Date.now() - 2 * minute)
+    await notice.getByText('Loading the state at').waitFor()
+    expect(await page.locator('main').getAttribute('class')).toBe('outdated')
+    await release()
+    await notice.getByText('Showing the state at').waitFor()
+    expect(await page.locator('main').getAttribute('class')).toBe('')
+    // The present is not shown as live either before it is there.
+    const releaseNow = await holdAnswers(page, /query Overview\b/)
+    await page.getByRole('button', { name: 'Back to now' }).click()
+    await page.locator('main.outdated').waitFor()
+    await releaseNow()
+    await page.locator('main.outdated').waitFor({ state: 'detached' })
+  })
+
+  it.each([
+    ['devices', 'Devices', 'device'],
+    ['rollouts', 'Rollouts', 'rollout'],
+  ])('counts no %s of the last filter under the next one', async (path, operation, word) => {
+    const { page } = await visit(`${path}?text=nothing-like-it`)
+    const status = page.getByRole('main').getByRole('status')
+    await status.getByText(`0 ${word}s`).waitFor()
+    await page.getByText(`No ${path} match these filters.`).waitFor()
+    const release = await holdAnswers(page, new RegExp(`query ${operation}\\b`))
+    await page.getByRole('searchbox').first().fill('')
+    await page.waitForURL((url) => !url.searchParams.get('text'))
+    await status.getByText('Loading…').waitFor()
+    // Nothing says that there are none, or how to add the first.
+    expect(await page.locator('main .empty').count()).toBe(0)
+    expect(await page.getByRole('main').getByRole('heading').count()).toBe(1)
+    await release()
+    await status.getByText(new RegExp(`^[1-9] ${word}`)).waitFor()
+  })
+
+  it('shows no refusal of the last question under the next one', async () => {
+    const { page } = await visit('devices')
+    await page.getByText('3 devices').waitFor()
+    await page.route('**/graphql', (route) =>
+      /query Devices\b.*retired/s.test(route.request().postData() ?? '')
+        ? route.fulfill({ json: { errors: [{ message: 'too much', extensions: { code: 'BAD_USER_INPUT' } }] } })
+        : route.fallback(),
+    )
+    await page.getByRole('button', { name: 'Retired' }).click()
+    await page.getByText('too much').waitFor()
+    const release = await holdAnswers(page, /query Devices\b/)
+    await page.getByRole('button', { name: 'Retired' }).click()
+    await page.getByRole('main').getByText('Loading…').waitFor()
+    expect(await page.getByText('too much').count()).toBe(0)
+    await release()
+    await page.getByText('3 devices').waitFor()
+  })
+
+  it.each([
+    ['deployment/oven-1/bread', 'had not reported'],
+    ['device/oven-1', 'does not exist'],
+  ])('says of no other time that %s is not there', async (path, words) => {
+    const { page } = await visit(`${path}?at=${new Date(Date.now() - 9 * minute).toISOString()}`)
+    await page.getByText(words).waitFor()
+    const release = await holdAnswers(page, /query (Deployment|Device)\b/)
+    await page.getByRole('button', { name: 'Back to now' }).click()
+    await page.getByText(words).waitFor({ state: 'detached' })
+    expect(await page.getByText(/No report from|not registered/).count()).toBe(0)
+    await release()
+    await page.getByRole('heading', { level: 1, name: 'oven-1' }).waitFor()
+  })
+})
