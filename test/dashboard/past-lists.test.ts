@@ -141,6 +141,14 @@ describe.runIf(findChromium())('lists of the past', () => {
     await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
   })
 
+  it('lead to the rollout from the page of a deployment, then and back at present', async () => {
+    const { page } = await visit(`deployment/edge-3/pumps?at=${then.time}`)
+    await page.locator('.crumbs').getByRole('link', { name: 'pumps' }).click()
+    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
+    await page.getByRole('button', { name: 'Back to now' }).click()
+    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+  })
+
   it('have the labels of rollouts of then, which operators edit at present', async () => {
     const { page, complaints } = await visit('rollouts')
     const labels = page.locator('main .label')

@@ -33,7 +33,7 @@ const deploymentDocument = graphql(
         error { code message source }
         components { id name state readiness changedAt error { code message source } }
         target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } ... on Cluster { provider } }
-        rollout { id name kind }
+        rollout { presentId name }
         instance { instanceId }
         history(last: 100) { ...History }
         reports(last: 50) { ...Reports }
@@ -71,7 +71,7 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
   return (
     <>
       <p class="crumbs">
-        <a href={href(['rollout', deployment.rollout.id])}>{deployment.rollout.name}</a>
+        <a href={href(['rollout', deployment.rollout.presentId])}>{deployment.rollout.name}</a>
       </p>
       <Head deployment={deployment} alike={data.alike} />
       <div class="columns">
