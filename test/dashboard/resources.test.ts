@@ -219,4 +219,27 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     expect(page.url()).toContain(`run=${first}`)
     expect(complaints).toEqual([])
   })
+
+  it('shows one object as it was, and goes back to now, with its ID of either time', async () => {
+    const read = async (at: string | null): Promise<string> => {
+      const { resources } = await server.query(
+        `query ($at: DateTime) { resources(filter: { names: ["sink"], clusters: ["${munich}"], instanceIds: ["${second}"] }, asOf: $at) {
+          nodes { id } } }`,
+        { at },
+      )
+      return resources.nodes[0].id
+    }
+    for (const id of [await read(null), await read(between)]) {
+      const { page, complaints } = await visit(`resource/${id}?at=${between}`)
+      const state = page.locator('.hero .headline')
+      await state.getByText('Not observed').waitFor()
+      // Nothing of what came later.
+      expect(await page.getByRole('region', { name: 'Recent changes' }).getByText('LessAvailable').count()).toBe(0)
+      await page.getByRole('button', { name: 'Back to now' }).click()
+      await state.getByText('Ready', { exact: true }).waitFor()
+      await page.goto(`${server.url}/resource/${id}`)
+      await state.getByText('Ready', { exact: true }).waitFor()
+      expect(complaints).toEqual([])
+    }
+  })
 })

@@ -93,3 +93,6 @@ export function formatAge(time: string | number, from: number): string {
   const span = from - new Date(time).getTime()
   return span < 1_500 ? 'now' : `${formatSpan(span)} ago`
 }
+
+/** The state at a time includes the changes of its millisecond. */
+export const justAfter = (time: string): string => new Date(Date.parse(time) + 1).toISOString()

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks'
 import { graphql, type ResultOf } from '../data/graphql.ts'
 import { plural } from '../data/labels.ts'
-import { formatAge, formatFull, formatSpan, now } from '../data/time.ts'
+import { formatAge, formatFull, formatSpan, justAfter, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
@@ -209,9 +209,6 @@ function RecentChanges({ deviceId, name, changes }: RecentChangesProps) {
     </section>
   )
 }
-
-/** The state at a time includes the changes of its millisecond. */
-const justAfter = (time: string): string => new Date(Date.parse(time) + 1).toISOString()
 
 export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonly string[] }) {
   const asOf = at.value

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { graphql, type ResultOf } from '../data/graphql.ts'
 import { resourceFragment } from '../data/resource-rows.ts'
-import { formatAge, formatFull, formatTime } from '../data/time.ts'
+import { formatAge, formatFull, formatTime, justAfter } from '../data/time.ts'
 import { type ChangeFilter, useLiveAnswer } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
@@ -14,11 +14,11 @@ import { ReadinessMark, SyncMark } from '../widgets/states/readiness.tsx'
 
 const resourceDocument = graphql(
   `
-    query Resource($id: ID!, $isPresent: Boolean!, $filter: ChangeFilter) {
+    query Resource($id: ID!, $of: ResourceFilter, $asOf: DateTime, $isPresent: Boolean!, $filter: ChangeFilter) {
       revision
-      node(id: $id) {
-        __typename
-        ... on Resource {
+      node(id: $id) { ... on Resource { instance { instanceId } } }
+      resources(filter: $of, asOf: $asOf, first: 1) {
+        nodes {
           ...ResourceRow
           detail @include(if: $isPresent)
           detailTruncated @include(if: $isPresent)
@@ -33,21 +33,35 @@ const resourceDocument = graphql(
 )
 
 type Data = ResultOf<typeof resourceDocument>
-type Found = Extract<NonNullable<Data['node']>, { __typename: 'Resource' }>
+type Found = Data['resources']['nodes'][number]
 
 const everyResource: ChangeFilter = { kinds: ['RESOURCE_STATUS_CHANGED'] }
 
+/** The ID may be that of the object at another time: a list finds it at each. */
 export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly string[] }) {
-  const isPresent = at.value === null
-  // The first answer names the run. From then on only that run is followed.
-  const [filter, setFilter] = useState(everyResource)
-  const { data, error } = useLiveAnswer(resourceDocument, { id, isPresent, filter }, isPresent ? filter : null)
-  const resource = data?.node?.__typename === 'Resource' ? data.node : null
-  const run = resource?.instance?.instanceId
+  const asOf = at.value
+  const isPresent = asOf === null
+  // The first answer names the run. From then on only that run is read and followed: without it, a list has the current runs.
+  const [run, setRun] = useState<string | null>(null)
+  const ofRun = run === null ? {} : { instanceIds: [run] }
+  const followed: ChangeFilter = { ...everyResource, ...ofRun }
+  const { data, isCurrent, error } = useLiveAnswer(
+    resourceDocument,
+    {
+      id,
+      of: { ids: [id], ...ofRun },
+      asOf,
+      isPresent,
+      filter: isPresent ? followed : { ...followed, before: justAfter(asOf) },
+    },
+    isPresent ? followed : null,
+  )
+  const named = data?.node && 'instance' in data.node ? (data.node.instance?.instanceId ?? null) : null
   useEffect(() => {
-    if (run !== undefined) setFilter({ ...everyResource, instanceIds: [run] })
-  }, [run])
-  if (!data) return <Loading title="Resource" error={error} />
+    if (named !== null) setRun(named)
+  }, [named])
+  const resource = data?.resources.nodes[0] ?? null
+  if (!data || !(resource || (isCurrent && named === run))) return <Loading title="Resource" error={error} />
   if (!resource)
     return (
       <>
