@@ -5,6 +5,7 @@ import { syncWords } from '../../src/dashboard/data/labels.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
 import { type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { holdAnswers } from './harness.ts'
 
 const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'sink-settings' }, data: {} }
 const shown = (isReady: boolean): object => ({
@@ -214,8 +215,19 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     await sink.getByText('Not observed').waitFor()
     await page.getByRole('button', { name: 'Back to now' }).click()
     await sink.getByText('Not observed').waitFor({ state: 'detached' })
+    // Until the answers about the chosen run arrive, no cause of the other one is on the page, and the cells lead to the other one.
+    const cause = page.getByRole('region', { name: 'What is blocking' }).getByRole('link', { name: /source/ })
+    await cause.waitFor()
+    const addressOf = (locator: typeof cause) => locator.evaluate((link) => (link as HTMLAnchorElement).href)
+    expect(await addressOf(cause)).toContain(`run=${second}`)
+    const release = await holdAnswers(page, /query (Matrix|ObjectCauses)\b/)
     await page.getByRole('link', { name: first }).click()
     await sink.getByText('Deleted').waitFor()
+    await cause.waitFor({ state: 'detached' })
+    const cell = page.getByRole('link', { name: 'source on porto' })
+    expect(await addressOf(cell)).toContain(`run=${second}`)
+    await release()
+    await expect.poll(() => addressOf(cell)).toContain(`run=${first}`)
     expect(page.url()).toContain(`run=${first}`)
     expect(complaints).toEqual([])
   })

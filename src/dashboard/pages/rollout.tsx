@@ -92,6 +92,7 @@ interface RolloutProps {
 function Orchestrated({ id, rollout, data, insight }: RolloutProps) {
   const runs = useRuns(id)
   const { chosen } = runs
+  const objects = useObjectCauses(id, chosen)
   const resources = useResources(runs.rollout && { of: 'rollout', id, run: chosen }, useResourceFilter(), at.value)
   return (
     <Rollout
@@ -99,7 +100,7 @@ function Orchestrated({ id, rollout, data, insight }: RolloutProps) {
       rollout={rollout}
       data={data}
       insight={insight}
-      objects={useObjectCauses(id, chosen)}
+      objects={runs.rollout && objects}
       beside={
         <>
           <RunList id={id} runs={runs} />

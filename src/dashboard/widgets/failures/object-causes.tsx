@@ -33,12 +33,13 @@ type Objects = FragmentOf<typeof someFragment>
 /** Null: not known yet. */
 export function useObjectCauses(id: string, run: string | null): readonly ComponentChildren[] | null {
   const asOf = at.value
-  const { data } = useLiveAnswer(
+  const { data, answered } = useLiveAnswer(
     objectsDocument,
     { id, run: run === null ? null : [run], asOf },
     asOf === null ? { rolloutIds: [id], kinds: ['RESOURCE_STATUS_CHANGED'] } : null,
   )
-  if (!data) return null
+  const [shown = null] = answered?.run ?? []
+  if (!data || shown !== run) return null
   if (!data.rollout) return []
   const { refused, retried, broken, unready } = data.rollout
   const line = (mark: Mark, words: string, objects: Objects, filter: Parameters) =>
@@ -48,7 +49,7 @@ export function useObjectCauses(id: string, run: string | null): readonly Compon
         mark={mark}
         words={words}
         objects={objects}
-        to={(more) => href(['rollout', id], { ...filter, ...more })}
+        to={(more) => href(['rollout', id], { run, ...filter, ...more })}
       />
     ) : null
   return [

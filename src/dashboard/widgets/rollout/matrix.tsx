@@ -35,11 +35,13 @@ interface MatrixProps {
 
 export function Matrix({ id, run }: MatrixProps) {
   const asOf = at.value
-  const { data } = useLiveAnswer(
+  const { data, answered } = useLiveAnswer(
     matrixDocument,
     { rolloutIds: [id], instanceIds: run === null ? null : [run], asOf },
     asOf === null ? { rolloutIds: [id] } : null,
   )
+  // The cells lead to the run that they are about.
+  const [shown = null] = answered?.instanceIds ?? []
   const { nodes, totalCount } = data?.deployments ?? { nodes: [], totalCount: 0 }
   const apps = [...new Set(nodes.flatMap(({ components }) => components.map(({ name }) => name)))].sort()
   if (apps.length === 0) return null
@@ -80,7 +82,7 @@ export function Matrix({ id, run }: MatrixProps) {
                       {component && (
                         <App
                           component={component}
-                          address={href(['rollout', id], { run, app, cluster: target.name })}
+                          address={href(['rollout', id], { run: shown, app, cluster: target.name })}
                           label={`${app} on ${target.name}`}
                         />
                       )}
