@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../support/browser.ts'
 import { declare, documentOf, remove } from '../support/desired.ts'
-import { useDashboard } from './harness.ts'
+import { holdAnswers, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard', () => {
@@ -43,6 +43,14 @@ describe.runIf(findChromium())('the dashboard', () => {
     await panel.getByLabel('To version').selectOption('2')
     await panel.getByText(`${whole.length} lines added, 0 lines removed`).waitFor()
     expect(page.url()).toContain('from=nothing&to=2')
+    // The lines of other versions are not said to be of these.
+    const release = await holdAnswers(page, /query DesiredContents\b/)
+    await panel.getByLabel('To version').selectOption('3')
+    await panel.getByRole('status').getByText('Loading…').waitFor()
+    await panel.locator('.outdated .diff').waitFor()
+    await release()
+    await panel.getByText(`${whole.length} lines added, 0 lines removed`).waitFor()
+    expect(await panel.locator('.outdated').count()).toBe(0)
     await adopt(4, 'removed')
     await verdict('Converged')
 

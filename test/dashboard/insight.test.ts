@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 import { openPooledPglite } from '../support/pglite-pool.ts'
-import { minute, shifts, watchShifts } from './harness.ts'
+import { holdAnswers, minute, shifts, slideTo, watchShifts } from './harness.ts'
 import { axe, judge } from './judge.ts'
 
 const gateways = ['gw-0', 'gw-1', 'gw-2', 'gw-3']
@@ -160,6 +160,16 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     expect(await past.getByRole('link', { name: 'Gateway gw-2' }).count()).toBe(0)
   })
 
+  it('shows no forecast and no causes of another time', async () => {
+    const page = await visit('pump')
+    await page.getByRole('link', { name: 'Gateway gw-2' }).waitFor()
+    await holdAnswers(page, /query Insight\b/)
+    await slideTo(page, Date.parse(halfway))
+    await page.getByText('Showing the state at').waitFor()
+    await page.getByRole('link', { name: 'Gateway gw-2' }).waitFor({ state: 'detached' })
+    expect(await page.getByRole('region', { name: 'Forecast' }).locator('dd').allTextContents()).toEqual(['… '])
+  })
+
   it('says in words that it is worse than the last one, and draws both from their starts', async () => {
     const page = await visit('fan-2')
     const comparison = page.getByRole('region', { name: 'Comparison' })
@@ -176,6 +186,20 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await comparison.getByRole('img', { name: /^Installed/ }).waitFor()
     await page.addScriptTag({ content: axe })
     expect(await judge(page)).toEqual([])
+    await page.route('**/graphql', async (route) => {
+      if (!/query Insight\b/.test(route.request().postData() ?? '')) return route.fallback()
+      const response = await route.fetch()
+      const json = await response.json()
+      json.data.rollout.earlier.push({ ...json.data.rollout.earlier[0], id: ids.lamp, name: 'lamp' })
+      await route.fulfill({ response, json })
+    })
+    await page.reload()
+    await failed.waitFor()
+    const release = await holdAnswers(page, /query Compare\b/)
+    await comparison.getByRole('checkbox', { name: 'lamp' }).check()
+    await comparison.locator('.outdated').getByRole('img').first().waitFor()
+    await release()
+    await comparison.locator(':not(.outdated) > .chart polyline:nth-of-type(3)').first().waitFor()
     const first = await visit('fan-1')
     await first.getByRole('region', { name: 'Outcome' }).getByText('Took').waitFor()
     expect(await first.getByRole('region', { name: 'Comparison' }).count()).toBe(0)

@@ -36,6 +36,23 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await page.locator('main.outdated').waitFor({ state: 'detached' })
   })
 
+  it('shows no release, and no number of deployments, of another time', async () => {
+    const { page } = await visit('')
+    const latest = page.getByRole('region', { name: 'What changed last' })
+    const release = latest.getByRole('listitem').filter({ hasText: 'Release' })
+    await release.getByText('none').waitFor()
+    await send(server().url, 'oven-1', 'cake', 'failed', { code: '507', message: 'disk full' })
+    const one = await visit('deployment/edge-2/other')
+    await one.page.getByRole('link', { name: '1 other like it' }).waitFor()
+    await holdAnswers(page, /query Revised\b/)
+    await holdAnswers(one.page, /query CountAlike\b/)
+    await slideTo(page, Date.now() - 5 * minute)
+    await slideTo(one.page, Date.now() - 5 * minute)
+    await release.getByText('…').waitFor()
+    await one.page.getByText('Showing the state at').waitFor()
+    expect(await one.page.getByText('like it').count()).toBe(0)
+  })
+
   it.each([
     ['devices', 'Devices', 'device'],
     ['rollouts', 'Rollouts', 'rollout'],

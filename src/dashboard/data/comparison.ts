@@ -22,10 +22,10 @@ const refreshInterval = 30_000
 
 /** `others` empty: nothing is asked. `isOver`: the rollout no longer changes. */
 export function useComparison(id: string, others: readonly string[], isOver: boolean) {
-  const { data, error } = useAnswer(
+  const { data, isCurrent, error } = useAnswer(
     compareDocument,
     { ids: [id, ...others] },
     { version: isOver ? null : Math.floor(now.value / refreshInterval), isOff: others.length === 0 },
   )
-  return { comparison: others.length === 0 ? null : (data?.compareRollouts ?? null), error }
+  return { comparison: others.length === 0 ? null : (data?.compareRollouts ?? null), isCurrent, error }
 }

@@ -92,24 +92,25 @@ export function useInsight(id: string, subject: Subject | null): Insight {
   const [refused, setRefused] = useState<{ readonly id: string; readonly message: string } | null>(null)
   const refusal = refused?.id === id ? refused.message : null
   const asked = useRef({ revision: '', time: 0 })
-  const answered = useRef({ isAsking: false, took: 0 })
-  const pause = Math.max(refreshInterval, rest * answered.current.took)
+  const latest = useRef({ isAsking: false, took: 0 })
+  const pause = Math.max(refreshInterval, rest * latest.current.took)
   // A request that is repeated before its answer is given up.
-  const isDue = !answered.current.isAsking && now.value - asked.current.time >= pause
+  const isDue = !latest.current.isAsking && now.value - asked.current.time >= pause
   if (subject && subject.revision !== asked.current.revision && isDue)
     asked.current = { revision: subject.revision, time: now.value }
   const to = asOf === null ? asked.current.time : Date.parse(asOf)
   const isDiagnosed = refusal === null && subject !== null && subject.hasProblems
-  const { data, error, isAsking } = useAnswer(
+  const { data, answered, error, isAsking } = useAnswer(
     insightDocument,
     { id, asOf, since: new Date(to - paceWindow).toISOString(), isDiagnosed },
-    { version: asked.current.revision, isOff: subject === null },
+    // The time in which the pace is measured goes on.
+    { version: asked.current.revision, about: `${id} ${asOf}`, isOff: subject === null },
   )
   const began = useRef(0)
   useEffect(() => {
     if (isAsking) began.current = performance.now()
-    else answered.current.took = Math.min(performance.now() - began.current, longestAnswer)
-    answered.current.isAsking = isAsking && subject !== null
+    else latest.current.took = Math.min(performance.now() - began.current, longestAnswer)
+    latest.current.isAsking = isAsking && subject !== null
   }, [isAsking, subject === null])
   const [isPatient, setPatient] = useState(true)
   useEffect(() => {
@@ -123,13 +124,15 @@ export function useInsight(id: string, subject: Subject | null): Insight {
     if (error.code === 'BAD_USER_INPUT') setRefused({ id, message: error.message })
     if (error.code === 'TIMED_OUT') setRefused({ id, message: 'that took too long' })
   }, [error])
-  const rollout = data?.rollout
+  // A diagnosis takes seconds, so the rest of the page may already show another time.
+  const rollout = answered?.asOf === asOf ? data?.rollout : null
+  const until = Date.parse(answered?.since ?? '') + paceWindow
   return {
     isSettled: data !== null || error !== null || !isPatient,
     error,
     eta: rollout?.eta ?? null,
     most: rollout?.most ?? null,
-    pace: rollout ? { done: rollout.pace.done, span: Math.max(to - Date.parse(rollout.pace.since), 0) } : null,
+    pace: rollout ? { done: rollout.pace.done, span: Math.max(until - Date.parse(rollout.pace.since), 0) } : null,
     startedAt: rollout?.startedAt ?? null,
     finishedAt: rollout?.finishedAt ?? null,
     earlier: rollout?.earlier ?? [],

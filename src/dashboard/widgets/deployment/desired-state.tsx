@@ -172,7 +172,7 @@ interface DifferenceProps {
 }
 
 function Difference({ deployment: { deploymentId, reporter }, before, after }: DifferenceProps) {
-  const { data, error, isAsking } = useAnswer(contentsDocument, { deploymentId, reporter, before, after })
+  const { data, isCurrent, error } = useAnswer(contentsDocument, { deploymentId, reporter, before, after })
   if (error?.code === 'FORBIDDEN')
     return <p class="empty">Only operators can read documents. Sign in with a key that has the role operator.</p>
   if (error) return <ErrorMessage error={error} />
@@ -180,13 +180,16 @@ function Difference({ deployment: { deploymentId, reporter }, before, after }: D
   const lines = diffLines(data.deployment?.before?.content ?? '', data.deployment?.after?.content ?? '')
   const added = lines.filter(({ kind }) => kind === 'added').length
   const removed = lines.filter(({ kind }) => kind === 'removed').length
-  if (lines.length === 0) return <p class="empty">Neither version has a document.</p>
+  if (lines.length === 0) return <p class="empty">{isCurrent ? 'Neither version has a document.' : 'Loading…'}</p>
+  // The lines of the last two versions keep the place until those of these arrive.
   return (
-    <div aria-busy={isAsking}>
+    <div aria-busy={!isCurrent} class={isCurrent ? undefined : 'outdated'}>
       <p class="muted number" role="status">
-        {added + removed === 0
-          ? 'No differences.'
-          : `${plural(added, 'line')} added, ${plural(removed, 'line')} removed`}
+        {!isCurrent
+          ? 'Loading…'
+          : added + removed === 0
+            ? 'No differences.'
+            : `${plural(added, 'line')} added, ${plural(removed, 'line')} removed`}
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
       <div class="scroll" tabIndex={0} role="region" aria-label="Differences">

@@ -2,7 +2,7 @@
 import { writeGroup } from '../../data/causes.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { formatNumber, plural, stateWords } from '../../data/labels.ts'
-import { formatSpan } from '../../data/time.ts'
+import { formatSpan, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { at, href, moment } from '../../route.ts'
 import { changeFragment } from '../change-line.tsx'
@@ -45,6 +45,9 @@ export const nameOf = ({
   deploymentId,
 }: Pick<Deployment, 'application' | 'applicationVersion' | 'deploymentId'>): string =>
   application === null ? deploymentId : [application, applicationVersion].filter(Boolean).join(' ')
+
+/** Milliseconds between two counts: they are of other deployments, whose changes the page does not follow. */
+const refreshInterval = 10_000
 
 interface HeadProps {
   readonly deployment: Deployment
@@ -127,8 +130,12 @@ function addressNow(): string {
 
 function Others({ of: { key, detail } }: { readonly of: Alike['nodes'][number] }) {
   const group = { by: 'ERROR' as const, key, detail }
-  const { data } = useAnswer(alikeDocument, { filter: { states: ['FAILED'], group }, asOf: at.value })
-  const count = (data?.deploymentCounts.total ?? 1) - 1
+  const { data, isCurrent } = useAnswer(
+    alikeDocument,
+    { filter: { states: ['FAILED'], group }, asOf: at.value },
+    { version: at.value === null ? Math.floor(now.value / refreshInterval) : null },
+  )
+  const count = isCurrent && data ? data.deploymentCounts.total - 1 : 0
   if (count < 1) return null
   return (
     <>

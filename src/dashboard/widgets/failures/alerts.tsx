@@ -42,7 +42,9 @@ export const severityMarks: Readonly<Record<FiringAlert['severity'], readonly [M
 const moreDocument = graphql(
   `
     query MoreAlerts($rolloutIds: [ID!], $asOf: DateTime) {
-      alerts(filter: { states: [FIRING], rolloutIds: $rolloutIds }, first: 100, asOf: $asOf) { nodes { ...FiringAlert } }
+      alerts(filter: { states: [FIRING], rolloutIds: $rolloutIds }, first: 100, asOf: $asOf) {
+        totalCount nodes { ...FiringAlert }
+      }
     }
   `,
   [alertFragment],
@@ -56,12 +58,12 @@ interface AlertsProps {
 
 /** Nothing if no alert fires. */
 export function Alerts({ of, rolloutIds }: AlertsProps) {
-  const { totalCount } = of
   const [isMore, setIsMore] = useState(false)
   const variables = { rolloutIds: rolloutIds && [...rolloutIds], asOf: at.value }
-  const more = useAnswer(moreDocument, variables, { version: JSON.stringify(of), isOff: !isMore }).data
+  const more = useAnswer(moreDocument, variables, { version: JSON.stringify(of), isOff: !isMore })
+  // The number and the list are of one answer.
+  const { totalCount, nodes } = isMore && more.data && more.isCurrent ? more.data.alerts : of
   if (totalCount === 0) return null
-  const nodes = isMore && more ? more.alerts.nodes : of.nodes
   const left = totalCount - nodes.length
   return (
     <section class="panel" aria-labelledby="alerts">

@@ -41,10 +41,13 @@ interface LatestProps {
 export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
   const variables = { asOf: at.value, rolloutIds: rolloutIds && [...rolloutIds] }
   const options = { version: Math.floor(now.value / refreshInterval) }
-  const { data, error } = useAnswer(latestDocument, variables, options)
+  const actions = useAnswer(latestDocument, variables, options)
   const releases = useAsked(JSON.stringify(variables), (signal) => findLatestRelease(variables, signal), options)
-  const release = releases.data?.release
-  const [act] = data?.acted.nodes ?? []
+  // The last answers may be about another time.
+  const found = releases.isCurrent ? releases.data : null
+  const acted = actions.isCurrent ? actions.data : null
+  const release = found?.release
+  const [act] = acted?.acted.nodes ?? []
   const isFleet = rolloutIds === null
   return (
     <section class={`panel${isFleet ? '' : ' own'}`} aria-labelledby="latest">
@@ -68,9 +71,7 @@ export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
           at={release?.at}
           rollout={isFleet && release?.rollout}
           otherwise={
-            releases.data?.hasMore
-              ? `none in the last ${plural(releases.data.read, 'revision')}`
-              : describeNone(releases.data, releases.error)
+            found?.hasMore ? `none in the last ${plural(found.read, 'revision')}` : describeNone(found, releases.error)
           }
         >
           {release && (
@@ -85,7 +86,7 @@ export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
             word={act && 'action' in act ? formatStatus(act.action.state) : 'Action'}
             at={act?.at}
             rollout={isFleet && act && 'rollout' in act && act.rollout}
-            otherwise={describeNone(data, error)}
+            otherwise={describeNone(acted, actions.error)}
           >
             {act && 'action' in act && act.action.actor && byWhom(act.action.actor)}
           </Line>

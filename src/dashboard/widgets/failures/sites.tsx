@@ -50,8 +50,8 @@ export function useSites({ causes, scope, revision, to }: SitesOptions) {
     { key: key ?? '', asOf, all: filter, c0, c1, c2, c3, ...has },
     { version: revision, isOff: key === null },
   )
-  // The answer may still be about another label or scope, or have the causes in another order.
-  const isOfFilter = answered?.key === key && isSame(answered.all, filter)
+  // The answer may still be about another label, scope or time, or have the causes in another order.
+  const isOfFilter = answered?.key === key && answered.asOf === asOf && isSame(answered.all, filter)
   const perCause = [
     { asked: answered?.c0, sites: data?.c0 },
     { asked: answered?.c1, sites: data?.c1 },

@@ -26,8 +26,10 @@ export function Comparison({ id, name, of: { earlier, startedAt, finishedAt } }:
   const [chosen, setChosen] = useState<readonly string[] | null>(null)
   const isShown = at.value === null && startedAt !== null && started.length > 0
   const others = started.map((one) => one.id).filter((one, index) => chosen?.includes(one) ?? index === 0)
-  const { comparison, error } = useComparison(id, isShown ? others : [], finishedAt !== null)
+  const { comparison, isCurrent, error } = useComparison(id, isShown ? others : [], finishedAt !== null)
   if (!isShown) return null
+  // Until the answer arrives, the words and charts are of the last choice.
+  const freshness = isCurrent ? undefined : 'outdated'
   const dashOf = (one: string): string => dashes[started.findIndex((each) => each.id === one)] ?? ''
   const toggle = (one: string): void =>
     setChosen(others.includes(one) ? others.filter((each) => each !== one) : [...others, one])
@@ -38,7 +40,7 @@ export function Comparison({ id, name, of: { earlier, startedAt, finishedAt } }:
       </h2>
       {error && <ErrorMessage error={error} />}
       {comparison && (
-        <p role="status">
+        <p role="status" class={freshness}>
           {comparison.isWorse && (
             <>
               <StateMark of="FAILED">Worse than the last one</StateMark>{' '}
@@ -66,9 +68,11 @@ export function Comparison({ id, name, of: { earlier, startedAt, finishedAt } }:
         ))}
       </ul>
       {comparison ? (
-        (['installed', 'failed'] as const).map((state) => (
-          <LineChart key={state} state={state} sides={comparison.rollouts} dashOf={dashOf} />
-        ))
+        <div class={freshness} aria-busy={!isCurrent}>
+          {(['installed', 'failed'] as const).map((state) => (
+            <LineChart key={state} state={state} sides={comparison.rollouts} dashOf={dashOf} />
+          ))}
+        </div>
       ) : (
         <p class="empty">{others.length === 0 ? 'No rollout is chosen.' : error ? '' : '…'}</p>
       )}
