@@ -36,6 +36,43 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
+  it('applies actions to rows that are in the list, and to those that its question named', async () => {
+    const gone: string[] = []
+    for (const id of ['stuck-1', 'stuck-2']) await send(server().url, id, id, 'failed', { code: 'S', message: 'stuck' })
+    const { page } = await visit('deployments?state=FAILED&code=S')
+    const select = (id: string) => page.getByRole('checkbox', { name: `Select ${id}` })
+    await select('stuck-1').check()
+    await select('stuck-2').check()
+    await page.getByText('2 selected').waitFor()
+    await send(server().url, 'stuck-1', 'stuck-1', 'installed')
+    await page.getByText('1 selected').waitFor()
+    await page.getByRole('button', { name: 'Forget…' }).click()
+    await page.route('**/graphql', (route) => {
+      const { query, variables } = route.request().postDataJSON()
+      if (!/mutation Forget\b/.test(query)) return route.fallback()
+      gone.push(...variables.input.ids)
+      return route.fulfill({ json: { data: { forgetDeployments: { __typename: 'ForgetDeploymentsSuccess' } } } })
+    })
+    await send(server().url, 'stuck-2', 'stuck-2', 'installed')
+    await page.getByText('No deployments match these filters.').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Forget 1 deployment' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const { deployments } = await server().query(
+      '{ deployments(filter: { deploymentIds: ["stuck-2"] }) { nodes { id } } }',
+    )
+    expect(gone).toEqual(deployments.nodes.map(({ id }: { id: string }) => id))
+
+    // Nothing is selected that another filter or page does not show.
+    await page.goto(`${server().url}/devices`)
+    await select('stuck-1').check()
+    await page.getByText('1 selected').waitFor()
+    await page.getByRole('button', { name: 'Failing' }).click()
+    await select('edge-2').check()
+    await page.getByText('1 selected').waitFor()
+    await page.getByRole('button', { name: 'Retired' }).click()
+    await page.getByText('1 selected').waitFor({ state: 'detached' })
+  })
+
   it('has no column and no filter for devices on the page of one device', async () => {
     await send(server().url, 'only-1', 'single', 'installed')
     const { page, complaints } = await visit('device/only-1')

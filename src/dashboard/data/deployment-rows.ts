@@ -239,6 +239,7 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   }
 
   return {
+    about: JSON.stringify([filter, asOf]),
     rows: list.rows,
     counts,
     isUncounted,

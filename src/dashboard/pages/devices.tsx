@@ -71,12 +71,17 @@ export function DevicesPage() {
   const order = one('order') ?? ''
   const [, orderBy = null] = shownOrders[order] ?? []
   const after = one('after')
-  const selection = useSelection(asOf === null)
   const variables = { filter, orderBy, after, asOf }
+  const about = JSON.stringify([{ ...filter, lastHeardBefore: silence }, orderBy, after, asOf])
   const { data, isCurrent, error } = useLiveAnswer(devicesDocument, variables, asOf === null ? {} : null, {
-    about: JSON.stringify([{ ...filter, lastHeardBefore: silence }, orderBy, after, asOf]),
+    about,
   })
   const found = isCurrent ? data?.devices : undefined
+  const selection = useSelection({
+    isOn: asOf === null,
+    about,
+    listed: found?.nodes.map(({ deviceId }) => deviceId) ?? [],
+  })
   return (
     <>
       <h1>Devices</h1>

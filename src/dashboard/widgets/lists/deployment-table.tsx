@@ -39,7 +39,8 @@ export function DeploymentTable({ source, label, empty, isOneDevice }: TableProp
   const moved = source.moved.value.size
   const counts = source.counts.value
   const [isNarrow, isMedium] = [useIsNarrow(), useIsMedium()]
-  const selection = useSelection(at.value === null)
+  const ids = useMemo(() => list.map(({ id }) => id), [list])
+  const selection = useSelection({ isOn: at.value === null, about: source.about, listed: ids })
   useLoading(counts === null && !source.isUncounted.value && !error)
   return (
     <section aria-label={label}>

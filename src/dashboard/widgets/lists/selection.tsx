@@ -19,14 +19,26 @@ export interface Selection {
   readonly clear: () => void
 }
 
+const none: ReadonlySet<string> = new Set()
+
+interface SelectionOptions {
+  readonly isOn: boolean
+  /** What the list is about. Nothing is selected in another list. */
+  readonly about: string
+  /** The rows of the list: an action applies to nothing that has left it. */
+  readonly listed: readonly string[]
+}
+
 /** Null: the caller may not change anything. */
-export function useSelection(isOn: boolean): Selection | null {
-  const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
+export function useSelection({ isOn, about, listed }: SelectionOptions): Selection | null {
+  const [selected, setSelected] = useState({ about, ids: none })
   if (!isOn || !isOperator.value) return null
+  const chosen = selected.about === about ? selected.ids : none
+  const ids = chosen.size === 0 ? none : chosen.intersection(new Set(listed))
   return {
     ids,
-    toggle: (id) => setIds((known) => known.symmetricDifference(new Set([id]))),
-    clear: () => setIds(new Set()),
+    toggle: (id) => setSelected({ about, ids: ids.symmetricDifference(new Set([id])) }),
+    clear: () => setSelected({ about, ids: none }),
   }
 }
 
@@ -55,31 +67,29 @@ interface BarProps {
 }
 
 export function SelectionBar({ of, count, actions }: BarProps) {
-  const [asked, setAsked] = useState<Action | null>(null)
-  if (!of || of.ids.size === 0) return null
+  // The rows that were selected when the question was asked, also if one leaves the list meanwhile.
+  const [asked, setAsked] = useState<{ readonly action: Action; readonly ids: readonly string[] } | null>(null)
   return (
-    <div class="selection" role="group" aria-label="Selected rows">
-      <b class="number" role="status">
-        {formatNumber(of.ids.size)} selected
-      </b>
-      {actions.map((action) => (
-        <button key={action.word} type="button" onClick={() => setAsked(action)}>
-          {action.word}…
-        </button>
-      ))}
-      <button type="button" class="quiet" onClick={of.clear}>
-        Clear
-      </button>
-      {asked && (
-        <Confirmation
-          action={asked}
-          ids={[...of.ids]}
-          what={count(of.ids.size)}
-          done={of.clear}
-          close={() => setAsked(null)}
-        />
+    <>
+      {of && of.ids.size > 0 && (
+        <div class="selection" role="group" aria-label="Selected rows">
+          <b class="number" role="status">
+            {formatNumber(of.ids.size)} selected
+          </b>
+          {actions.map((action) => (
+            <button key={action.word} type="button" onClick={() => setAsked({ action, ids: [...of.ids] })}>
+              {action.word}…
+            </button>
+          ))}
+          <button type="button" class="quiet" onClick={of.clear}>
+            Clear
+          </button>
+        </div>
       )}
-    </div>
+      {asked && (
+        <Confirmation {...asked} what={count(asked.ids.length)} done={() => of?.clear()} close={() => setAsked(null)} />
+      )}
+    </>
   )
 }
 
