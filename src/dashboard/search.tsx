@@ -63,6 +63,8 @@ export function Search() {
   )
 }
 
+const trim = (typed: string): string => typed.trim().slice(0, 200)
+
 /** Milliseconds after the last key. */
 const pause = 150
 
@@ -70,21 +72,24 @@ function SearchDialog({ close }: { readonly close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [typed, setTyped] = useState('')
   const [text, setText] = useState('')
-  const [chosen, setChosen] = useState(-1)
+  const [chosenId, setChosenId] = useState<string | null>(null)
   useLayoutEffect(() => dialog.current?.showModal(), [])
   useEffect(() => {
-    const timer = setTimeout(() => setText(typed.trim().slice(0, 200)), pause)
+    const timer = setTimeout(() => setText(trim(typed)), pause)
     return () => clearTimeout(timer)
   }, [typed])
-  const { data, error } = useAnswer(searchDocument, { text }, { isOff: text === '' })
+  const { data, isCurrent, error } = useAnswer(searchDocument, { text }, { isOff: text === '' })
   const results = text === '' ? [] : (data?.search ?? [])
+  // The results of the last text stay until those of this one arrive. A result stays chosen only if it is among them.
+  const chosen = results.findIndex(({ node }) => node.id === chosenId)
+  const isAnswered = isCurrent && trim(typed) === text
 
   const leave = (): void => dialog.current?.close()
   const choose = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (!step) return
     event.preventDefault()
-    setChosen((now) => Math.min(Math.max(now + step, -1), results.length - 1))
+    setChosenId(results[Math.min(Math.max(chosen + step, -1), results.length - 1)]?.node.id ?? null)
   }
   const open = (event: SubmitEvent): void => {
     event.preventDefault()
@@ -107,13 +112,13 @@ function SearchDialog({ close }: { readonly close: () => void }) {
           value={typed}
           onInput={(event) => {
             setTyped(event.currentTarget.value)
-            setChosen(-1)
+            setChosenId(null)
           }}
           onKeyDown={choose}
         />
       </form>
       {error && <ErrorMessage error={error} />}
-      <div id="search-results" role="listbox" aria-label="Results">
+      <div id="search-results" class={isAnswered ? undefined : 'outdated'} role="listbox" aria-label="Results">
         {results.map((found, index) => (
           <a
             key={found.node.id}
@@ -133,7 +138,7 @@ function SearchDialog({ close }: { readonly close: () => void }) {
       <p class="muted" role="status">
         {text === ''
           ? 'Enter opens the list of deployments. ↓ and Enter open a result.'
-          : data && results.length === 0
+          : isAnswered && results.length === 0
             ? 'Nothing has a name like this. Enter searches the errors of deployments, too.'
             : ''}
       </p>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../support/browser.ts'
-import { send, useDashboard } from './harness.ts'
+import { holdAnswers, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the search of the dashboard', () => {
@@ -34,5 +34,29 @@ describe.runIf(findChromium())('the search of the dashboard', () => {
     await page.keyboard.press('Escape')
     await field.waitFor({ state: 'detached' })
     expect(complaints).toEqual([])
+  })
+
+  it('says nothing of the last text under the next one, and keeps no other result chosen', async () => {
+    const { page } = await visit('feed')
+    await page.getByRole('button', { name: 'Search' }).click()
+    const field = page.getByRole('combobox', { name: 'Search the fleet' })
+    const none = page.getByText('Nothing has a name like this.')
+    await field.fill('nothing like that')
+    await none.waitFor()
+    const release = await holdAnswers(page, /query Search\b/)
+    await field.fill('edge')
+    await none.waitFor({ state: 'detached' })
+    await release()
+    await page.getByRole('option', { name: /Device edge-1/ }).waitFor()
+    const releaseNext = await holdAnswers(page, /query Search\b/)
+    const asked = page.waitForRequest((request) => request.postData()?.includes('"other"') ?? false)
+    await field.fill('other')
+    await asked
+    await page.keyboard.press('ArrowDown')
+    expect(await page.locator('[aria-selected=true]').count()).toBe(1)
+    await releaseNext()
+    await page.getByRole('option', { name: /Deployment other/ }).waitFor()
+    // Enter opens no result that was not chosen.
+    expect(await page.locator('[aria-selected=true]').count()).toBe(0)
   })
 })
