@@ -103,4 +103,16 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await release()
     await page.getByRole('heading', { level: 1, name: 'oven-1' }).waitFor()
   })
+
+  it('has in a field the text that filters the list, also after the Back button', async () => {
+    const { page } = await visit('devices?text=edge-2')
+    const field = page.getByRole('searchbox').first()
+    await page.getByRole('navigation').getByRole('link', { name: 'Devices' }).click()
+    await expect.poll(() => field.inputValue()).toBe('')
+    await field.fill('edge-1')
+    await page.waitForURL((url) => url.searchParams.get('text') === 'edge-1')
+    await page.goBack()
+    await page.waitForURL((url) => url.searchParams.get('text') === 'edge-2')
+    await expect.poll(() => field.inputValue()).toBe('edge-2')
+  })
 })

@@ -116,13 +116,23 @@ export function SearchField({ label, name = 'text' }: { readonly label: string; 
   const field = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const value = text(name)
+  /** What the field has put into the address. */
+  const set = useRef(value)
   useEffect(() => {
-    if (field.current && document.activeElement !== field.current) field.current.value = value
+    // A link or the Back button has changed the address: the field shows what filters the list.
+    if (field.current && value !== set.current) {
+      clearTimeout(timer.current)
+      field.current.value = value
+    }
+    set.current = value
   }, [value])
   useEffect(() => () => clearTimeout(timer.current), [])
   const later = (): void => {
     clearTimeout(timer.current)
-    timer.current = setTimeout(() => adjust({ [name]: field.current?.value ?? '', after: null }), 250)
+    timer.current = setTimeout(() => {
+      set.current = field.current?.value ?? ''
+      adjust({ [name]: set.current, after: null })
+    }, 250)
   }
   return <input ref={field} type="search" aria-label={label} placeholder={label} defaultValue={value} onInput={later} />
 }
