@@ -115,4 +115,16 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await page.waitForURL((url) => url.searchParams.get('text') === 'edge-2')
     await expect.poll(() => field.inputValue()).toBe('edge-2')
   })
+
+  it('counts in the title of a hidden tab, too, which draws no frames', async () => {
+    const { page } = await visit('rollouts')
+    await expect.poll(() => page.title()).toMatch(/^\(\d\) Rollouts/)
+    await page.evaluate(() => {
+      Object.defineProperty(document, 'hidden', { get: () => true })
+      globalThis.requestAnimationFrame = () => 1
+    })
+    const before = Number((await page.title()).match(/\d/)?.[0])
+    await send(server().url, 'oven-1', 'rolls', 'failed', { code: 'R', message: 'burnt' })
+    await expect.poll(() => page.title(), { timeout: 10_000 }).toBe(`(${before + 1}) Rollouts · Rollcall`)
+  })
 })

@@ -20,20 +20,28 @@ export function throttle(time: number, work: () => void): Cancellable<[]> {
   return Object.assign(throttled, { cancel: () => clearTimeout(timer) })
 }
 
+/** Milliseconds. A hidden tab has no frames, but its title and its icon are visible. */
+const longestFrame = 1_000
+
 /** Shows the latest value once per animation frame. */
 export function perFrame<Value>(show: (value: Value) => void): Cancellable<[Value]> {
   let frame: number | null = null
+  let timer: ReturnType<typeof setTimeout> | undefined
   let latest: Value
+  const cancel = (): void => {
+    if (frame !== null) cancelAnimationFrame(frame)
+    clearTimeout(timer)
+    frame = null
+  }
+  const run = (): void => {
+    cancel()
+    show(latest)
+  }
   const later = (value: Value): void => {
     latest = value
-    frame ??= requestAnimationFrame(() => {
-      frame = null
-      show(latest)
-    })
+    if (frame !== null) return
+    frame = requestAnimationFrame(run)
+    timer = setTimeout(run, longestFrame)
   }
-  return Object.assign(later, {
-    cancel: () => {
-      if (frame !== null) cancelAnimationFrame(frame)
-    },
-  })
+  return Object.assign(later, { cancel })
 }
