@@ -5,7 +5,7 @@
  *   /#/deployment/edge-1/web?at=…  the same: older links, and IDs that a path cannot hold
  */
 import { computed, signal } from '@preact/signals'
-import { now } from './data/time.ts'
+import { clock, now } from './data/time.ts'
 import { pageNames } from './page-names.ts'
 import { keepPosition, returnTo } from './position.ts'
 
@@ -95,7 +95,7 @@ function showFiltered(before: URLSearchParams, after: URLSearchParams): void {
 export const chosenTime = computed(() => {
   const text = route.value.parameters.get('at') ?? ''
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
-  return time <= Date.now() ? new Date(time).toISOString() : null
+  return time <= clock() ? new Date(time).toISOString() : null
 })
 
 /** Pages that show the present only. */

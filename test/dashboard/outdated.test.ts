@@ -1,6 +1,6 @@
 /** While the answer to another question is under way, the page says so, and shows no words of the last answer as if they were of this one. */
-import { beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 import { holdAnswers, minute, send, slideTo, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
@@ -127,4 +127,22 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await send(server().url, 'oven-1', 'rolls', 'failed', { code: 'R', message: 'burnt' })
     await expect.poll(() => page.title(), { timeout: 10_000 }).toBe(`(${before + 1}) Rollouts · Rollcall`)
   })
+
+  it.each([-5, 5])(
+    'shows ages and times of the server where the clock of the browser is %i minutes off',
+    async (off) => {
+      const { page, close } = await openPage(await sharedBrowser(), 'about:blank')
+      onTestFinished(close)
+      await page.clock.install({ time: Date.now() + off * minute })
+      // The deployment has failed ten minutes ago.
+      await page.goto(`${server().url}/deployment/edge-2/other`)
+      await page
+        .locator('.standing')
+        .getByText(/^Failed for 1[01] min/)
+        .waitFor()
+      await page.goto(`${server().url}/devices?at=${new Date(Date.now() - minute).toISOString()}`)
+      await page.locator('.notice.past').getByText('(1 min ago)').waitFor()
+      expect(await page.locator('.time-now').textContent()).not.toBe('Now')
+    },
+  )
 })

@@ -6,6 +6,7 @@
 import { computed, signal } from '@preact/signals'
 import { ApiError, createSocket, type Follower, isCloseEvent, request } from '../../client/client.ts'
 import type { Document } from './graphql.ts'
+import { clock, setClock, tick } from './time.ts'
 
 type Connection =
   | { readonly state: 'connecting' }
@@ -38,7 +39,7 @@ export function ask<Answer, Variables>(
 ): Promise<Answer> {
   return request<Answer>(address('graphql'), { query: String(query), variables }, {}, signal).then(
     (answer) => {
-      certainAt ??= Date.now()
+      certainAt ??= clock()
       return answer
     },
     (error: unknown) => {
@@ -83,7 +84,8 @@ export const signInOffer = signal<SignInOffer | null | undefined>(undefined)
 
 /** Runs when the page opens, and after each reconnect. */
 export async function findSession(): Promise<void> {
-  const response = await fetch(address('session')).catch(() => null)
+  const response = await fetch(address('session'), { cache: 'no-store' }).catch(() => null)
+  if (response) setClock(response.headers.get('date'))
   const body = response && (await response.json().catch(() => null))
   if (response?.status === 401) {
     signInOffer.value = body?.signIn ?? null
@@ -145,7 +147,7 @@ socket.on('connected', () => {
   connection.value = { state: 'live' }
 })
 socket.on('message', () => {
-  certainAt = Date.now()
+  certainAt = clock()
 })
 socket.on('closed', (event) => {
   if (isCloseEvent(event) && [4401, 4403].includes(event.code)) void checkSession()
@@ -157,7 +159,9 @@ socket.on('closed', (event) => {
 function lose(nextTry: number | null): void {
   const { value } = connection
   const { since, isBlocked } = value.state === 'lost' ? value : { since: null, isBlocked: false }
-  connection.value = { state: 'lost', since: since ?? certainAt, nextTry, isBlocked }
+  // The client names the time of the browser.
+  const next = nextTry === null ? null : nextTry - Date.now() + clock()
+  connection.value = { state: 'lost', since: since ?? certainAt, nextTry: next, isBlocked }
 }
 
 async function findBlocked(): Promise<void> {
@@ -168,9 +172,10 @@ async function findBlocked(): Promise<void> {
 
 export const { reconnect } = socket
 
-// The network is back, or the tab is visible again: retry at once.
+// The network is back, or the tab is visible again, perhaps after hours: retry at once.
 addEventListener('online', reconnect)
 document.addEventListener('visibilitychange', () => {
+  tick()
   if (!document.hidden) reconnect()
 })
 

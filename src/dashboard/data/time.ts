@@ -1,11 +1,28 @@
 /** Formats times and durations, and keeps the current second. */
 import { signal } from '@preact/signals'
 
+/** Milliseconds by which the server's clock is ahead of the browser's. The page shows times of the server, and ages are relative to its clock. */
+const lead = signal(0)
+/** Milliseconds. The server names its time to the second, and its answer takes time. */
+const tolerance = 2_000
+
+/** The time of the server, as far as it is known. */
+export const clock = (): number => Date.now() + lead.value
+
 /** Updated once a second. */
 export const now = signal(Date.now())
-setInterval(() => {
-  if (!document.hidden) now.value = Date.now()
-}, 1_000)
+export const tick = (): void => {
+  if (!document.hidden) now.value = clock()
+}
+setInterval(tick, 1_000)
+
+/** `date`: the `Date` header of an answer that has just arrived. */
+export function setClock(date: string | null): void {
+  const difference = Date.parse(date ?? '') - Date.now()
+  if (Number.isNaN(difference)) return
+  lead.value = Math.abs(difference) < tolerance ? 0 : difference
+  tick()
+}
 
 const clockTime = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
@@ -36,18 +53,18 @@ const day = 86_400_000
 /** To the second. With the date if it is twelve hours away or more, and then with the year unless it is this one. */
 export function formatTime(time: string | number): string {
   const date = new Date(time)
-  return Math.abs(date.getTime() - Date.now()) < day / 2 ? clockTime.format(date) : withDate(date)
+  return Math.abs(date.getTime() - clock()) < day / 2 ? clockTime.format(date) : withDate(date)
 }
 
 /** With the date if the time is `dated` milliseconds away or more, and not today. */
 export function formatMinute(time: number, dated = day): string {
-  const [date, today] = [new Date(time), new Date()]
+  const [date, today] = [new Date(time), new Date(clock())]
   const isNear = Math.abs(time - today.getTime()) < dated || date.toDateString() === today.toDateString()
   return isNear ? minuteTime.format(time) : withDate(date)
 }
 
 const withDate = (date: Date): string =>
-  (date.getFullYear() === new Date().getFullYear() ? dayTime : yearTime).format(date)
+  (date.getFullYear() === new Date(clock()).getFullYear() ? dayTime : yearTime).format(date)
 
 const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' })
 

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { formatNumber } from '../data/labels.ts'
 import { chooseStep, oldest, useOldest, usePoints } from '../data/past-points.ts'
 import { throttle } from '../data/throttle.ts'
-import { formatFull, formatMinute, formatSpan, formatTime, now } from '../data/time.ts'
+import { clock, formatFull, formatMinute, formatSpan, formatTime, now } from '../data/time.ts'
 import { adjust, chosenTime, route } from '../route.ts'
 
 const windows = {
@@ -44,7 +44,7 @@ export const describeHistory = ({ from, isWhole }: Begin): string | null =>
 const describeBegin = (begin: Begin): string => describeHistory(begin)?.replace(/^h/, 'H') ?? formatMinute(begin.from)
 
 function fitting(): Window {
-  const age = Date.now() - (oldest.value ?? Date.now())
+  const age = clock() - (oldest.value ?? clock())
   return (['15m', '1h'] as const).find((name) => windows[name] >= age) ?? '6h'
 }
 

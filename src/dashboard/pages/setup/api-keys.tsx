@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { ask, session } from '../../data/api.ts'
 import { queryCommand } from '../../data/commands.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
-import { formatAge, formatFull, formatTime, now } from '../../data/time.ts'
+import { clock, formatAge, formatFull, formatTime, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { ErrorMessage } from '../../widgets/error-message.tsx'
 import { type Action, Confirmation } from '../../widgets/lists/selection.tsx'
@@ -55,7 +55,7 @@ export function ApiKeys() {
     const { createApiKey: result } = await ask(createKeyDocument, {
       input: {
         ...{ name: textOf(values, 'name') ?? '', roles, scopes: scopes.filter((scope) => scope !== '') },
-        expiresAt: days === null ? null : new Date(Date.now() + Number(days) * day).toISOString(),
+        expiresAt: days === null ? null : new Date(clock() + Number(days) * day).toISOString(),
       },
     })
     if ('message' in result) return result.message

@@ -2,7 +2,7 @@
 import { writeGroup } from '../../data/causes.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { formatNumber, plural, stateWords } from '../../data/labels.ts'
-import { formatSpan, now } from '../../data/time.ts'
+import { clock, formatSpan, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { at, href, moment } from '../../route.ts'
 import { changeFragment } from '../change-line.tsx'
@@ -124,7 +124,7 @@ const describeIds = ({ deploymentId, reporter, target, rollout, revision }: Depl
 /** The address of this page, with the time that it shows. */
 function addressNow(): string {
   const address = new URL(location.href)
-  if (at.value === null) address.searchParams.set('at', new Date().toISOString())
+  if (at.value === null) address.searchParams.set('at', new Date(clock()).toISOString())
   return address.href
 }
 
