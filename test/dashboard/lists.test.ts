@@ -67,6 +67,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     await select('stuck-1').check()
     await page.getByText('1 selected').waitFor()
     await page.getByRole('button', { name: 'Failing' }).click()
+    await select('stuck-1').waitFor({ state: 'detached' })
     await select('edge-2').check()
     await page.getByText('1 selected').waitFor()
     await page.getByRole('button', { name: 'Retired' }).click()

@@ -80,7 +80,7 @@ export function DevicesPage() {
   const selection = useSelection({
     isOn: asOf === null,
     about,
-    listed: found?.nodes.map(({ deviceId }) => deviceId) ?? [],
+    listed: found?.nodes.map(({ deviceId }) => deviceId) ?? null,
   })
   return (
     <>

@@ -14,6 +14,8 @@ export interface Action {
 }
 
 export interface Selection {
+  /** False: the list is not known yet, so nothing can be selected. */
+  readonly isReady: boolean
   readonly ids: ReadonlySet<string>
   readonly toggle: (id: string) => void
   readonly clear: () => void
@@ -25,8 +27,8 @@ interface SelectionOptions {
   readonly isOn: boolean
   /** What the list is about. Nothing is selected in another list. */
   readonly about: string
-  /** The rows of the list: an action applies to nothing that has left it. */
-  readonly listed: readonly string[]
+  /** The rows of the list: an action applies to nothing that has left it. Null: not known yet. */
+  readonly listed: readonly string[] | null
 }
 
 /** Null: the caller may not change anything. */
@@ -36,6 +38,7 @@ export function useSelection({ isOn, about, listed }: SelectionOptions): Selecti
   const chosen = selected.about === about ? selected.ids : none
   const ids = chosen.size === 0 ? none : chosen.intersection(new Set(listed))
   return {
+    isReady: listed !== null,
     ids,
     toggle: (id) => setSelected({ about, ids: ids.symmetricDifference(new Set([id])) }),
     clear: () => setSelected({ about, ids: none }),
@@ -55,6 +58,7 @@ export const SelectBox = ({ of, id, name }: BoxProps) =>
       class="select"
       aria-label={`Select ${name}`}
       checked={of.ids.has(id)}
+      disabled={!of.isReady}
       onChange={() => of.toggle(id)}
     />
   )
