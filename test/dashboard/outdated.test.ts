@@ -145,4 +145,32 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
       expect(await page.locator('.time-now').textContent()).not.toBe('Now')
     },
   )
+
+  it('follows the changes after its answer, not those since an earlier one about the past', async () => {
+    const { page } = await visit(`?at=${new Date(Date.now() - 5 * minute).toISOString()}`)
+    await page.locator('.notice.past').getByText('Showing the state at').waitFor()
+    const revisions: string[] = []
+    page.on('response', async (response) => {
+      if (!/query Overview\b/.test(response.request().postData() ?? '')) return
+      revisions.push((await response.json()).data.revision)
+    })
+    const followed: (string | null)[] = []
+    await page.exposeFunction('noteFollowed', (sent: string) => {
+      const { type, payload } = JSON.parse(sent)
+      // The alerts of the frame are followed, too.
+      if (type === 'subscribe' && /subscription Changes\b/.test(payload.query) && !payload.variables.filter.kinds)
+        followed.push(payload.variables.after)
+    })
+    await page.evaluate(() => {
+      const { send } = WebSocket.prototype
+      WebSocket.prototype.send = function (sent) {
+        ;(globalThis as unknown as { noteFollowed(sent: unknown): void }).noteFollowed(sent)
+        send.call(this, sent)
+      }
+    })
+    await send(server().url, 'oven-1', 'bread', 'installing')
+    await page.getByRole('button', { name: 'Back to now' }).click()
+    await expect.poll(() => followed.length).toBeGreaterThan(0)
+    await expect.poll(() => revisions).toEqual(followed)
+  })
 })

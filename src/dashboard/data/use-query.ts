@@ -148,20 +148,21 @@ export function useLiveAnswer<Data extends { readonly revision: string }, Variab
   const answer = useAnswer(query, variables, { ...options, version: `${version} ${options.version}` })
   useLoading(filter === null && !answer.isCurrent && answer.error === null)
   useOutdated(answer.data !== null && !answer.isCurrent)
+  const { isCurrent } = answer
   const began = answer.data?.revision
-  const isAnswered = began !== undefined
   const key = filter && JSON.stringify(filter)
   const after = useRef(began)
   after.current = began
   useEffect(() => {
-    if (!filter || !isAnswered) return
+    // Not after another answer: all changes since would follow, and a page about the past may have been open for hours.
+    if (!filter || !isCurrent) return
     const again = throttle(refreshInterval, () => setVersion((current) => current + 1))
     const leave = followChanges(changesDocument, after.current ?? null, filter, again, again)
     return () => {
       leave()
       again.cancel()
     }
-  }, [key, isAnswered, JSON.stringify(variables)])
+  }, [key, isCurrent, JSON.stringify(variables)])
   return answer
 }
 
