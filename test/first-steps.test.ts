@@ -1,5 +1,4 @@
 /** What the terminal shows a newcomer is executed in its order: the watch shows the report before it, and the next one. */
-
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,5 +1,4 @@
 /** `rollcall export`: writes an export to a file, with a manifest beside it. Continues after an interruption, and checks what it has written. */
-
 import { stat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

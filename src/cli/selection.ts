@@ -1,5 +1,4 @@
 /** The deployments that a command selects: its options, and the filters of the API that they become. */
-
 import type { Convergence } from '../domain/desired.ts'
 import type { LabelCondition } from '../domain/selectors/label-condition.ts'
 import type { DeploymentState } from '../domain/values.ts'

@@ -1,5 +1,4 @@
 /** Formats deployments, rollouts and changes for a terminal, and names the fields that this needs. */
-
 import { type Convergence, convergences } from '../domain/desired.ts'
 import { type DeploymentState, deploymentStates, type StatusError } from '../domain/values.ts'
 import { inStateColour, paint, stateBar, type Terminal } from './terminal.ts'

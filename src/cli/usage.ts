@@ -1,5 +1,4 @@
 /** What the command line accepts: its help, and its options. */
-
 import { commandOf } from './arguments.ts'
 
 export const usage = `Usage: ${commandOf('rollcall')} <command> [options]

@@ -1,5 +1,4 @@
 /** `rollcall wait`: waits until all selected deployments are in a state, until one has failed, or until the timeout. */
-
 import type { Convergence } from '../domain/desired.ts'
 import type { DeploymentState, StatusError } from '../domain/values.ts'
 import { describeAlert, firingAlerts } from './alerts.ts'

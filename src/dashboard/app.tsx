@@ -1,5 +1,4 @@
 /** The frame around all pages: navigation, search, connection status, colour theme. */
-
 import { computed } from '@preact/signals'
 import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'

@@ -1,5 +1,4 @@
 /** The counters of deployments, of the fleet and of each rollout. The transaction that changes a deployment changes them (promise 4). */
-
 import type { Deployment } from './deployment.ts'
 import { type Convergence, convergences } from './desired.ts'
 import { type DeploymentState, deploymentStates } from './values.ts'

@@ -1,5 +1,4 @@
 /** What a device should run (Margo, "Workload Deployment"), and how its reports compare with that. */
-
 import { gatewayOf } from './target.ts'
 import { compareDigits, type DeploymentState, type Digits, type Millis, type Revision } from './values.ts'
 

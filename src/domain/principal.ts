@@ -1,5 +1,4 @@
 /** The caller and its permissions. A role says what a caller may do; an access scope says in which part of the fleet. */
-
 import { type AccessScope, accessScopeKey } from './access-scope.ts'
 import type { Millis } from './values.ts'
 

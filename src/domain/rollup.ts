@@ -1,5 +1,4 @@
 /** The state that the components imply together, and whether the reported state agrees with it (docs/wire.md §7.2). */
-
 import { isPossibleAfter } from './failure-stage.ts'
 import type { DeploymentState, FailureStage } from './values.ts'
 

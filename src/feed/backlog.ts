@@ -3,7 +3,6 @@
  * block once: those that ask while it is being read, or soon after, get the same one. Changes in memory are given in small
  * pages, because each subscriber holds its page until it has taken it.
  */
-
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
 import { sizeOf } from './change-size.ts'

@@ -1,5 +1,4 @@
 /** The feed: everything that subscribers and sinks are notified of comes from here, and all of it from the log. */
-
 import { DomainError } from '../domain/errors.ts'
 import type { Revision } from '../domain/values.ts'
 import { coalesce } from '../store/connection/coalesce.ts'

@@ -7,7 +7,6 @@
  *
  * Subscribers are indexed by topic, so a change costs what it matches, however many subscribers there are.
  */
-
 import { type Change, formerRolloutOf } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
 import { coalesce } from '../store/connection/coalesce.ts'

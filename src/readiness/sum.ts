@@ -9,7 +9,6 @@
  *   nothing received yet (presence UNKNOWN)           UNKNOWN             yes
  *   present                                           that of its object  yes
  */
-
 import type { Assessment } from '../domain/orchestration/resource.ts'
 import type { Readiness } from '../domain/values.ts'
 import { pending, unknown } from './assessment.ts'

@@ -1,5 +1,4 @@
 /** `npm run simulate`: a fleet against a running server. */
-
 import { exitCodes, UsageError } from '../cli/arguments.ts'
 import { ApiError } from '../client/client.ts'
 import { parseOptions, usage } from './options.ts'

@@ -1,5 +1,4 @@
 /** The archive in a bucket of a real server (OpenStack Swift), which is killed in the middle of an upload and of a download, and started again. */
-
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,4 @@
 /** Devices send what they can run, each generation of Margo in its own way. */
-
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastHeard } from '../auth/devices/devices.ts'
 import { type RunningApp, startApp } from '../support/app.ts'

@@ -1,5 +1,4 @@
 /** What devices must show to onboard and to send capabilities, and what that lets them and others see. */
-
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Certificates, createCertificates } from '../auth/devices/certificates.ts'
 import { refusals, registerAll, revoke } from '../auth/devices/devices.ts'

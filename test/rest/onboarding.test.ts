@@ -1,5 +1,4 @@
 /** Devices onboard and offboard, and fetch the authority of the server’s certificate. */
-
 import { X509Certificate } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { request } from 'node:https'

@@ -1,5 +1,4 @@
 /** The road's answers and the reference model's in the same words, so that they can be compared. */
-
 import type { Change } from '../../src/domain/change.ts'
 import type { StatusError } from '../../src/domain/values.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'

@@ -1,5 +1,4 @@
 /** A collector that answers, but not to the end, holds up no later spans. */
-
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { createExporter } from '../../src/traces/exporter.ts'

@@ -11,7 +11,6 @@
  * The statement that looks up an API key or a session also reads the log's head, which tells the response cache whether its response is current.
  * An open connection ends when its credential becomes invalid: at the doorbell between replicas, or within a second if the doorbell is lost.
  */
-
 import { parseScopes, scopesOf } from '../../domain/access-scope.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { everyone, type Principal, type Role, roles } from '../../domain/principal.ts'

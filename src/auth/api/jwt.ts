@@ -1,5 +1,4 @@
 /** Reads the principal, the expiry and the access of a token that an external issuer signed. */
-
 import { noScope, parseScopes } from '../../domain/access-scope.ts'
 import { type Principal, type Role, roles } from '../../domain/principal.ts'
 import { claimOf, createTokenVerifier, type SignedTokenConfig, TokenRefused } from '../signed-token.ts'

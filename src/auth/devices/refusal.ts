@@ -1,5 +1,4 @@
 /** A refused credential: the error for the device, and the reason that metrics count. */
-
 import { DomainError, type ErrorCode } from '../../domain/errors.ts'
 import { retiredMessage } from '../../domain/target.ts'
 import type { Millis } from '../../domain/values.ts'

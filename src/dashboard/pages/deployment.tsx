@@ -1,5 +1,4 @@
 /** One deployment: its state, its history and its reports. */
-
 import { graphql, type ResultOf } from '../data/graphql.ts'
 import { useResources } from '../data/resource-rows.ts'
 import { formatAge, formatFull, formatTime, now } from '../data/time.ts'

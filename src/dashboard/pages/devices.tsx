@@ -1,5 +1,4 @@
 /** Devices: their connectivity, when they were last heard, and their deployments. */
-
 import { reinstateDevices, retireDevices } from '../data/actions.ts'
 import { ask } from '../data/api.ts'
 import { type Columns, readPages } from '../data/export.ts'

@@ -1,5 +1,4 @@
 /** The fleet on one page: progress, trend, and what needs attention. */
-
 import { causesFragment } from '../data/causes.ts'
 import { graphql } from '../data/graphql.ts'
 import { type Counts, formatNumber, plural, readinessOrder } from '../data/labels.ts'

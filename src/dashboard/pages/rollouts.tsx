@@ -1,5 +1,4 @@
 /** All rollouts, with their progress. */
-
 import { ask } from '../data/api.ts'
 import { type Columns, readPages } from '../data/export.ts'
 import { type FragmentOf, graphql, type VariablesOf } from '../data/graphql.ts'

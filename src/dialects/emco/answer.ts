@@ -1,5 +1,4 @@
 /** Status answers in EMCO's formats: the design's keys for type= or no parameter, the keys of 22.03 for status= (docs/wire.md §2.1). */
-
 import type { InstanceStatus } from '../../domain/orchestration/instance.ts'
 import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
 import type { ListedResource, Presence } from '../../domain/orchestration/resource.ts'

@@ -1,5 +1,4 @@
 /** k8splugin's instance body (docs/wire.md §3): what runs, where it runs, and its status in one word. */
-
 import type { BundleInstance, ObjectName } from '../../domain/orchestration/orchestrated-facts.ts'
 import { resourceBundle } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'

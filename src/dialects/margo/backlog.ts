@@ -7,7 +7,6 @@
  * So {"deviceId": "edge-7", …} equals POST /device/edge-7/deployment/…, and {"deviceId": "gw/pump", …} is a report of gw about its child.
  * An error in one item is the result of that item only. The body as a whole is refused only if it contains no items.
  */
-
 import { DomainError } from '../../domain/errors.ts'
 import type { StatusReport } from '../../domain/report.ts'
 import { isDeeperThan } from '../../limits/nesting.ts'

@@ -1,5 +1,4 @@
 /** The routes for onboarding and for the capabilities of devices, in every generation. */
-
 import { complain, type Problems, refusal } from '../body/problems.ts'
 import { type Route, readPathId } from '../router.ts'
 import { readDeviceId } from './device-id.ts'

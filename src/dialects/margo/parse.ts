@@ -9,7 +9,6 @@
  *
  * The generations differ so little that one reader accepts them all, on any route, because agents mix them.
  */
-
 import { DomainError } from '../../domain/errors.ts'
 import type { ComponentReport, StatusReport } from '../../domain/report.ts'
 import { gatewayOf } from '../../domain/target.ts'

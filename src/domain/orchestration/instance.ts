@@ -2,7 +2,6 @@
  * One run of a rollout. For EMCO it is an AppContext: its status follows from the last action and from the sync status of its
  * resources. For k8splugin it is an instance, which reports its status.
  */
-
 import type { DeploymentState, Revision } from '../values.ts'
 import type { SyncStatus } from './resource.ts'
 

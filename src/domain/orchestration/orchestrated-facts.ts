@@ -1,5 +1,4 @@
 /** What orchestrators and clusters report. Each dialect parses it, and the writer applies it. */
-
 import type { RolloutName } from '../rollout.ts'
 import type { TargetName } from '../target.ts'
 import type { DeploymentState } from '../values.ts'

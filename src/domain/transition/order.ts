@@ -12,7 +12,6 @@
  * Marks below the key that decided belong to an older run. They are dropped unless the new report brings its own.
  * (docs/wire.md §7.3.)
  */
-
 import type { OrderKey, StatusReport } from '../report.ts'
 import { compareDigits, type Digits, type Millis } from '../values.ts'
 

@@ -10,7 +10,6 @@
  * So no subscriber waits for another, and a slow subscriber's missed events are kept, merged and counted as if it were
  * alone.
  */
-
 import type { Source, SourceEvent } from '../subscriptions/event-source.ts'
 import type { EventResult } from './event-result.ts'
 import {

@@ -1,5 +1,4 @@
 /** References to object types that refer to each other. Each is implemented in the file of its name. */
-
 import type { Change as ChangeRow } from '../../domain/change.ts'
 import type { Component as ComponentState } from '../../domain/deployment.ts'
 import type { LifecycleAction as ActionRow } from '../../domain/orchestration/lifecycle.ts'

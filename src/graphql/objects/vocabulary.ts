@@ -1,5 +1,4 @@
 /** The enums (docs/wire.md §7.4). Their values are those of the domain. */
-
 import type { Convergence } from '../../domain/desired.ts'
 import type { Presence, SyncStatus } from '../../domain/orchestration/resource.ts'
 import type { Verdict } from '../../domain/report.ts'

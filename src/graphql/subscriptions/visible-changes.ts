@@ -1,5 +1,4 @@
 /** Filters live changes by access scope, against the present database. Callers with the same scope share one query. */
-
 import { type AccessScope, accessScopeKey } from '../../domain/access-scope.ts'
 import type { ShowChanges } from '../../feed/event-queue.ts'
 import { coalesceByKey } from '../../store/connection/coalesce.ts'

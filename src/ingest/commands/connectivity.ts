@@ -7,7 +7,6 @@
  *   GATEWAY        a report of its gateway (report.ts)
  *   ORCHESTRATOR   an orchestrator says so, or the watch of a cluster
  */
-
 import type { ReportOutcome, Verdict } from '../../domain/report.ts'
 import type { Connectivity, ConnectivitySource, Target, TargetName } from '../../domain/target.ts'
 import { isOlderConnection, orderConnection } from '../../domain/transition/order.ts'

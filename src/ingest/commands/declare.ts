@@ -1,5 +1,4 @@
 /** Declares deployments. */
-
 import type { Deployment } from '../../domain/deployment.ts'
 import { type Digest, largestManifest, type ManifestEntry, manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'

@@ -1,5 +1,4 @@
 /** Records standstills. store/write/standstill.ts finds them. The command records one only if the deployment has not changed since. */
-
 import { stallDeployment } from '../../domain/transition/transition.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Command } from '../command.ts'

@@ -1,5 +1,4 @@
 /** The duties that keep the log, the reports and the audit log in partitions, and that remove what is older than it may be. */
-
 import type { Millis } from '../../domain/values.ts'
 import type { Database } from '../../store/database.ts'
 import { nextBound, perHistory } from '../../store/write/partition-bounds.ts'

@@ -1,5 +1,4 @@
 /** Notifications about an instance: k8splugin's status subscriptions, and so-cnf-adapter's calls for A&AI (docs/wire.md §3, §4). */
-
 import { parseJson } from '../../dialects/body/json.ts'
 import { parseInventoryOwner } from '../../dialects/k8splugin/inventory-owner.ts'
 import { parseSubscription } from '../../dialects/k8splugin/subscription.ts'

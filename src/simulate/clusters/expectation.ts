@@ -2,7 +2,6 @@
  * What the server must make of an orchestrator's facts. This is a second implementation of the documented rules
  * (docs/orchestrators.md), so that an error in the server's own rules shows as a difference.
  */
-
 import type { InstanceStatus } from '../../domain/orchestration/instance.ts'
 import type { Presence, SyncStatus } from '../../domain/orchestration/resource.ts'
 import type { DeploymentState, Readiness } from '../../domain/values.ts'

@@ -8,7 +8,6 @@
  *   doorbell       one, which listens
  *   own            one for each change of tables, because it takes long
  */
-
 import type { Database } from '../database.ts'
 import { openConnection, silenceLimit } from './connection.ts'
 import { createPool } from './connection-pool.ts'

@@ -1,5 +1,4 @@
 /** Cursors. The cursor of a list is opaque: a version, the name of the order and the row's place in it. The cursor of a change is its revision. */
-
 import { DomainError } from '../../domain/errors.ts'
 import { connectivities } from '../../domain/target.ts'
 import { isStorable } from '../../domain/text.ts'

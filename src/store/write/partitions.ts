@@ -4,7 +4,6 @@
  *
  * To change partitions, PostgreSQL locks the whole table for a moment (migration/lock-attempts.ts).
  */
-
 import type { Millis } from '../../domain/values.ts'
 import type { Database, Session } from '../database.ts'
 import { attemptChange } from '../migration/lock-attempts.ts'

@@ -1,5 +1,4 @@
 /** Who the attacker is: an administrator, callers of one tenant, and devices; or anyone where the server asks nothing. */
-
 import { type Caller, device, hidden, type Input, type RestInput } from './inputs.ts'
 import { messageDevices } from './mqtt/inputs.ts'
 import { isOfTenant } from './sign-in.ts'

@@ -1,5 +1,4 @@
 /** The states of a deployment and its components over time: one lane for each, with attempts separated and failures highlighted. */
-
 import { convergenceWords, type DeploymentState, stateWords } from '../../data/labels.ts'
 import { formatSpan, formatTime } from '../../data/time.ts'
 import { useWidth } from '../area-chart.tsx'

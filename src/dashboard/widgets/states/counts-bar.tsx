@@ -1,5 +1,4 @@
 /** The counts by state, as a bar and as a legend. */
-
 import {
   type Counts,
   countOf,

@@ -1,5 +1,4 @@
 /** Whether objects are applied and whether they work, as marks and as a bar. */
-
 import {
   formatNumber,
   type Readiness,

@@ -1,5 +1,4 @@
 /** Kubernetes objects: as the orchestrator applied them and as the cluster reports them. */
-
 import { DomainError } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { ResourceFilter } from '../../../store/read/filters/resource-filter.ts'

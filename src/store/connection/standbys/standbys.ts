@@ -13,7 +13,6 @@
  * standby is as old as the newest of them that it includes. While the primary does not answer, that age increases, so standbys
  * answer readers with a revision for `lagLimit` and not longer.
  */
-
 import type { Database, Freshness, Snapshot, StandbyState } from '../../database.ts'
 import { orAborted } from '../abort.ts'
 import { type Coalesced, coalesce } from '../coalesce.ts'

@@ -1,5 +1,4 @@
 /** Loads the desired state of devices for commands: the newest version of each device, with its documents. */
-
 import type { Digest, ManifestEntry } from '../../../domain/desired.ts'
 import { storableJson } from '../../../domain/text.ts'
 import type { Reader } from '../../database.ts'

@@ -1,5 +1,4 @@
 /** Loads the needs of orchestrators' commands, in one query a table: first the instances of their rollouts, then the rows of the instances. */
-
 import type { Deployment } from '../../../domain/deployment.ts'
 import type { Instance } from '../../../domain/orchestration/instance.ts'
 import type { Rollout } from '../../../domain/rollout.ts'
