@@ -84,8 +84,9 @@ export const signInOffer = signal<SignInOffer | null | undefined>(undefined)
 
 /** Runs when the page opens, and after each reconnect. */
 export async function findSession(): Promise<void> {
+  const began = performance.now()
   const response = await fetch(address('session'), { cache: 'no-store' }).catch(() => null)
-  if (response) setClock(response.headers.get('date'))
+  if (response) setClock(response.headers.get('date'), performance.now() - began)
   const body = response && (await response.json().catch(() => null))
   if (response?.status === 401) {
     signInOffer.value = body?.signIn ?? null

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 
 /** Milliseconds by which the server's clock is ahead of the browser's. The page shows times of the server, and ages are relative to its clock. */
 const lead = signal(0)
-/** Milliseconds. The server names its time to the second, and its answer takes time. */
+/** Milliseconds. The server names its time to the second. */
 const tolerance = 2_000
 
 /** The time of the server, as far as it is known. */
@@ -16,11 +16,11 @@ export const tick = (): void => {
 }
 setInterval(tick, 1_000)
 
-/** `date`: the `Date` header of an answer that has just arrived. */
-export function setClock(date: string | null): void {
+/** `date`: the `Date` header of an answer that has just arrived. `took`: the milliseconds since its request, in which the server named that time. */
+export function setClock(date: string | null, took: number): void {
   const difference = Date.parse(date ?? '') - Date.now()
   if (Number.isNaN(difference)) return
-  lead.value = Math.abs(difference) < tolerance ? 0 : difference
+  lead.value = Math.abs(difference) < tolerance + took ? 0 : difference
   tick()
 }
 
