@@ -90,3 +90,8 @@ export function sizeOf(rows: readonly Row[]): number {
 export function lift(rate: number, restRate: number): number | null {
   return restRate === 0 ? null : rate / restRate
 }
+
+/** Rows come in any order. Equal deployments must give an equal answer. */
+export function inOrder(a = '', b = ''): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
