@@ -10,10 +10,10 @@
  * Values, decisions and the cursor's move are one unit (store/alerts/checks.ts): they count only if no other replica moved the cursor meanwhile.
  */
 import { fleetScope } from '../../domain/alerts/alert.ts'
-import { isForecastMetric } from '../../domain/alerts/ending.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import {
   alertsDuty,
+  type Check,
   dueChecks,
   enabledRules,
   makeAllDue,
@@ -26,24 +26,23 @@ import {
   type Settlement,
   settle,
 } from '../../store/alerts/checks.ts'
-import { type Measured, measureFiltered, measureScopes, nothingMeasured } from '../../store/alerts/measures.ts'
+import { measureScopes, nothingMeasured } from '../../store/alerts/measures.ts'
 import type { StoredRule } from '../../store/alerts/rows.ts'
 import type { Database } from '../../store/database.ts'
-import type { DeploymentFilter } from '../../store/read/filters/deployment-filter.ts'
 import { recordAlerts } from '../commands/alerts.ts'
 import type { Duty, Turn } from '../duties/duties.ts'
 import type { Writer } from '../writer.ts'
-import { measureForecast, owedForecasts } from './forecasts.ts'
-import { isCountedRule, knownRules, selects, wantedBy } from './known-rules.ts'
+import { evaluationsOf, scopesAtOnce } from './due-checks.ts'
+import { owedForecasts } from './forecasts.ts'
+import { knownRules, selects, wantedBy } from './known-rules.ts'
 import { type DueCheck, judge, noResults, type Results } from './results.ts'
-import { evaluateSweep, groupSweeps, type Sweep } from './sweep.ts'
 
 /** Entries of the log in one step. Values are those of the present, so a step evaluates each scope once for any number of entries. */
 const mostEntries = 20_000
 /** Entries of a step that would otherwise evaluate more than `mostJudged` rules and scopes. A step that has begun is completed. */
 const [fewEntries, mostJudged] = [1_000, 1_000_000]
-/** Rules and scopes, and scopes, that are evaluated without a pause. */
-const [judgedAtOnce, scopesAtOnce] = [10_000, 500]
+/** Rules and scopes that are evaluated without a pause. */
+const judgedAtOnce = 10_000
 /** Checks in one search. */
 const fewChecks = 1_000
 /** Decisions in one batch of the writer. */
@@ -53,16 +52,11 @@ const clockStep = 60_000
 /** Milliseconds of a round for counts with a filter, because each may read many deployments. */
 const countingBudget = 500
 
-interface RuleInScope {
-  readonly rule: StoredRule
-  readonly rolloutKey: number
-}
-
 export function createAlertEvaluation(
   database: Pick<Database, 'session' | 'kind'>,
   writer: Pick<Writer, 'submit'>,
 ): Duty {
-  const { session, kind } = database
+  const { session } = database
   let known = knownRules(-1, [])
 
   async function rulesNow(): Promise<readonly StoredRule[]> {
@@ -105,17 +99,27 @@ export function createAlertEvaluation(
       let touched = await readTouched(session, cursor, place.newest, mostEntries)
       if (touched.rollouts.length * each > mostJudged)
         touched = await readTouched(session, cursor, place.newest, fewEntries)
-      const { rollouts } = touched
-      const size = Math.min(Math.max(Math.floor(judgedAtOnce / each), 1), scopesAtOnce)
-      for (let first = 0; first === 0 || first < rollouts.length; first += size) {
-        const to = first + size < rollouts.length ? cursor : touched.cursor
-        const { results, revision } = await evaluateTouched(rollouts, first, size, now)
-        if (!(await conclude(cursor, to, results, revision))) return null
-      }
-      if (isOver()) return null
+      if (!(await passEntries(cursor, touched, each, now)) || isOver()) return null
       cursor = touched.cursor
     }
     return cursor
+  }
+
+  /** Evaluates what the entries after the cursor touch, in portions. The last portion moves the cursor. False: another replica has moved it. */
+  async function passEntries(
+    cursor: Revision,
+    touched: { readonly cursor: Revision; readonly rollouts: readonly number[] },
+    costOfScope: number,
+    now: Millis,
+  ): Promise<boolean> {
+    const { rollouts } = touched
+    const size = Math.min(Math.max(Math.floor(judgedAtOnce / costOfScope), 1), scopesAtOnce)
+    for (let first = 0; first === 0 || first < rollouts.length; first += size) {
+      const to = first + size < rollouts.length ? cursor : touched.cursor
+      const { results, revision } = await evaluateTouched(rollouts, first, size, now)
+      if (!(await conclude(cursor, to, results, revision))) return false
+    }
+    return true
   }
 
   /** Of the rollouts from `first` on. All rules of the fleet are evaluated with the first of them. */
@@ -125,11 +129,17 @@ export function createAlertEvaluation(
       for (const rolloutKey of scopesOf(rule, rollouts, first, size))
         results.owed.push({ ruleKey: rule.key, rolloutKey, dueAt: now, version: rule.version })
     const { ofFleet, ofRollouts, forecasts } = known
+    const isFleetTouched = first === 0 && rollouts.length > 0
     const keys = [
-      ...(first === 0 && rollouts.length > 0 && ofFleet.size > 0 ? [fleetScope] : []),
+      ...(isFleetTouched && ofFleet.size > 0 ? [fleetScope] : []),
       ...(ofRollouts.size > 0 || forecasts.length > 0 ? rollouts.slice(first, first + size) : []),
     ]
-    if (keys.length === 0) return { results, revision: 0 }
+    return { results, revision: keys.length === 0 ? 0 : await evaluateScopes(results, keys, now) }
+  }
+
+  /** Adds the results of all rules that these scopes concern. Returns the revision of their values. */
+  async function evaluateScopes(results: Results, keys: readonly number[], now: Millis): Promise<Revision> {
+    const { ofFleet, ofRollouts, forecasts } = known
     const standings = await readStandings(session, keys)
     const measured = await measureScopes(session, keys, wantedBy(known.counted))
     const standing = rulesByScope(standings)
@@ -140,78 +150,26 @@ export function createAlertEvaluation(
         if (selects(rule, key)) judge(results, rule, key, standings, measured, now)
       if (key !== fleetScope) results.owed.push(...owedForecasts(forecasts, key, measure, standings, now))
     }
-    return { results, revision: measured.revision }
-  }
-
-  /** `measure`: reads the values of the scopes with these keys. */
-  async function evaluateChecks(
-    checks: readonly RuleInScope[],
-    measure: (rolloutKeys: readonly number[]) => Promise<Measured>,
-    now: Millis,
-  ) {
-    const results = noResults()
-    const keys = [...new Set(checks.map(({ rolloutKey }) => rolloutKey))]
-    // Standings first: if another replica changes them after that, the cursor has moved and these results are void.
-    const standings = await readStandings(session, keys)
-    const measured = await measure(keys)
-    for (const { rule, rolloutKey } of checks) judge(results, rule, rolloutKey, standings, measured, now)
-    return { results, revision: measured.revision }
-  }
-
-  function evaluateCounted(checks: readonly RuleInScope[], now: Millis) {
-    const wanted = wantedBy(checks.map(({ rule }) => rule))
-    return evaluateChecks(checks, (keys) => measureScopes(session, keys, wanted), now)
+    return measured.revision
   }
 
   /** Checks that are due. False: the rest is for the next round. */
   async function check(rules: ReadonlyMap<number, StoredRule>, cursor: Revision, turn: Turn): Promise<boolean> {
-    const counting = performance.now()
+    const began = performance.now()
     for (;;) {
       if (turn.isOver()) return false
       const due = await dueChecks(session, turn.now, fewChecks)
       if (due.length === 0) return true
-      const found = due.flatMap((one) => {
-        const rule = rules.get(one.ruleKey)
-        return rule ? [{ ...one, rule }] : []
-      })
+      const found = withRules(due, rules)
       // Rules that are deleted or disabled have no checks: these rules are newer than the copy.
       if (found.length === 0) return false
-      const [counted = [], others = []] = splitChecks(found)
-      if (counted.length > 0) {
-        const { results, revision } = await evaluateCounted(counted, turn.now)
-        if (!(await conclude(cursor, cursor, results, revision))) return false
-      }
-      // Sweeps that stored counters answer cost little, so only the turn limits them.
-      const sweeps = groupSweeps(found).toSorted((a, b) => Number(isDear(a)) - Number(isDear(b)))
-      for (const sweep of sweeps) {
+      for (const { isDear, evaluate } of evaluationsOf(database, found, turn.now)) {
         if (turn.isOver()) return false
-        const { results, revision } = await evaluateSweep(session, sweep, turn.now)
+        const { results, revision } = await evaluate()
         if (!(await conclude(cursor, cursor, results, revision))) return false
-        if (isDear(sweep) && performance.now() - counting > countingBudget) return true
-      }
-      // Rules that compare the forecast of a rollout share it.
-      const shared = Map.groupBy(others, (one) => (isForecast(one) ? one.rolloutKey : one))
-      for (const [one, ...more] of shared.values()) {
-        if (turn.isOver()) return false
-        if (!one) continue
-        const { results, revision } = isForecast(one)
-          ? await evaluateForecast([one, ...more], turn.now)
-          : await evaluateFiltered(one, turn.now)
-        if (!(await conclude(cursor, cursor, results, revision))) return false
-        if (performance.now() - counting > countingBudget) return true
+        if (isDear && performance.now() - began > countingBudget) return true
       }
     }
-  }
-
-  /** Of one rollout. */
-  function evaluateForecast(checks: readonly [DueCheck, ...DueCheck[]], now: Millis) {
-    return evaluateChecks(checks, () => measureForecast({ ...session, kind }, checks[0].rolloutKey, now), now)
-  }
-
-  function evaluateFiltered(check: DueCheck, now: Millis) {
-    const { rule, selector } = check.rule
-    const filter = selector.filter as DeploymentFilter
-    return evaluateChecks([check], (keys) => measureFiltered(session, filter, rule.perRollout ? keys : null), now)
   }
 
   return {
@@ -227,19 +185,13 @@ export function createAlertEvaluation(
   }
 }
 
-function isForecast({ rule }: DueCheck): boolean {
-  return isForecastMetric(rule.rule.metric)
+/** Without the checks of rules that are deleted or disabled. */
+function withRules(checks: readonly Check[], rules: ReadonlyMap<number, StoredRule>): readonly DueCheck[] {
+  return checks.flatMap((check) => {
+    const rule = rules.get(check.ruleKey)
+    return rule ? [{ ...check, rule }] : []
+  })
 }
-
-/** Those that counters answer, at most as many as are evaluated without a pause, and the others. */
-function splitChecks(due: readonly DueCheck[]): readonly (readonly DueCheck[])[] {
-  const single = due.filter(({ sweptTo }) => sweptTo === null)
-  const counted = single.filter(({ rule }) => isCountedRule(rule))
-  return [counted.slice(0, scopesAtOnce), single.filter(({ rule }) => !isCountedRule(rule))]
-}
-
-/** Whether a step may read many deployments. */
-const isDear = ({ kind }: Sweep): boolean => kind === 'filtered'
 
 const nothingSettled = { kept: [], dropped: [], owed: [] }
 
