@@ -54,6 +54,18 @@ export function createRowCache(capacity: number): RowCache {
     if (!deployments.has(name)) names.delete(deployment.key)
   }
 
+  /** All rows of a report's needs. Null: at least one is not known. */
+  function lookUp(
+    need: Needs,
+  ): { readonly deployments: readonly Deployment[]; readonly devices: readonly Target[] } | null {
+    if (!isReported(need)) return null
+    const places = allOf(need.devices, (name) => devices.get(name))
+    const known = places && allOf(need.deployments, (one) => deployments.get(nameOf(one)))
+    // The present target of a deployment may differ from the devices in the report.
+    const isPlaced = known?.every(({ targetKey }) => places?.some(({ key }) => key === targetKey))
+    return isPlaced && known && places ? { deployments: known, devices: places } : null
+  }
+
   return {
     forget,
     checkUnchanged(writes) {
@@ -64,17 +76,11 @@ export function createRowCache(capacity: number): RowCache {
       const targets = new Map<number, Target>()
       const missing: Needs[] = []
       for (const need of needs) {
-        const isSimple = isReported(need)
-        const known = isSimple ? (need.deployments ?? []).map((one) => deployments.get(nameOf(one))) : []
-        const places = isSimple ? (need.devices ?? []).map((name) => devices.get(name)) : []
-        const isKnown =
-          isSimple && known.every((d) => d !== undefined) && places.every((target) => target !== undefined)
-        // The present target of a deployment may differ from the devices in the report.
-        const isPlaced = known.every((d) => d && places.some((target) => target?.key === d.targetKey))
-        if (!isKnown || !isPlaced) missing.push(need)
+        const known = lookUp(need)
+        if (!known) missing.push(need)
         else {
-          for (const deployment of known) if (deployment) found.push(deployment)
-          for (const target of places) if (target) targets.set(target.key, target)
+          found.push(...known.deployments)
+          for (const target of known.devices) targets.set(target.key, target)
         }
       }
       return { loaded: { deployments: found, targets: [...targets.values()], rollouts: [] }, missing }
@@ -87,6 +93,17 @@ export function createRowCache(capacity: number): RowCache {
       for (const { row } of effects.targets.values()) if (row.kind === 'DEVICE') devices.set(row.name, row)
     },
   }
+}
+
+/** The rows of all items. Null: at least one has none. */
+function allOf<Item, Row>(items: readonly Item[] = [], rowOf: (item: Item) => Row | undefined): readonly Row[] | null {
+  const rows: Row[] = []
+  for (const item of items) {
+    const row = rowOf(item)
+    if (row === undefined) return null
+    rows.push(row)
+  }
+  return rows
 }
 
 /** Whether the needs are only deployments by reporter, and devices: the needs of a report, which the cache knows by name. */

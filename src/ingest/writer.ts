@@ -63,44 +63,43 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   async function run(): Promise<void> {
-    while (queue.length > 0 || handed.size > 0 || pipeline.size() > 0 || follower.size() > 0) {
-      const least = pipeline.leastCommands()
-      if (waitingSize() < least) {
-        await pipeline.wait(nextArrival(least))
-        continue
-      }
-      // Requests that are parsed in this turn of the event loop join the batch.
-      await new Promise(setImmediate)
-      const leader = state.isDraining || follower.mustSettle() ? null : handOver.leader()
-      // Another server writes for this one. It gets this server's commands, and others get theirs back.
-      if (leader !== null) {
-        await pipeline.drain()
-        handOver.giveBack([...handed.values()])
-        handed.clear()
-        await follower.follow(leader, queue, nextArrival())
-        continue
-      }
-      // This server writes again: what it has handed over is settled first.
-      if (follower.size() > 0) {
-        await follower.drain()
-        continue
-      }
-      // Reports of followers arrive later than those of this server's own callers.
-      const gatherTime = gathering.timeLeft(waitingSize(), pipeline.commands())
-      if (gatherTime > 0) {
-        const timer = setTimeout(() => arrived(), gatherTime)
-        const event = nextArrival()
-        await (pipeline.size() > 0 ? pipeline.wait(event) : event)
-        clearTimeout(timer)
-        continue
-      }
-      const batch = nextBatch()
-      gathering.taken()
-      if (!isDivided(batch) && (pipeline.send(batch) || (await pipeline.loadAndSend(batch)))) continue
-      await pipeline.drain()
-      await ordered.write(batch)
-    }
+    while (queue.length > 0 || handed.size > 0 || pipeline.size() > 0 || follower.size() > 0) await step()
     work = null
+  }
+
+  /** Waits, or hands commands over, or writes a batch. */
+  async function step(): Promise<void> {
+    const least = pipeline.leastCommands()
+    if (waitingSize() < least) return pipeline.wait(nextArrival(least))
+    // Requests that are parsed in this turn of the event loop join the batch.
+    await new Promise(setImmediate)
+    const leader = state.isDraining || follower.mustSettle() ? null : handOver.leader()
+    if (leader !== null) return handOverTo(leader)
+    // This server writes again: what it has handed over is settled first.
+    if (follower.size() > 0) return follower.drain()
+    // Reports of followers arrive later than those of this server's own callers.
+    const gatherTime = gathering.timeLeft(waitingSize(), pipeline.commands())
+    if (gatherTime > 0) return gather(gatherTime)
+    const batch = nextBatch()
+    gathering.taken()
+    if (!isDivided(batch) && (pipeline.send(batch) || (await pipeline.loadAndSend(batch)))) return
+    await pipeline.drain()
+    await ordered.write(batch)
+  }
+
+  /** Another server writes for this one. It gets this server's commands, and others get theirs back. */
+  async function handOverTo(leader: string): Promise<void> {
+    await pipeline.drain()
+    handOver.giveBack([...handed.values()])
+    handed.clear()
+    await follower.follow(leader, queue, nextArrival())
+  }
+
+  async function gather(milliseconds: number): Promise<void> {
+    const timer = setTimeout(() => arrived(), milliseconds)
+    const event = nextArrival()
+    await (pipeline.size() > 0 ? pipeline.wait(event) : event)
+    clearTimeout(timer)
   }
 
   /** Resolves when `least` commands wait, or at another event that `run` waits for. */

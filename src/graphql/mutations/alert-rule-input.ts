@@ -1,10 +1,11 @@
+/** Alert rules as they are given, by mutation or in a file: their checks, and the rule that is stored. */
 import { longestUrl } from '../../dialects/body/text.ts'
 import type { AlertMetric } from '../../domain/alerts/alert.ts'
 import { isForecastMetric } from '../../domain/alerts/ending.ts'
 import type { GivenRule } from '../../ingest/commands/alert-rules.ts'
 import { type DeploymentFilterInput, toDeploymentFilter } from '../objects/selectors/deployment-filter.ts'
 import type { InputCheck } from './input-check.ts'
-/** Alert rules as they are given, by mutation or in a file: their checks, and the rule that is stored. */
+
 export interface RuleInput {
   readonly name: string
   readonly metric: AlertMetric
@@ -31,9 +32,18 @@ const longestDescription = 2_000
 const longestFor = 2_592_000
 
 export function checkRule(input: RuleInput, check: InputCheck): void {
-  const { name, metric, threshold, unit, resolveThreshold, forSeconds, minimum, labels, description, runbookUrl } =
-    input
+  const { name, selector, forSeconds, minimum } = input
   check.name(['name'], name)
+  checkThresholds(input, check)
+  checkForecast(input, check)
+  if ((forSeconds ?? 0) < 0 || (forSeconds ?? 0) > longestFor)
+    check.add(['forSeconds'], `must be from 0 to ${longestFor}`)
+  if ((minimum ?? 1) < 1) check.add(['minimum'], 'must be at least 1')
+  for (const path of momentaryFields(selector, ['selector'])) check.add(path, 'cannot be part of a rule')
+  checkAnnotations(input, check)
+}
+
+function checkThresholds({ metric, threshold, unit, resolveThreshold }: RuleInput, check: InputCheck): void {
   const isTime = metric === 'NO_PROGRESS' || isForecastMetric(metric)
   const isPercent = metric === 'SUCCESS_RATE' || (!isTime && unit === 'PERCENT')
   const checkValue = (path: string, value: number, least: number): void => {
@@ -42,20 +52,18 @@ export function checkRule(input: RuleInput, check: InputCheck): void {
   }
   checkValue('threshold', threshold, isPercent || metric === 'DELAY' ? 0 : 1)
   if (isPercent && threshold === 0) check.add(['threshold'], 'must be greater than 0')
-  if (resolveThreshold !== null && resolveThreshold !== undefined) {
-    if (metric !== 'DELAY') checkValue('resolveThreshold', resolveThreshold, 0)
-    if (metric === 'SUCCESS_RATE' && resolveThreshold < threshold)
-      check.add(['resolveThreshold'], 'must not be less than threshold for SUCCESS_RATE')
-    if (metric !== 'SUCCESS_RATE' && resolveThreshold > threshold)
-      check.add(['resolveThreshold'], 'must not be greater than threshold')
-    if (metric !== 'SUCCESS_RATE' && metric !== 'DELAY' && resolveThreshold === 0)
-      check.add(['resolveThreshold'], 'must be greater than 0: no value is below it')
-  }
-  checkForecast(input, check)
-  if ((forSeconds ?? 0) < 0 || (forSeconds ?? 0) > longestFor)
-    check.add(['forSeconds'], `must be from 0 to ${longestFor}`)
-  if ((minimum ?? 1) < 1) check.add(['minimum'], 'must be at least 1')
-  for (const path of momentaryFields(input.selector, ['selector'])) check.add(path, 'cannot be part of a rule')
+  if (resolveThreshold === null || resolveThreshold === undefined) return
+  if (metric !== 'DELAY') checkValue('resolveThreshold', resolveThreshold, 0)
+  if (metric === 'SUCCESS_RATE' && resolveThreshold < threshold)
+    check.add(['resolveThreshold'], 'must not be less than threshold for SUCCESS_RATE')
+  if (metric !== 'SUCCESS_RATE' && resolveThreshold > threshold)
+    check.add(['resolveThreshold'], 'must not be greater than threshold')
+  if (metric !== 'SUCCESS_RATE' && metric !== 'DELAY' && resolveThreshold === 0)
+    check.add(['resolveThreshold'], 'must be greater than 0: no value is below it')
+}
+
+/** What a notification says besides the value. */
+function checkAnnotations({ labels, description, runbookUrl }: RuleInput, check: InputCheck): void {
   if ((labels?.length ?? 0) > mostLabels) check.add(['labels'], `must have at most ${mostLabels} elements`)
   labels?.slice(0, mostLabels).forEach(({ key, value }, index) => {
     check.name(['labels', index, 'key'], key)

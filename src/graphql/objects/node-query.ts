@@ -1,7 +1,10 @@
 import { DomainError } from '../../domain/errors.ts'
 import { may } from '../../domain/principal.ts'
+import type { TargetKind } from '../../domain/target.ts'
+import type { Revision } from '../../domain/values.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
+import type { Reader } from '../execution/loaders/reader.ts'
 import { maxPageSize } from '../guards/page-size.ts'
 import { Node, type NodeObject } from './interfaces.ts'
 import { decodeNodeId } from './node.ts'
@@ -41,12 +44,8 @@ async function findNode({ reader: open, principal }: Context, id: string): Promi
   switch (type) {
     case 'Deployment':
       return (await reader.deployment(key, asOf)) ?? null
-    case 'Component': {
-      const deployment = await reader.deployment(key, asOf)
-      const components = deployment && (deployment.components ?? (await reader.components(key, asOf)))
-      const component = components?.find((part) => part.name === name)
-      return deployment && component ? { ...component, deployment } : null
-    }
+    case 'Component':
+      return findComponent(reader, key, name, asOf)
     case 'Report': {
       const own = Number(name)
       return Number.isSafeInteger(own) ? ((await reader.report({ deploymentKey: key, key: own })) ?? null) : null
@@ -64,13 +63,34 @@ async function findNode({ reader: open, principal }: Context, id: string): Promi
     case 'Rollout':
       return (await reader.rollout(key, asOf)) ?? null
     case 'Device':
-    case 'Cluster': {
-      const target = await reader.target(key, asOf)
-      return target && (target.kind === 'DEVICE') === (type === 'Device') ? target : null
-    }
+      return findTarget(reader, key, 'DEVICE', asOf)
+    case 'Cluster':
+      return findTarget(reader, key, 'CLUSTER', asOf)
     default: {
       const unknown: never = type
       return unknown
     }
   }
+}
+
+async function findComponent(
+  reader: Reader,
+  deploymentKey: number,
+  name: string | null,
+  asOf: Revision | null,
+): Promise<NodeObject | null> {
+  const deployment = await reader.deployment(deploymentKey, asOf)
+  const components = deployment && (deployment.components ?? (await reader.components(deploymentKey, asOf)))
+  const component = components?.find((part) => part.name === name)
+  return deployment && component ? { ...component, deployment } : null
+}
+
+async function findTarget(
+  reader: Reader,
+  key: number,
+  kind: TargetKind,
+  asOf: Revision | null,
+): Promise<NodeObject | null> {
+  const target = await reader.target(key, asOf)
+  return target?.kind === kind ? target : null
 }

@@ -1,4 +1,5 @@
 /** Follows the log and writes checkpoints of counts, so that counts in the past read a bounded number of entries (store/write/derived/checkpoints.ts). */
+import type { Revision } from '../../domain/values.ts'
 import type { Database } from '../../store/database.ts'
 import {
   checkpointsDuty,
@@ -45,6 +46,28 @@ export function createCheckpoints(database: Database): Duty {
     return byRollout.map(([key]) => key).filter((key) => (counts.get(key)?.n ?? 0) >= rolloutSpacing)
   }
 
+  /** Writes the checkpoints that are due after the next entries. Null: there are none. */
+  async function pass(cursor: Revision): Promise<Walked | null> {
+    const walked = await walkEntries(session, cursor)
+    if (walked === null) return null
+    ofFleet += walked.entries
+    const isFleetDue = ofFleet >= fleetSpacing
+    const rollouts = await count(walked)
+    const due = [...(isFleetDue ? [fleet] : []), ...(await largeRollouts(session, rollouts))]
+    if (due.length > 0) await writeCheckpoints(database, walked.revision, due)
+    if (isFleetDue) ofFleet = 0
+    for (const key of rollouts) counts.set(key, { n: 0, isWhole: true })
+    await moveCheckpointed(session, walked.revision)
+    return walked
+  }
+
+  /** Without any checkpoint, counts by state of certain convergence would count the fleet's rows. */
+  async function writeFirst(cursor: Revision): Promise<void> {
+    if (ofFleet !== fleetSpacing) return
+    await writeCheckpoints(database, cursor, [fleet])
+    ofFleet = 0
+  }
+
   return {
     name: checkpointsDuty,
     interval: 0,
@@ -53,24 +76,9 @@ export function createCheckpoints(database: Database): Duty {
       for (;;) {
         const cursor = await readCheckpointed(session)
         if (cursor === null) return true
-        const walked = await walkEntries(session, cursor)
-        if (walked === null) {
-          // Without any checkpoint, counts by state of certain convergence would count the fleet's rows.
-          if (ofFleet === fleetSpacing) {
-            await writeCheckpoints(database, cursor, [fleet])
-            ofFleet = 0
-          }
-          return true
-        }
-        ofFleet += walked.entries
-        const isFleetDue = ofFleet >= fleetSpacing
-        const rollouts = await count(walked)
-        const due = [...(isFleetDue ? [fleet] : []), ...(await largeRollouts(session, rollouts))]
-        if (due.length > 0) await writeCheckpoints(database, walked.revision, due)
-        if (isFleetDue) ofFleet = 0
-        for (const key of rollouts) counts.set(key, { n: 0, isWhole: true })
-        await moveCheckpointed(session, walked.revision)
-        if (walked.entries < fleetSpacing) return true
+        const walked = await pass(cursor)
+        if (walked === null) await writeFirst(cursor)
+        if (walked === null || walked.entries < fleetSpacing) return true
         if (isOver()) return false
       }
     },

@@ -64,11 +64,9 @@ export async function* scanWindows<Row extends object>(
   let last = 0
   let count = 0
   for (const [index, part] of parts.entries()) {
-    let position: SQL[] = []
     // Nothing between two parts matches.
-    if (!reversed && part.from !== null && index > 0) last = part.from - 1
-    if (reversed && part.to !== null && index > 0) last = part.to + 1
-    for (let isPartRead = false; !isPartRead; count += 1) {
+    if (index > 0) last = endBefore(part, reversed) ?? last
+    for (let position: readonly SQL[] | null = []; position !== null; count += 1) {
       if (count >= windows && performance.now() - began > budget) throw await tooRare(session, last, reversed)
       const edge = sql`(select min(${changeLog.firstRevision}) as edge_low, max(${changeLog.firstRevision}) as edge_high
         from ${changeLog} where ${all([...boundsOf(range), ...within(part), ...position])}) as edge`
@@ -81,17 +79,32 @@ export async function* scanWindows<Row extends object>(
         }),
       )
       yield rows
-      const { edge_low: low = null, edge_high: high = null } = rows[0] ?? {}
-      isPartRead = low === null || high === null || high - low <= span
-      if (low === null || high === null || isPartRead) continue
-      last = reversed ? high - span : low + span
-      position = reversed
-        ? [sql`${changeLog.firstRevision} < ${last}::bigint`]
-        : [sql`${changeLog.firstRevision} > ${last}::bigint`]
+      const end = endOfWindow(rows[0], span, reversed)
+      last = end ?? last
+      position = end === null ? null : [beyond(end, reversed)]
     }
   }
   const end = parts.at(-1)
   if (isCut) throw await tooRare(session, (reversed ? end?.from : end?.to) ?? last, reversed)
+}
+
+/** The last revision before a part, in the order of reading. */
+function endBefore({ from, to }: Part, reversed: boolean): Revision | null {
+  if (reversed) return to === null ? null : to + 1
+  return from === null ? null : from - 1
+}
+
+/** The last revision that a window has read. Null: it was the last window of its part. */
+function endOfWindow(edges: Edges | undefined, span: number, reversed: boolean): Revision | null {
+  const { edge_low: low = null, edge_high: high = null } = edges ?? {}
+  if (low === null || high === null || high - low <= span) return null
+  return reversed ? high - span : low + span
+}
+
+function beyond(revision: Revision, reversed: boolean): SQL {
+  return reversed
+    ? sql`${changeLog.firstRevision} < ${revision}::bigint`
+    : sql`${changeLog.firstRevision} > ${revision}::bigint`
 }
 
 function boundsOf({ from, to }: Range): SQL[] {

@@ -176,17 +176,21 @@ async function chain<Value extends CountedValue>(
     parentsOf(scope).map((parent) => [parent, revisions.map(() => noCounts(by))]),
   )
   for (const key of parentsOf(counted)) {
-    const sums = series.get(scope.of === 'fleet' ? 0 : key)
+    const sums = series.get(scope.of === 'fleet' ? 0 : key) ?? []
     let counts = ends.get(key) ?? noCounts(by)
-    for (let index = revisions.length - 1; index >= 0; index -= 1) {
+    for (const [index, sum] of [...sums.entries()].reverse()) {
       const own = parts.get(`${key} ${index + 1}`) ?? []
-      counts = own[0]?.is_based ? noCounts(by) : { ...counts }
-      for (const { value, n } of own) if (value) counts[nameOf(value)] += n
-      const sum = sums?.[index]
-      if (sum) for (const name of Object.keys(counts) as Lowercase<Value>[]) sum[name] += counts[name]
+      counts = addParts(own[0]?.is_based ? noCounts(by) : counts, own)
+      for (const name of Object.keys(counts) as Lowercase<Value>[]) sum[name] += counts[name]
     }
   }
   return series
+}
+
+function addParts<Value extends CountedValue>(counts: Counts<Value>, parts: readonly Part<Value>[]): Counts<Value> {
+  const sum = { ...counts }
+  for (const { value, n } of parts) if (value) sum[nameOf(value)] += n
+  return sum
 }
 
 /** The intervals between revisions: rows `gap` {low, high, index}. `index` is the place of `high`. */
