@@ -49,64 +49,75 @@ interface Round {
 }
 
 /** Returns the end time. */
-function* playRound({ random, at: begin, round, rollout, isChild, isDeviating }: Round): Generator<Step, number> {
-  const { components: names } = rollout
-  const manifestVersion = round + 1
-  const all = (state: DeploymentState): StepComponent[] => names.map((name) => ({ name, state, error: null }))
-  let at = begin
-  const after = (median: number): number => {
-    at += random.skewed(median) * second
-    return at
-  }
-  const step = (
-    state: DeploymentState,
-    components: readonly StepComponent[],
-    error: StatusError | null = null,
-  ): Step => ({
-    at,
-    state,
-    error,
-    components,
-    manifestVersion,
-  })
-
+function* playRound(options: Round): Generator<Step, number> {
+  const { random, round, rollout } = options
+  const time = createTimeline(options)
+  const all = (state: DeploymentState): StepComponent[] =>
+    rollout.components.map((name) => ({ name, state, error: null }))
   if (round > 0 && random.chance(0.1)) {
-    yield step('REMOVING', all('REMOVING'))
-    after(8)
-    yield step('REMOVED', all('REMOVED'))
-    after(20)
+    yield time.step('REMOVING', all('REMOVING'))
+    time.pass(8)
+    yield time.step('REMOVED', all('REMOVED'))
+    time.pass(20)
   }
   if (random.chance(0.2)) {
-    yield step('PENDING', all('PENDING'), waiting)
-    after(12)
+    yield time.step('PENDING', all('PENDING'), waiting)
+    time.pass(12)
   }
   if (random.chance(0.03)) {
-    yield step('FAILED', all('PENDING'), noCluster)
-    after(40)
+    yield time.step('FAILED', all('PENDING'), noCluster)
+    time.pass(40)
   }
-  for (;;) {
-    const failsAt = random.chance(0.12) ? random.index(names.length) : -1
-    const hangsAt = random.chance(0.03) ? random.index(names.length) : -1
-    const failure = isChild && random.chance(0.5) ? unreachable : random.pick(failures)
-    const parts = all('PENDING')
-    if (isDeviating) yield step('INSTALLING', parts.slice())
-    for (const [index, name] of names.entries()) {
-      after(4)
-      parts[index] = { name, state: 'INSTALLING', error: null }
-      yield step('INSTALLING', parts.slice())
-      after(hangsAt === index ? 200 : 10)
-      parts[index] =
-        index === failsAt ? { name, state: 'FAILED', error: failure } : { name, state: 'INSTALLED', error: null }
-      if (index === failsAt) break
-      if (index < names.length - 1) yield step('INSTALLING', parts.slice())
-    }
-    if (failsAt < 0) {
-      yield step('INSTALLED', all('INSTALLED'))
-      return at
-    }
-    yield step('FAILED', parts.slice(), failure)
+  while (!(yield* playAttempt(options, time, all('PENDING')))) {
     // Some wait for a technician until the next round.
-    if (random.chance(0.35)) return at
-    after(35)
+    if (random.chance(0.35)) break
+    time.pass(35)
+  }
+  return time.now()
+}
+
+/** Installs one component after the other, until one fails. Returns whether all are installed. */
+function* playAttempt(
+  { random, isChild, isDeviating }: Round,
+  time: Timeline,
+  parts: StepComponent[],
+): Generator<Step, boolean> {
+  const failsAt = random.chance(0.12) ? random.index(parts.length) : -1
+  const hangsAt = random.chance(0.03) ? random.index(parts.length) : -1
+  const failure = isChild && random.chance(0.5) ? unreachable : random.pick(failures)
+  if (isDeviating) yield time.step('INSTALLING', parts.slice())
+  for (const [index, { name }] of parts.entries()) {
+    time.pass(4)
+    parts[index] = { name, state: 'INSTALLING', error: null }
+    yield time.step('INSTALLING', parts.slice())
+    time.pass(hangsAt === index ? 200 : 10)
+    if (index === failsAt) {
+      parts[index] = { name, state: 'FAILED', error: failure }
+      yield time.step('FAILED', parts.slice(), failure)
+      return false
+    }
+    parts[index] = { name, state: 'INSTALLED', error: null }
+    const isLast = index === parts.length - 1
+    yield time.step(isLast ? 'INSTALLED' : 'INSTALLING', parts.slice())
+  }
+  return true
+}
+
+interface Timeline {
+  now(): number
+  /** Lets time pass: some seconds around the median. */
+  pass(median: number): void
+  /** A step at this time. */
+  step(state: DeploymentState, components: readonly StepComponent[], error?: StatusError | null): Step
+}
+
+function createTimeline({ random, at: begin, round }: Round): Timeline {
+  let at = begin
+  return {
+    now: () => at,
+    pass(median) {
+      at += random.skewed(median) * second
+    },
+    step: (state, components, error = null) => ({ at, state, error, components, manifestVersion: round + 1 }),
   }
 }
