@@ -34,7 +34,11 @@ const orders: Readonly<Record<string, readonly [string, Order]>> = {
   connectivity: ['Connectivity', { field: 'CONNECTIVITY', direction: 'DESC' }],
 }
 
-const pastOrders = Object.fromEntries(Object.entries(orders).filter(([, [, { field }]]) => field !== 'LAST_HEARD'))
+/** Contacts make no revisions, so the past does not have them. */
+function ordersAt(isPresent: boolean): typeof orders {
+  if (isPresent) return orders
+  return Object.fromEntries(Object.entries(orders).filter(([, [, { field }]]) => field !== 'LAST_HEARD'))
+}
 
 /** By minutes of silence. */
 const silences: Readonly<Record<string, string>> = {
@@ -47,10 +51,9 @@ const silences: Readonly<Record<string, string>> = {
 const minute = 60_000
 
 export function DevicesPage() {
-  const { text, many, one, isSet, set } = useFilters()
+  const { text, many, one, isSet } = useFilters()
   const isRetired = isSet('retired')
   const asOf = at.value
-  // Contacts make no revisions, so the past does not have them.
   const silence = asOf === null ? one('silent') : null
   const connectivity = many('connectivity', Object.keys(connectivityWords) as Connectivity[])
   const search = text().trim()
@@ -66,9 +69,7 @@ export function DevicesPage() {
       ? { lastHeardBefore: new Date((Math.floor(now.value / minute) - Number(silence)) * minute).toISOString() }
       : {}),
   }
-  const shownOrders = asOf === null ? orders : pastOrders
-  const order = one('order') ?? ''
-  const [, orderBy = null] = shownOrders[order] ?? []
+  const [, orderBy = null] = ordersAt(asOf === null)[one('order') ?? ''] ?? []
   const after = one('after')
   const variables = { filter, orderBy, after, asOf }
   const about = JSON.stringify([{ ...filter, lastHeardBefore: silence }, orderBy, after, asOf])
@@ -97,37 +98,7 @@ export function DevicesPage() {
         <Choice name="connectivity" label="Connectivity" options={connectivityWords} />
         <Toggle name="failing">Failing</Toggle>
         <Toggle name="retired">Retired</Toggle>
-        <div class="orders">
-          {asOf === null && (
-            <label class="order">
-              <span>Heard</span>
-              <select
-                value={silence ?? ''}
-                onChange={(event) => set({ silent: event.currentTarget.value, after: null })}
-              >
-                <option value="">Any time</option>
-                {Object.entries(silences).map(([value, word]) => (
-                  <option key={value} value={value}>
-                    {word}
-                  </option>
-                ))}
-              </select>
-            </label>
-          )}
-          <label class="order">
-            <span>Order</span>
-            <select
-              value={order in shownOrders ? order : 'name'}
-              onChange={(event) => set({ order: event.currentTarget.value, after: null })}
-            >
-              {Object.entries(shownOrders).map(([value, [word]]) => (
-                <option key={value} value={value}>
-                  {word}
-                </option>
-              ))}
-            </select>
-          </label>
-        </div>
+        <Orders isPresent={asOf === null} silence={silence} />
       </Filters>
       {error && <ErrorMessage error={error} />}
       {asOf !== null && <p class="note">Names, labels and registrations are those of now.</p>}
@@ -147,17 +118,51 @@ export function DevicesPage() {
         actions={isRetired ? retiredActions : actions}
       />
       <DeviceTable devices={data?.devices.nodes ?? []} label="Devices" selection={selection} />
-      {found?.nodes.length === 0 &&
-        (Object.keys(filter).length > 0 ? (
-          <p class="empty">No devices match these filters.</p>
-        ) : asOf === null ? (
-          <FirstReport />
-        ) : (
-          <p class="empty">No devices at this time.</p>
-        ))}
+      {found?.nodes.length === 0 && <NoDevices isFiltered={Object.keys(filter).length > 0} isPresent={asOf === null} />}
       <Pager page={found?.pageInfo} />
     </>
   )
+}
+
+function Orders({ isPresent, silence }: { readonly isPresent: boolean; readonly silence: string | null }) {
+  const { one, set } = useFilters()
+  const shown = ordersAt(isPresent)
+  const order = one('order') ?? ''
+  return (
+    <div class="orders">
+      {isPresent && (
+        <label class="order">
+          <span>Heard</span>
+          <select value={silence ?? ''} onChange={(event) => set({ silent: event.currentTarget.value, after: null })}>
+            <option value="">Any time</option>
+            {Object.entries(silences).map(([value, word]) => (
+              <option key={value} value={value}>
+                {word}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label class="order">
+        <span>Order</span>
+        <select
+          value={order in shown ? order : 'name'}
+          onChange={(event) => set({ order: event.currentTarget.value, after: null })}
+        >
+          {Object.entries(shown).map(([value, [word]]) => (
+            <option key={value} value={value}>
+              {word}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  )
+}
+
+function NoDevices({ isFiltered, isPresent }: { readonly isFiltered: boolean; readonly isPresent: boolean }) {
+  if (isFiltered) return <p class="empty">No devices match these filters.</p>
+  return isPresent ? <FirstReport /> : <p class="empty">No devices at this time.</p>
 }
 
 const actions: readonly Action[] = [

@@ -54,9 +54,9 @@ export const rolloutKinds: Readonly<Record<Kind, string>> = {
   MARGO_DEPLOYMENT: 'Undeclared',
 }
 
-/** A rollout that only a deployment ID names is one deployment, or few. A fleet can have as many of them as deployments. */
 /** Clusters report whether their deployments work. */
 export const orchestratedKinds = ['DEPLOYMENT_INTENT_GROUP', 'CLUSTER_INTENTS', 'RESOURCE_BUNDLE'] as const
+/** A rollout that only a deployment ID names is one deployment, or few. A fleet can have as many of them as deployments. */
 export const namedKinds = ['DECLARED', ...orchestratedKinds] as const
 
 export function RolloutsPage() {
@@ -128,12 +128,14 @@ export function RolloutsPage() {
           ))}
         </ul>
       )}
-      {isEmpty && found.applications && found.applications.totalCount > 0 && <Applications of={found.applications} />}
-      {isEmpty && isPlain && isPresent && undeclared === 0 && <FirstRollout />}
-      {isEmpty && isPlain && !isPresent && found.applications?.totalCount === 0 && (
-        <p class="empty">No rollouts at this time.</p>
+      {isEmpty && (
+        <NoRollouts
+          isPlain={isPlain}
+          isPresent={isPresent}
+          hasUndeclared={undeclared > 0}
+          applications={found.applications ?? null}
+        />
       )}
-      {isEmpty && !isPlain && <p class="empty">No rollouts match these filters.</p>}
       <Pager page={found?.rollouts.pageInfo} />
     </>
   )
@@ -154,6 +156,26 @@ const columns: Columns<RolloutSummary> = {
   stalled: (row) => row.stalled.total,
   removing: (row) => row.deploymentCounts.removing,
   removed: (row) => row.deploymentCounts.removed,
+}
+
+interface NoRolloutsProps {
+  /** Whether no filter is set. */
+  readonly isPlain: boolean
+  readonly isPresent: boolean
+  readonly hasUndeclared: boolean
+  readonly applications: FragmentOf<typeof groupsFragment> | null
+}
+
+function NoRollouts({ isPlain, isPresent, hasUndeclared, applications }: NoRolloutsProps) {
+  if (!isPlain) return <p class="empty">No rollouts match these filters.</p>
+  const hasApplications = (applications?.totalCount ?? 0) > 0
+  return (
+    <>
+      {applications && hasApplications && <Applications of={applications} />}
+      {isPresent && !hasUndeclared && <FirstRollout />}
+      {!isPresent && !hasApplications && <p class="empty">No rollouts at this time.</p>}
+    </>
+  )
 }
 
 function Applications({ of }: { readonly of: FragmentOf<typeof groupsFragment> }) {

@@ -51,34 +51,45 @@ interface RuleFormProps {
   readonly cancel: () => void
 }
 
+const isForecast = (metric: Metric): boolean => metric === 'TIME_LEFT' || metric === 'DELAY'
+
+function selectorOf(rule: ListedRule | null): NonNullable<RuleInput['selector']> {
+  return (rule?.selector ?? {}) as NonNullable<RuleInput['selector']>
+}
+
+/** `unit`: null where the metric has none. What the form does not show is kept. */
+function ruleInputOf(
+  rule: ListedRule | null,
+  metric: Metric,
+  unit: ListedRule['unit'] | null,
+  values: FormData,
+): RuleInput {
+  const only = labelsOf(values, 'only')
+  const deadline = textOf(values, 'deadline')
+  const { labels: _, ...others } = selectorOf(rule)
+  return {
+    ...{ name: textOf(values, 'name') ?? '', metric, ...(unit && { unit }) },
+    ...{ threshold: numberOf(values, 'threshold') ?? 0, resolveThreshold: numberOf(values, 'resolveThreshold') },
+    ...{ forSeconds: numberOf(values, 'forSeconds') ?? 0, minimum: numberOf(values, 'minimum') ?? 1 },
+    ...(metric === 'DELAY' && deadline && { deadline: new Date(deadline).toISOString() }),
+    ...{ perRollout: isForecast(metric) || values.has('perRollout'), enabled: rule?.enabled ?? true },
+    ...{ severity: textOf(values, 'severity') as ListedRule['severity'], labels: labelsOf(values, 'labels') },
+    ...{ runbookUrl: textOf(values, 'runbookUrl'), description: textOf(values, 'description') },
+    selector: { ...others, ...(only.length > 0 && { labels: only }) },
+  }
+}
+
 export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
   const [metric, setMetric] = useState<Metric>(rule?.metric ?? 'FAILED')
   const [unit, setUnit] = useState(rule?.unit ?? 'COUNT')
-  const isForecast = metric === 'TIME_LEFT' || metric === 'DELAY'
-  const isTime = isForecast || metric === 'NO_PROGRESS'
+  const isTime = isForecast(metric) || metric === 'NO_PROGRESS'
   const hasUnit = !isTime && metric !== 'SUCCESS_RATE'
   const word = isTime ? timeHints[metric] : metric === 'SUCCESS_RATE' ? '%' : units[unit]
-  const kept = (rule?.selector ?? {}) as NonNullable<RuleInput['selector']>
-  const submit = (values: FormData): Promise<string | null> => {
-    const only = labelsOf(values, 'only')
-    const deadline = textOf(values, 'deadline')
-    const { labels: _, ...others } = kept
-    return save({
-      ...{ name: textOf(values, 'name') ?? '', metric, ...(hasUnit && { unit }) },
-      ...{ threshold: numberOf(values, 'threshold') ?? 0, resolveThreshold: numberOf(values, 'resolveThreshold') },
-      ...{ forSeconds: numberOf(values, 'forSeconds') ?? 0, minimum: numberOf(values, 'minimum') ?? 1 },
-      ...(metric === 'DELAY' && deadline && { deadline: new Date(deadline).toISOString() }),
-      ...{ perRollout: isForecast || values.has('perRollout'), enabled: rule?.enabled ?? true },
-      ...{ severity: textOf(values, 'severity') as ListedRule['severity'], labels: labelsOf(values, 'labels') },
-      ...{ runbookUrl: textOf(values, 'runbookUrl'), description: textOf(values, 'description') },
-      selector: { ...others, ...(only.length > 0 && { labels: only }) },
-    })
-  }
   return (
     <Form
       label={rule ? `Edit ${rule.name}` : 'New rule'}
       word={rule ? 'Save rule' : 'Create rule'}
-      submit={submit}
+      submit={(values) => save(ruleInputOf(rule, metric, hasUnit ? unit : null, values))}
       cancel={rule ? cancel : undefined}
     >
       <Field
@@ -152,12 +163,12 @@ export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
         defaultValue={String(rule?.minimum ?? 1)}
         hint="Only if a percentage is compared."
       />
-      {!isForecast && (
+      {!isForecast(metric) && (
         <Field
           label="Only on devices labelled (optional)"
           name="only"
           placeholder="site=munich"
-          defaultValue={writeLabels(kept.labels ?? [])}
+          defaultValue={writeLabels(selectorOf(rule).labels ?? [])}
         />
       )}
       <Field
@@ -173,7 +184,7 @@ export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
         placeholder="https://…"
         defaultValue={rule?.runbookUrl ?? ''}
       />
-      {!isForecast && (
+      {!isForecast(metric) && (
         <div class="field">
           <Check name="perRollout" defaultChecked={rule?.perRollout ?? false} label="One alert for each rollout" />
         </div>
