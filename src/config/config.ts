@@ -6,17 +6,15 @@ import type { DeviceAuthConfig } from '../auth/devices/device-auth.ts'
 import type { ClustersConfig } from '../clusters/clusters.ts'
 import type { GitConfig } from '../git/git.ts'
 import { defaultLimits, type LimitsConfig } from '../limits/limits.ts'
-import type { AaiConfig } from '../sinks/aai.ts'
 import type { StoreConfig } from '../store/open.ts'
 import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf, oidcProblems } from './api.ts'
 import { archiveConfig, archiveVariables } from './archive.ts'
+import { deviceAuthConfig, deviceAuthVariables } from './device-auth.ts'
 import { mqttConfig, mqttVariables } from './mqtt.ts'
 import { contradictionsIn, type Environment, isLoopback } from './rules.ts'
+import { type SinksConfig, sinksConfig, sinksVariables } from './sinks.ts'
 import { tracesConfig, tracesVariables } from './traces.ts'
 import {
-  aaiVersion,
-  allowList,
-  anyOf,
   certificateHeader,
   clusters,
   cost,
@@ -27,9 +25,7 @@ import {
   factor,
   flag,
   freeze,
-  headerText,
   type LogLevel,
-  listOf,
   logLevel,
   mebibytes,
   metricsRollouts,
@@ -44,11 +40,7 @@ import {
   readLag,
   seconds,
   secondsOrOff,
-  secret,
-  signatureWindow,
-  skew,
   streams,
-  trustDomains,
 } from './values.ts'
 
 export interface Config {
@@ -83,14 +75,7 @@ export interface Config {
   readonly alertRules: string | null
   /** Newest rollouts with series of their own in /metrics. */
   readonly metricsRollouts: number
-  readonly sinks: {
-    /** Internal host names, addresses and ranges that notifications may be sent to. */
-    readonly allow: readonly string[]
-    /** Milliseconds without a success after which a sink is paused; null: never. */
-    readonly giveUpAfter: number | null
-    /** Null: no A&AI inventory. */
-    readonly aai: AaiConfig | null
-  }
+  readonly sinks: SinksConfig
   readonly clusters: ClustersConfig
   readonly git: GitConfig
   /** Null: no MQTT. */
@@ -159,15 +144,7 @@ const environment = z.object({
   STALLED_AFTER: secondsOrOff.default('3600'),
   ALERT_RULES: z.string().nullable().default(null),
   METRICS_ROLLOUTS: metricsRollouts.default(20),
-  SINK_ALLOW: allowList.default([]),
-  SINK_RETRY_DAYS: days.nullable().default(null),
-  AAI_URL: publicUrl.nullable().default(null),
-  AAI_VERSION: aaiVersion.default(24),
-  AAI_USER: z.string().nullable().default(null),
-  AAI_PASSWORD: z.string().nullable().default(null),
-  AAI_APP_ID: headerText.default('Rollcall'),
-  AAI_INCLUDE_KINDS: z.string().transform(listOf).nullable().default(null),
-  AAI_EXCLUDE_KINDS: z.string().transform(listOf).default(['Pod', 'ReplicaSet', 'Event']),
+  ...sinksVariables,
   CLUSTERS: clusters.default([]),
   KUBECONFIG: z.string().nullable().default(null),
   GIT: z.string().default('git'),
@@ -176,18 +153,11 @@ const environment = z.object({
   ...mqttVariables,
   ...tracesVariables,
   LOG_LEVEL: logLevel.default('info'),
-  DEVICE_AUTH: anyOf(['open', 'token', 'signature', 'mtls']).optional(),
-  DEVICE_PROVISION: flag.default(false),
-  DEVICE_JWT_JWKS_URL: publicUrl.nullable().default(null),
-  DEVICE_JWT_SECRET: secret(32).nullable().default(null),
-  DEVICE_JWT_ISSUER: z.string().nullable().default(null),
-  DEVICE_JWT_AUDIENCE: z.string().nullable().default(null),
-  DEVICE_JWT_CLOCK_SKEW: skew.default(30),
-  DEVICE_JWT_CLAIM: z.string().default('sub'),
-  SIGNATURE_WINDOW: signatureWindow.default(300),
-  SPIFFE_TRUST_DOMAIN: trustDomains.default([]),
+  ...deviceAuthVariables,
   ...apiVariables,
 })
+
+type Given = z.infer<typeof environment>
 
 /** Every variable; a test compares the tables in README.md and docs/configuration.md with it. */
 export const variables: readonly string[] = Object.keys(environment.shape)
@@ -214,10 +184,7 @@ export function parseConfig(env: Environment): Config {
       introspection: v.INTROSPECTION ?? (graphiql || isLoopback(v.HOST)),
       persistedDocuments: v.PERSISTED_DOCUMENTS,
       trustedProxies: v.TRUSTED_PROXIES,
-      tls:
-        v.TLS_CERT === null || v.TLS_KEY === null
-          ? null
-          : { cert: v.TLS_CERT, key: v.TLS_KEY, clientCa: v.TLS_CLIENT_CA },
+      tls: tlsOf(v),
     },
     limits: {
       operation: { depth: v.MAX_DEPTH, cost: v.MAX_COST, time: v.OPERATION_TIMEOUT * 1_000 },
@@ -242,22 +209,7 @@ export function parseConfig(env: Environment): Config {
     stalling: { factor: numberUnlessOff(v.STALLED_FACTOR), after: numberUnlessOff(v.STALLED_AFTER) },
     alertRules: v.ALERT_RULES,
     metricsRollouts: v.METRICS_ROLLOUTS,
-    sinks: {
-      allow: v.SINK_ALLOW,
-      giveUpAfter: v.SINK_RETRY_DAYS === null ? null : v.SINK_RETRY_DAYS * 86_400_000,
-      aai:
-        v.AAI_URL === null
-          ? null
-          : {
-              url: v.AAI_URL,
-              version: v.AAI_VERSION,
-              user: v.AAI_USER,
-              password: v.AAI_PASSWORD,
-              applicationId: v.AAI_APP_ID,
-              includeKinds: v.AAI_INCLUDE_KINDS,
-              excludeKinds: v.AAI_EXCLUDE_KINDS,
-            },
-    },
+    sinks: sinksConfig(v),
     clusters: {
       watched: v.CLUSTERS,
       kubeconfig: v.KUBECONFIG?.split(delimiter).filter((file) => file !== '') ?? null,
@@ -267,28 +219,14 @@ export function parseConfig(env: Environment): Config {
     traces: tracesConfig(v),
     logLevel: v.LOG_LEVEL,
     auth: {
-      device: {
-        methods: v.DEVICE_AUTH ?? ['open'],
-        provision: v.DEVICE_PROVISION,
-        jwt:
-          v.DEVICE_JWT_JWKS_URL === null && v.DEVICE_JWT_SECRET === null
-            ? null
-            : {
-                jwksUrl: v.DEVICE_JWT_JWKS_URL,
-                secret: v.DEVICE_JWT_SECRET,
-                issuer: v.DEVICE_JWT_ISSUER,
-                audience: v.DEVICE_JWT_AUDIENCE,
-                clockSkew: v.DEVICE_JWT_CLOCK_SKEW,
-                claim: v.DEVICE_JWT_CLAIM,
-              },
-        signature: { window: v.SIGNATURE_WINDOW },
-        certificate: {
-          trustDomains: v.SPIFFE_TRUST_DOMAIN,
-          isOverwritten: v.CLIENT_CERT_HEADER === 'overwritten',
-        },
-      },
+      device: deviceAuthConfig(v),
       api: apiAuthOf(v),
       oidc: oidcOf(v),
     },
   })
+}
+
+function tlsOf(v: Given): TlsConfig | null {
+  if (v.TLS_CERT === null || v.TLS_KEY === null) return null
+  return { cert: v.TLS_CERT, key: v.TLS_KEY, clientCa: v.TLS_CLIENT_CA }
 }

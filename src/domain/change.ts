@@ -205,29 +205,35 @@ export function leftAt(changes: readonly ChangeBody[], revision: Revision): Revi
 }
 
 export function matchesChange(filter: ChangeFilter, change: Change): boolean {
-  if (filter.kinds && !filter.kinds.includes(change.kind)) return false
-  if (filter.deploymentIds && !includes(filter.deploymentIds, change.deploymentId)) return false
-  if (
-    filter.deviceIds &&
-    !(change.targetKind === 'DEVICE' && includes(filter.deviceIds, change.targetName)) &&
-    !(kindsOfBothTargets.includes(change.kind) && includes(filter.deviceIds, change.fromTargetName))
+  const { labels, label, since, before, where } = filter
+  return (
+    allows(filter.kinds, change.kind) &&
+    allows(filter.deploymentIds, change.deploymentId) &&
+    allows(filter.deviceIds, deviceOf(change), formerDeviceOf(change)) &&
+    allows(filter.rolloutKeys, change.rolloutKey, formerRolloutOf(change)) &&
+    allows(filter.instanceIds, change.instanceId) &&
+    allows(filter.components, 'component' in change ? change.component : null) &&
+    allows(filter.to, toState(change)) &&
+    allows(filter.errorCodes, errorCodeOf(change)) &&
+    (!labels || labels.some((wanted) => hasLabel(change.labels, wanted))) &&
+    (!label || matchesLabel(label, valuesOf(change.labels, label.key))) &&
+    (since === undefined || change.at >= since) &&
+    (before === undefined || change.at < before) &&
+    (!where || matchesSelector(where, (condition) => matchesChange(condition, change)))
   )
-    return false
-  if (
-    filter.rolloutKeys &&
-    !includes(filter.rolloutKeys, change.rolloutKey) &&
-    !includes(filter.rolloutKeys, formerRolloutOf(change))
-  )
-    return false
-  if (filter.instanceIds && !includes(filter.instanceIds, change.instanceId)) return false
-  if (filter.components && !includes(filter.components, 'component' in change ? change.component : null)) return false
-  if (filter.to && !includes(filter.to, toState(change))) return false
-  if (filter.labels && !filter.labels.some((wanted) => hasLabel(change.labels, wanted))) return false
-  if (filter.label && !matchesLabel(filter.label, valuesOf(change.labels, filter.label.key))) return false
-  if (filter.errorCodes && !includes(filter.errorCodes, errorCodeOf(change))) return false
-  if (filter.since !== undefined && change.at < filter.since) return false
-  if (filter.before !== undefined && change.at >= filter.before) return false
-  return !filter.where || matchesSelector(filter.where, (condition) => matchesChange(condition, change))
+}
+
+/** Whether one of the values is wanted. */
+function allows<T>(wanted: readonly T[] | undefined, value: T | null, other: T | null = null): boolean {
+  return !wanted || includes(wanted, value) || includes(wanted, other)
+}
+
+function deviceOf({ targetKind, targetName }: Change): string | null {
+  return targetKind === 'DEVICE' ? targetName : null
+}
+
+function formerDeviceOf({ kind, fromTargetName }: Change): string | null {
+  return kindsOfBothTargets.includes(kind) ? fromTargetName : null
 }
 
 function errorCodeOf(change: Change): string | null {
