@@ -62,14 +62,8 @@ export function applyReport(
   const saysNothing = report.components.length === 0 && shown.length > 0
   const after = saysNothing ? shown : [...report.components, ...absentAsPending(report.components, declaredComponents)]
   const stage = failureStage(report.state, report.failureStage ?? null, after, before)
-  if (
-    !before ||
-    before.state !== report.state ||
-    !sameError(before.error, report.error) ||
-    before.failureStage !== stage ||
-    before.attempt !== attempt ||
-    before.adoptedManifestVersion !== adoptedManifestVersion
-  )
+  const standing = { state: report.state, error: report.error, failureStage: stage, attempt, adoptedManifestVersion }
+  if (!before || !hasStanding(before, standing))
     changes.push({
       kind: 'DEPLOYMENT_STATE_CHANGED',
       from: before?.state ?? null,
@@ -87,19 +81,30 @@ export function applyReport(
     ...(base ?? newDeployment(place, report.deploymentId, report.reporter)),
     ...desiredOf(present && base),
     reporter: report.reporter,
-    state: report.state,
-    error: report.error,
-    failureStage: stage,
+    ...standing,
     components,
     declaredComponents,
     claimed: true,
-    attempt,
-    adoptedManifestVersion,
     reportedAt: report.observedAt ?? base?.reportedAt ?? null,
     receivedAt: moment.now,
     forgottenAt: null,
     marks,
   })
+}
+
+type Standing = Pick<Deployment, 'state' | 'error' | 'failureStage' | 'attempt' | 'adoptedManifestVersion'>
+
+function hasStanding(
+  deployment: Deployment,
+  { state, error, failureStage, attempt, adoptedManifestVersion }: Standing,
+) {
+  return (
+    deployment.state === state &&
+    sameError(deployment.error, error) &&
+    deployment.failureStage === failureStage &&
+    deployment.attempt === attempt &&
+    deployment.adoptedManifestVersion === adoptedManifestVersion
+  )
 }
 
 /** Sets the document that the deployment should run from `targetManifestVersion` on. Null withdraws it. */

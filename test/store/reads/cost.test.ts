@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { Revision } from '../../../src/domain/values.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { countChanges, pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
+import { countChanges } from '../../../src/store/read/changes/change-counts.ts'
+import { pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
 import {
   countDeployments,
   deploymentOrders,

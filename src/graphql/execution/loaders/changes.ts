@@ -2,7 +2,8 @@
 import type { ChangeFilter } from '../../../domain/change.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Snapshot } from '../../../store/database.ts'
-import { countChanges, pageChanges } from '../../../store/read/changes/changes.ts'
+import { countChanges } from '../../../store/read/changes/change-counts.ts'
+import { pageChanges } from '../../../store/read/changes/changes.ts'
 import type { PageRequest } from '../../../store/sql/order.ts'
 import { perChangeParent } from './parents.ts'
 

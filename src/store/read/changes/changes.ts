@@ -3,11 +3,9 @@
  * other filter scans the changes in order (scan.ts).
  */
 import { type SQL, sql } from 'drizzle-orm'
-import { type Change, type ChangeFilter, subjectsOf } from '../../../domain/change.ts'
+import type { Change, ChangeFilter } from '../../../domain/change.ts'
 import type { Revision } from '../../../domain/values.ts'
-import { readRange } from '../../connection/log-head.ts'
 import type { Session } from '../../database.ts'
-import { presentFields } from '../../sql/conditions.ts'
 import { parseRevision } from '../../sql/cursor.ts'
 import type { Page, PageRequest } from '../../sql/order.ts'
 import { toPage } from '../../sql/page.ts'
@@ -18,22 +16,12 @@ import {
   type ChangeStretch,
   matchesChangeRow,
   nameChanges,
-  type Range,
   selectChanges,
   selectEntries,
 } from './rows.ts'
-import { isOverLimits, type ScanLimits, scanLimits, scanWindows, tooMany } from './scan.ts'
-import {
-  type ChangeScope,
-  entriesOfRollouts,
-  fromParents,
-  hasAtMost,
-  parentsOf,
-  selectOfParent,
-  waysOf,
-} from './scope.ts'
-import { entriesToRead } from './summaries.ts'
-import { rangeOfTimes } from './time-range.ts'
+import { isOverLimits, type ScanLimits, scanLimits, scanWindows } from './scan.ts'
+import { type ChangeScope, fromParents, parentsOf, selectOfParent, waysOf } from './scope.ts'
+import { earlier, everAndAlways, later, rangeOfTimes } from './time-range.ts'
 
 export type { ChangeScope } from './scope.ts'
 
@@ -151,60 +139,6 @@ async function scanPage(
   return found
 }
 
-/** Zero-filled. */
-export async function countChanges(
-  session: Session,
-  scope: ChangeScope,
-  filter: ChangeFilter,
-  until: Revision | null,
-  limits: ScanLimits = scanLimits,
-): Promise<Map<number, number>> {
-  if (!session.accessScope && scope.of === 'fleet' && presentFields(filter).length === 0)
-    return new Map([[0, await countAll(session, until)]])
-  const wanted: ChangeStretch = { from: null, to: until, reversed: false, limit: null }
-  const way = await waysOf(session, scope, filter, limits)
-  const named = scope.of === 'fleet' ? subjectsOf(filter)?.rolloutKeys : undefined
-  const isOfRollouts = scope.of === 'rollout' || named !== undefined
-  const times = way === 'scan' || isOfRollouts ? await rangeOfTimes(session, filter) : everAndAlways
-  const timed: ChangeStretch = { ...wanted, from: times.from, to: earlier(until, times.to) }
-  if (way !== 'scan') {
-    if (named && (await entriesOfRollouts(session, named, limits.counted + 1, timed)) > limits.counted) {
-      const areFew =
-        way === 'parts' && (await entriesToRead(session, filter, timed, limits.counted + 1)) <= limits.counted
-      if (!areFew) throw tooMany(limits.counted)
-    }
-    const changes = selectOfParent(session, scope, filter, timed, way === 'parts')
-    // Each rollout of a list is counted by itself, so a page of them is not refused for their sum.
-    const isCounted =
-      scope.of === 'rollout' ? hasAtMost(limits.counted, sql`select parent.key as key`, timed) : sql`true`
-    const rows = await session.rows<{ parent: number; n: number | null }>(
-      sql`select parent.key as parent, case when ${isCounted} then (select count(*)::int from (${changes}) as change) end as n
-        from ${fromParents(scope)}`,
-    )
-    if (rows.some(({ n }) => n === null)) throw tooMany(limits.counted)
-    const counts = new Map(rows.map(({ parent, n }) => [parent, n]))
-    return new Map(parentsOf(scope).map(({ key }) => [key, counts.get(key) ?? 0]))
-  }
-  if ((await entriesToRead(session, filter, timed, limits.counted + 1)) > limits.counted) throw tooMany(limits.counted)
-  let total = 0
-  const unlimited = { ...limits, budget: Number.POSITIVE_INFINITY }
-  const windows = scanWindows<{ n: number }>(session, filter, timed, false, unlimited, ({ edge, low, high }) => {
-    const changes = selectChanges(timed, [beginsWithin(low, high), ...matchesChangeRow(session, filter)])
-    return sql`select edge_low, edge_high, counted.n from ${edge}
-      cross join lateral (select count(*)::int as n from (${changes}) as change) as counted`
-  })
-  for await (const rows of windows) for (const { n } of rows) total += n
-  return new Map([[0, total]])
-}
-
-/** Revisions have no gaps within an epoch, so the bounds give the count. */
-async function countAll(session: Session, until: Revision | null): Promise<number> {
-  const { head, tail, epochs } = await readRange(session)
-  const newest = Math.min(head.revision, until ?? head.revision)
-  const inEpochs = epochs.map(({ base, ended }) => Math.min(ended ?? newest, newest) - Math.max(base, tail))
-  return inEpochs.reduce((sum, count) => sum + Math.max(count, 0), 0)
-}
-
 /**
  * The changes of the next `limit` entries after `after`, ascending, up to `until`. Of an entry that contains a bound, only the changes
  * within the bounds.
@@ -220,18 +154,6 @@ export async function readLog(session: Session, after: Revision, limit: number, 
 
 function isThere(select: SQL | null): SQL {
   return select ? sql`exists (${select})` : sql`false`
-}
-
-const everAndAlways: Range = { from: null, to: null }
-
-function later(a: Revision | null, b: Revision | null): Revision | null {
-  if (a === null || b === null) return a ?? b
-  return Math.max(a, b)
-}
-
-function earlier(a: Revision | null, b: Revision | null): Revision | null {
-  if (a === null || b === null) return a ?? b
-  return Math.min(a, b)
 }
 
 function isChange<T extends Found>(row: T): row is T & ChangeRecord {

@@ -41,3 +41,15 @@ async function lastBefore(session: Session, before: Millis): Promise<Revision> {
   )
   return row?.last ?? 0
 }
+
+export const everAndAlways: Range = { from: null, to: null }
+
+export function later(a: Revision | null, b: Revision | null): Revision | null {
+  if (a === null || b === null) return a ?? b
+  return Math.max(a, b)
+}
+
+export function earlier(a: Revision | null, b: Revision | null): Revision | null {
+  if (a === null || b === null) return a ?? b
+  return Math.min(a, b)
+}
