@@ -51,27 +51,19 @@ export function* scanParts(
   while (at < end) {
     const byte = bytes[at] as number
     if (isText || byte === quote) {
-      if (!isText) at += 1
       const stop = Math.min(end, pauseAt)
-      while (at < stop && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
+      at = skipText(bytes, isText ? at : at + 1, stop)
       isText = at >= stop
       if (!isText) at += 1
     } else {
-      if (byte === comma) {
-        if (isFirst) measure.values += 1
-        if (level === 0) {
-          take({ from: begin, to: at })
-          begin = at + 1
-        }
-      } else if (byte === openList || byte === openObject) {
-        level += 1
-        if (isFirst) measure.values += 1
-        if (level >= deepest) throw tooDeep(deepest)
-      } else if (byte === closeList || byte === closeObject) {
-        level -= 1
-        if (level < 0) throw notJson('it has a closing bracket too many')
-      } else if (byte >= 0x30 && byte <= 0x39) at = endOfDigits(measure, at, end, isFirst) - 1
-      at += 1
+      at = isDigit(byte) ? endOfDigits(measure, at, end, isFirst) : at + 1
+      const step = nestingOf(byte)
+      if (step !== 0) level = checkedLevel(level + step, deepest)
+      if (isFirst && (byte === comma || step > 0)) measure.values += 1
+      if (byte === comma && level === 0) {
+        take({ from: begin, to: at - 1 })
+        begin = at
+      }
     }
     if (at < pauseAt) continue
     if (measure.values > most) throw tooMany(most)
@@ -82,6 +74,26 @@ export function* scanParts(
   if (measure.values > most) throw tooMany(most)
   take({ from: begin, to: end })
   return undefined
+}
+
+/** The position of the closing quote. At `stop` or beyond it if the text goes on there. */
+function skipText(bytes: Uint8Array, from: number, stop: number): number {
+  let at = from
+  while (at < stop && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
+  return at
+}
+
+/** 1: a bracket opens. -1: a bracket closes. */
+function nestingOf(byte: number): number {
+  if (byte < openList) return 0
+  if (byte === openList || byte === openObject) return 1
+  return byte === closeList || byte === closeObject ? -1 : 0
+}
+
+function checkedLevel(level: number, deepest: number): number {
+  if (level >= deepest) throw tooDeep(deepest)
+  if (level < 0) throw notJson('it has a closing bracket too many')
+  return level
 }
 
 function tooDeep(deepest: number): DomainError {
@@ -95,8 +107,7 @@ function tooMany(most: number): DomainError {
 
 /** The position of the closing quote. Beyond `end` if there is none. */
 export function endOfString(bytes: Uint8Array, begin: number, end: number): number {
-  let at = begin + 1
-  while (at < end && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
+  const at = skipText(bytes, begin + 1, end)
   return at < end ? at : end + 1
 }
 
