@@ -1,5 +1,5 @@
 /** JSON that is sent in parts, so the memory is bounded for an answer of any size. */
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import { drained, type Exchange } from './exchange.ts'
 
@@ -19,25 +19,37 @@ export function createStreamedJson({ response, method }: Exchange): SendParts {
   let sentLength = 0
 
   return async (parts) => {
-    const repeated = createHash('sha256')
-    let left = sentLength
+    const repeat = createRepeat(sentLength, sent)
     for await (const part of parts) {
       if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/json' })
       if (method === 'HEAD') break
-      const known = part.slice(0, left)
-      if (known !== '') {
-        left -= known.length
-        repeated.update(known)
-        if (left === 0 && !repeated.digest().equals(sent.copy().digest())) throw changed()
-      }
-      const next = part.slice(known.length)
+      const next = repeat.rest(part)
       sent.update(next)
       sentLength += next.length
       if (!response.write(next) && response.writableLength >= mostAhead) await drained(response)
       if (response.destroyed) return
     }
-    if (left > 0) throw changed()
+    if (!repeat.isComplete()) throw changed()
     response.end()
+  }
+}
+
+/** Compares the beginning of an answer with the text that was sent: its length, and its hash at this moment. */
+function createRepeat(length: number, sent: Hash) {
+  const expected = sent.copy().digest()
+  const repeated = createHash('sha256')
+  let left = length
+  return {
+    /** What has not been sent of the next part. Throws if what was sent differs. */
+    rest(part: string): string {
+      const known = part.slice(0, left)
+      if (known === '') return part
+      left -= known.length
+      repeated.update(known)
+      if (left === 0 && !repeated.digest().equals(expected)) throw changed()
+      return part.slice(known.length)
+    },
+    isComplete: () => left === 0,
   }
 }
 

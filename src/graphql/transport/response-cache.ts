@@ -87,27 +87,15 @@ export function createResponseCache({ database, documents, yoga }: ResponseCache
     return complete
   }
 
-  return async (exchange, headers) => {
-    const { request, response, state } = exchange
-    const question = await readPlain(request)
-    // If authentication fails, Yoga reports the error.
-    const principal = await state.authenticate().catch(() => null)
-    if (principal === null) return yoga(exchange, headers)
-    const key = `${rightsKey(principal)}\n${request.headers.accept ?? ''}\n${question}`
-    // An equal request that is executing may fill the cache.
-    for (let isFirst = true; ; isFirst = false) {
-      if (cache.has(key)) {
-        const seen = isFirst ? state.headSeen : null
-        const stamp = seen ? stampOf(seen) : await currentStamp()
-        // Looked up after the head was read: an equal request may have filled the cache meanwhile.
-        const known = cache.get(key)
-        if (known?.stamp === stamp) return sendComplete(request, response, known, headers)
-      }
-      const other = executing.get(key)
-      if (!other || !isFirst) break
-      await other
-    }
-    if (response.destroyed) return
+  /** The cached response, if nothing was written since. `headSeen`: the head, where this request has read it already. */
+  async function currentOf(key: string, headSeen: LogHead | null): Promise<CachedResponse | null> {
+    const stamp = headSeen ? stampOf(headSeen) : await currentStamp()
+    // Looked up after the head was read: an equal request may have filled the cache meanwhile.
+    const known = cache.get(key)
+    return known?.stamp === stamp ? known : null
+  }
+
+  async function answer({ request, response, state }: Exchange, headers: Headers, key: string): Promise<void> {
     const finish = execute(key, response)
     const fast = await documents.answer(request, state)
     if (fast) {
@@ -126,7 +114,25 @@ export function createResponseCache({ database, documents, yoga }: ResponseCache
       const complete = keep(state, key, held)
       return matchesEntityTag(request, complete) ? complete : null
     })
-    yoga(exchange, {})
+    yoga({ request, response, state }, {})
+  }
+
+  return async (exchange, headers) => {
+    const { request, response, state } = exchange
+    const question = await readPlain(request)
+    // If authentication fails, Yoga reports the error.
+    const principal = await state.authenticate().catch(() => null)
+    if (principal === null) return yoga(exchange, headers)
+    const key = `${rightsKey(principal)}\n${request.headers.accept ?? ''}\n${question}`
+    // An equal request that is executing may fill the cache. Between this look and the execution nothing waits, so equal requests are executed once.
+    for (let isFirst = true; ; isFirst = false) {
+      const known = cache.has(key) ? await currentOf(key, isFirst ? state.headSeen : null) : null
+      if (known) return sendComplete(request, response, known, headers)
+      const other = executing.get(key)
+      if (!other || !isFirst) break
+      await other
+    }
+    if (!response.destroyed) await answer(exchange, headers, key)
   }
 }
 
