@@ -89,6 +89,20 @@ export function createLedger(deployments: readonly SimulatedDeployment[]): Ledge
     return isLost !== wasLost
   }
 
+  /** Notes a report that the deployment, or the connectivity of its device, must contain. */
+  function noteKept(
+    account: Account,
+    { verdict, revision, isRepeat }: Acknowledgement,
+    { expected, predicted, movedChild }: { expected: 'APPLIED' | 'STALE'; predicted: Verdict; movedChild: boolean },
+  ): void {
+    // The attempt without an answer stored it.
+    const wasWritten = isRepeat && expected === 'APPLIED' && verdict !== 'APPLIED'
+    keep(account, { verdict: expected, revision: wasWritten || expected === 'STALE' ? null : revision })
+    if (wasWritten || predicted !== 'APPLIED') return
+    // The change of the connectivity is the last one of the report.
+    newestRevision = Math.max(newestRevision, movedChild ? revision - 1 : revision)
+  }
+
   return {
     accounts,
     differences,
@@ -96,30 +110,23 @@ export function createLedger(deployments: readonly SimulatedDeployment[]): Ledge
     get newestRevision() {
       return newestRevision
     },
-    acknowledged(report, { verdict, revision, isRepeat, isBacklog }) {
+    acknowledged(report, answer) {
       const account = accounts.get(report.deployment.deploymentId)
       if (!account) throw new Error(`unplanned deployment ${report.deployment.deploymentId}`)
+      const { verdict, isRepeat, isBacklog } = answer
       verdicts[verdict] += 1
       account.acknowledged += 1
       const marks = generationOf(report).marks(report)
       const predicted = expectVerdict(account.expected, report.step, marks, Date.now())
       const next = afterTaking(account.expected, report.step, marks, Date.now())
-      const changesDeployment = predicted === 'APPLIED'
       const movedChild = predicted !== 'STALE' && movesChild(report)
-      const expected = changesDeployment || movedChild ? 'APPLIED' : predicted
+      const expected = movedChild ? 'APPLIED' : predicted
       // Each attempt of a stale report may be stored.
       if (isRepeat && (isBacklog || predicted === 'STALE')) account.isCertain = false
-      // The attempt without an answer stored it.
-      const wasWritten = isRepeat && expected === 'APPLIED' && verdict !== 'APPLIED'
       if (verdict !== expected && !isRepeat)
         differ(report, `the verdict on ${report.step.state} was ${verdict}, but should be ${expected}`)
-
       if (predicted !== 'STALE') account.expected = next
-      if (expected === 'UNCHANGED') return
-      const ownRevision = movedChild ? (changesDeployment ? revision - 1 : null) : revision
-      keep(account, { verdict: expected, revision: wasWritten || expected === 'STALE' ? null : revision })
-      if (!wasWritten && changesDeployment && ownRevision !== null)
-        newestRevision = Math.max(newestRevision, ownRevision)
+      if (expected !== 'UNCHANGED') noteKept(account, answer, { expected, predicted, movedChild })
     },
     foundUnreachable: (deviceId) => void unreachable.add(deviceId),
     refused(report, reason) {

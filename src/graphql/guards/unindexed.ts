@@ -1,5 +1,6 @@
 /** The conditions of an operation that no index serves: alone, they read each row of their list or count. */
 import {
+  type GraphQLInputObjectType,
   type GraphQLInputType,
   getNamedType,
   isInputObjectType,
@@ -24,15 +25,17 @@ export function unindexedOf({ schema, operation, fragmentDefinitions, variableVa
   function walk(value: unknown, type: GraphQLInputType, path: string): void {
     const named = getNamedType(type)
     if (Array.isArray(value)) for (const item of value) walk(item, type, path)
-    else if (isInputObjectType(named) && typeof value === 'object' && value !== null)
-      for (const [name, given] of Object.entries(value)) {
-        const field = named.getFields()[name]
-        if (!field || given === null || given === undefined) continue
-        // Parts are combined: the path names what is in them.
-        const below = isPart(name) ? path : `${path}.${name}`
-        if (field.extensions.isUnindexed === true) found.add(below)
-        walk(given, field.type, below)
-      }
+    else if (isInputObjectType(named) && typeof value === 'object' && value !== null) walkFields(value, named, path)
+  }
+  function walkFields(values: object, type: GraphQLInputObjectType, path: string): void {
+    for (const [name, given] of Object.entries(values)) {
+      const field = type.getFields()[name]
+      if (!field || given === null || given === undefined) continue
+      // Parts are combined: the path names what is in them.
+      const below = isPart(name) ? path : `${path}.${name}`
+      if (field.extensions.isUnindexed === true) found.add(below)
+      walk(given, field.type, below)
+    }
   }
   const types = new TypeInfo(schema)
   const visitor = visitWithTypeInfo(types, {

@@ -95,27 +95,31 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
     const [state] = job.steps
     if (state === undefined) return true
     seq += 1
-    const report: Report = { job, state, seq }
     const isLast = job.steps.length === 1
-    const fate = isLast ? 1 : random.next()
-    if (fate < 0.05) {
-      // The report is dropped.
-    } else if (fate < 0.15 && late === null) late = report
-    else {
-      if (!(await send(report, 'new'))) return false
-      if (random.chance(0.1) && !(await send(report, 'again'))) return false
-      // A late report of another deployment would not be out of order.
-      if (late?.job === job) {
-        if (!(await send(late, 'late'))) return false
-        late = null
-      }
-    }
+    if (!(await deliver({ job, state, seq }, isLast))) return false
     job.steps.shift()
     if (!isLast) return true
     late = null
     jobs.shift()
     const { deploymentId, digest, outcome } = job
     ledger.applied(agent, deploymentId, { version: job.version, digest, outcome })
+    return true
+  }
+
+  /** Some reports are dropped, late, or sent again, but never the last one of a job. */
+  async function deliver(report: Report, isLast: boolean): Promise<boolean> {
+    const fate = isLast ? 1 : random.next()
+    if (fate < 0.05) return true
+    if (fate < 0.15 && late === null) {
+      late = report
+      return true
+    }
+    if (!(await send(report, 'new'))) return false
+    if (random.chance(0.1) && !(await send(report, 'again'))) return false
+    // A late report of another deployment would not be out of order.
+    if (late?.job !== report.job) return true
+    if (!(await send(late, 'late'))) return false
+    late = null
     return true
   }
 

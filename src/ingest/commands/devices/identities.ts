@@ -31,14 +31,19 @@ export function* assignIdentities(
     for (const id of before.get(deviceId) ?? [])
       if ((isSpiffeId(id) ? lists.spiffeIds : lists.publicKeys) !== null) holders.set(id, null)
     for (const id of identitiesOf(device)) {
-      const holder = holders.get(id) === undefined ? (work.holderOf(id)?.name ?? null) : (holders.get(id) ?? null)
-      // A replacement may take the identities of a retired device.
-      const isTaken = holder !== null && (returning.has(holder) || (work.device(holder)?.retiredAt ?? null) === null)
-      if (isTaken && holder !== deviceId) throw heldByAnother(id, holder, `devices[${first + index}]`)
+      const given = holders.get(id)
+      const holder = given === undefined ? (work.holderOf(id)?.name ?? null) : given
+      if (holder !== null && holder !== deviceId && isKept(work, holder, returning))
+        throw heldByAnother(id, holder, `devices[${first + index}]`)
       holders.set(id, deviceId)
     }
   })
   return holders
+}
+
+/** A replacement may take the identities of a retired device that does not return. */
+function isKept(work: UnitOfWork, holder: string, returning: ReadonlySet<string>): boolean {
+  return returning.has(holder) || (work.device(holder)?.retiredAt ?? null) === null
 }
 
 export function identitiesOf({ publicKeys, spiffeIds }: IdentityHolder): string[] {
