@@ -134,33 +134,11 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
         timeoutSeconds: String(seconds),
       }
       const time = seconds * 1000 + timeout
-      const line = gather()
-      let length = 0
+      const splitLines = createLineSplitter()
       for await (const bytes of read(path, query, signal, { silence: time, time })) {
-        const lines: Buffer[] = []
-        let begin = 0
-        for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, begin)) {
-          line.add(bytes.subarray(begin, end))
-          lines.push(line.take())
-          length = 0
-          begin = end + 1
-        }
-        line.add(bytes.subarray(begin))
-        length += bytes.length - begin
-        if (length > longestLine) throw new ApiServerError('a line of its stream does not end')
+        const lines = splitLines(bytes)
         if (bytes.length > 0 && lines.length === 0) continue
-        // Events before an error are valid.
-        const events: WatchEvent[] = []
-        let failure: ApiServerError | null = null
-        for (const text of lines) {
-          if (isBlank(text)) continue
-          const read = await readEvent(text)
-          if (read instanceof ApiServerError) {
-            failure = read
-            break
-          }
-          if (read) events.push(read)
-        }
+        const { events, failure } = await readEvents(lines)
         if (events.length > 0 || bytes.length === 0) yield events
         if (failure) throw failure
       }
@@ -168,10 +146,42 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
   }
 }
 
+/** Splits a stream into lines. The end of a line may arrive later than its beginning. */
+function createLineSplitter(): (bytes: Buffer) => readonly Buffer[] {
+  const line = gather()
+  let length = 0
+  return (bytes) => {
+    const lines: Buffer[] = []
+    let begin = 0
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, begin)) {
+      line.add(bytes.subarray(begin, end))
+      lines.push(line.take())
+      length = 0
+      begin = end + 1
+    }
+    line.add(bytes.subarray(begin))
+    length += bytes.length - begin
+    if (length > longestLine) throw new ApiServerError('a line of its stream does not end')
+    return lines
+  }
+}
+
 type Json = Readonly<Record<string, unknown>>
 
 const newline = 0x0a
 const isBlank = (line: Buffer): boolean => line.length < 100 && line.toString().trim() === ''
+
+/** Events before an error are valid. */
+async function readEvents(lines: readonly Buffer[]) {
+  const events: WatchEvent[] = []
+  for (const line of lines) {
+    if (isBlank(line)) continue
+    const event = await readEvent(line)
+    if (event instanceof ApiServerError) return { events, failure: event }
+    if (event) events.push(event)
+  }
+  return { events, failure: null }
+}
 
 async function readEvent(line: Buffer): Promise<WatchEvent | ApiServerError | null> {
   let event: Json

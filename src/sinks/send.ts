@@ -120,5 +120,6 @@ function toSendError(error: Error & { code?: string }, timeout: number): Error {
   if (error instanceof SendError) return error
   if (error.name === 'TimeoutError' || error.name === 'AbortError')
     return new SendError(`no answer within ${timeout / 1000} s`)
-  return new SendError(error.code ?? error.message)
+  // Some errors of sockets have no message.
+  return new SendError(error.code ?? (error.message || error.name))
 }

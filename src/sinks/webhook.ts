@@ -37,53 +37,56 @@ interface CloudEvent {
 
 export function createWebhookDeliver(deps: WebhookDeps): Deliver {
   const { database } = deps
-  return async (sink, head, { isOver, reached }) => {
-    let status: number | null = null
-    let isSent = false
-    let isAccepted = false
-    const end = (cursor: Revision, error: string | null): Round =>
-      roundAt(cursor, { isSent, isAccepted, status, error })
-    const push = async (event: CloudEvent): Promise<string | null> => {
-      const outcome = await deliverEvent(deps, sink, event)
-      status = outcome.status
-      isSent = true
-      isAccepted ||= outcome.error === null
-      return outcome.error
-    }
-
+  return async (sink, head, turn) => {
+    const requests = createRequests(deps, sink)
     for (const delivery of await wantedDeliveries(database.session, [sink.key])) {
-      if (isOver()) return end(sink.cursor, null)
-      const error = await push(toEvent(delivery))
-      if (error) return end(sink.cursor, error)
+      if (turn.isOver() || !(await requests.send(toEvent(delivery)))) return requests.end(sink.cursor)
     }
     let cursor = sink.cursor
-    for (let step = fewest; cursor < head && !isOver(); ) {
+    for (let step = fewest; cursor < head && !turn.isOver(); ) {
       const changes = await readLog(database.session, cursor, step)
-      const [first, last] = [changes[0], changes.at(-1)]
+      const last = changes.at(-1)
       // A gap: another epoch has begun, or retention has removed what follows the cursor. A round may take longer than that.
-      if (first?.revision !== cursor + 1) {
+      if (changes[0]?.revision !== cursor + 1) {
         const { tail } = await readHead(database.session)
         if (cursor < tail) {
-          const error = await push(resetEvent(deps, sink, cursor, tail))
-          if (error) return end(cursor, error)
+          if (!(await requests.send(resetEvent(deps, sink, cursor, tail)))) return requests.end(cursor)
           cursor = tail
           continue
         }
       }
-      if (!last) return end(Math.max(cursor, head), null)
+      if (!last) return requests.end(Math.max(cursor, head))
       const wanted = await select(deps, sink, changes)
       for (const event of await toEvents(deps, wanted)) {
-        if (isOver()) return end(cursor, null)
-        const error = await push(event)
-        if (error) return end(cursor, error)
+        if (turn.isOver() || !(await requests.send(event))) return requests.end(cursor)
         cursor = event.revision ?? cursor
-        await reached(cursor)
+        await turn.reached(cursor)
       }
       cursor = last.revision
-      await reached(cursor)
+      await turn.reached(cursor)
       step = wanted.length > 0 ? fewest : Math.min(step * 2, most)
     }
-    return end(cursor, null)
+    return requests.end(cursor)
+  }
+}
+
+/** The requests of a round, until one of them fails. */
+function createRequests(deps: WebhookDeps, sink: Sink) {
+  let status: number | null = null
+  let error: string | null = null
+  let isSent = false
+  let isAccepted = false
+  return {
+    /** Returns whether the receiver has accepted the event. */
+    async send(event: CloudEvent): Promise<boolean> {
+      const outcome = await deliverEvent(deps, sink, event)
+      status = outcome.status
+      error = outcome.error
+      isSent = true
+      isAccepted ||= error === null
+      return error === null
+    },
+    end: (cursor: Revision): Round => roundAt(cursor, { isSent, isAccepted, status, error }),
   }
 }
 

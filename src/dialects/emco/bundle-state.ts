@@ -72,21 +72,16 @@ export function* parseBundleState(body: unknown): Paced<BundleState> {
   checkCount(status)
   const objects: ObservedObject[] = []
   const unreadable: FieldProblem[] = []
-  for (const [key, { kind, groups, version }] of Object.entries(lists))
+  for (const [key, kind] of Object.entries(lists))
     for (const [field, entry] of entriesOf(status, key, unreadable)) {
-      const apiVersion = groups[0] === '' ? version : `${groups[0]}/${version}`
-      const shownObject = isObject(entry) ? showObject({ apiVersion, kind, ...withoutEmpty(entry) }) : null
-      if (shownObject) objects.push(shownObject)
-      else
-        unreadable.push({
-          field,
-          message: `must be an object with metadata.name, but ${isObject(entry) ? 'has no valid one' : `is ${shown(entry)}`}`,
-        })
+      const object = isObject(entry) ? showListed(entry, kind) : null
+      if (object) objects.push(object)
+      else unreadable.push({ field, message: `must be an object with metadata.name, but ${faultOf(entry)}` })
       yield
     }
   for (const [field, entry] of entriesOf(status, 'resourceStatuses', unreadable)) {
-    const shownObject = isObject(entry) ? yield* showGeneric(entry) : null
-    if (shownObject) objects.push(shownObject)
+    const object = isObject(entry) ? yield* showGeneric(entry) : null
+    if (object) objects.push(object)
     else unreadable.push({ field, message: 'must have a kind, a name, and in res an object in base64' })
     yield
   }
@@ -100,6 +95,16 @@ export function* parseBundleState(body: unknown): Paced<BundleState> {
     unreadable,
     canShow: (group, kind) => canShow(group, kind) || listed.has(`${group}/${kind}`),
   }
+}
+
+/** An object of a list that has its kind in the name of the list only. */
+function showListed(entry: Body, { kind, groups, version }: ListKind): ObservedObject | null {
+  const apiVersion = groups[0] === '' ? version : `${groups[0]}/${version}`
+  return showObject({ apiVersion, kind, ...withoutEmpty(entry) })
+}
+
+function faultOf(entry: unknown): string {
+  return isObject(entry) ? 'has no valid one' : `is ${shown(entry)}`
 }
 
 function checkCount(status: Body): void {

@@ -10,6 +10,7 @@ import {
   Lexer,
   LineCounter,
   type Node,
+  type Pair,
   Parser,
 } from 'yaml'
 import type { Paced } from '../../limits/pace.ts'
@@ -36,6 +37,28 @@ export function* readYaml(
 ): Paced<unknown> {
   const { mostTokens: most = mostTokens, ...reading } = options
   const lines = new LineCounter()
+  const documents = yield* compose(problems, text, lines, most, reading)
+  if (documents === undefined) return undefined
+  yield
+  const [document, second] = documents
+  const fault = faultOf(document, lines)
+  if (fault !== null) complain(problems, '', fault)
+  else if (second !== undefined) complain(problems, '', 'must be one YAML document, but has several')
+  else if (document !== undefined && isSound(problems, document.contents)) {
+    yield
+    return toValue(problems, document)
+  }
+  return undefined
+}
+
+/** Undefined: the text is too long, or has too many faults of a kind. */
+function* compose(
+  problems: Problems,
+  text: string,
+  lines: LineCounter,
+  most: number,
+  reading: { readonly intAsBigInt?: boolean },
+): Paced<readonly Document.Parsed[] | undefined> {
   const parser = new Parser(lines.addNewLine)
   lines.addNewLine(0)
   // Merge keys were removed from YAML 1.2, but YAML readers on devices know them. Repeated keys are checked below: Composer compares every pair.
@@ -66,21 +89,18 @@ export function* readYaml(
   }
   for (const token of parser.end()) documents.push(...composer.next(token))
   documents.push(...composer.end(true))
-  yield
-  const [document, second] = documents
+  return documents
+}
+
+/** What the library found to be wrong. Null: nothing. */
+function faultOf(document: Document.Parsed | undefined, lines: LineCounter): string | null {
   const faults = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
-  const [fault] = faults
   // The library composes nested values by recursion, until the stack is full.
-  if (faults.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) complain(problems, '', tooDeep)
-  else if (fault !== undefined) {
-    const at = lines.linePos(Math.max(0, fault.pos[0]))
-    complain(problems, '', `is not valid YAML, at line ${at.line}, column ${at.col}: ${fault.message.trim()}`)
-  } else if (second !== undefined) complain(problems, '', 'must be one YAML document, but has several')
-  else if (document !== undefined && isSound(problems, document.contents)) {
-    yield
-    return toValue(problems, document)
-  }
-  return undefined
+  if (faults.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) return tooDeep
+  const [fault] = faults
+  if (fault === undefined) return null
+  const { line, col } = lines.linePos(Math.max(0, fault.pos[0]))
+  return `is not valid YAML, at line ${line}, column ${col}: ${fault.message.trim()}`
 }
 
 function toValue(problems: Problems, document: { toJS(options: { maxAliasCount: number }): unknown }): unknown {
@@ -106,7 +126,7 @@ function isSound(problems: Problems, contents: Node | null): boolean {
     if (node.anchor !== undefined) open.add(node.anchor)
     const keys = new Set<string>()
     for (const [index, item] of node.items.entries()) {
-      const key = isPair(item) ? String(isScalar(item.key) ? item.key.value : '') : null
+      const key = isPair(item) ? keyOf(item) : null
       const path = key === null ? `${where}[${index}]` : join(where, key)
       if (key !== null && keys.has(key)) complain(problems, path, 'must not be repeated')
       if (key !== null) keys.add(key)
@@ -116,6 +136,10 @@ function isSound(problems: Problems, contents: Node | null): boolean {
   }
   look(contents, '', 0)
   return (problems.list?.length ?? 0) === before
+}
+
+function keyOf({ key }: Pair): string {
+  return String(isScalar(key) ? key.value : '')
 }
 
 /** Dotted, with unusual keys in brackets: `spec.parameters["a b"].targets[0]`. */
