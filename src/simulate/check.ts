@@ -33,15 +33,17 @@ interface DeploymentData {
   readonly history: { readonly nodes: readonly { readonly revision: string; readonly kind: string }[] }
 }
 
+interface RolloutData {
+  readonly name: string
+  readonly deploymentCounts: Readonly<Record<string, number>>
+  readonly deployments: {
+    readonly nodes: readonly DeploymentData[]
+    readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
+  }
+}
+
 interface PageData {
-  readonly rollout: {
-    readonly name: string
-    readonly deploymentCounts: Readonly<Record<string, number>>
-    readonly deployments: {
-      readonly nodes: readonly DeploymentData[]
-      readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
-    }
-  } | null
+  readonly rollout: RolloutData | null
 }
 
 const page = /* GraphQL */ `
@@ -80,16 +82,9 @@ export async function checkServer(
 
   for (const rolloutId of rolloutIds) {
     const states = new Map<string, number>()
-    let counts: Readonly<Record<string, number>> = {}
-    let name = ''
-    for (let after: string | null = null, isMore = true; isMore; ) {
-      const { rollout }: PageData = await api.ask<PageData>(page, { rollout: rolloutId, after })
-      if (!rollout) {
-        differences.push(`the rollout ${rolloutId} does not exist`)
-        break
-      }
-      counts = rollout.deploymentCounts
-      name = rollout.name
+    let last: RolloutData | null = null
+    for await (const rollout of pagesOf(api, rolloutId)) {
+      last = rollout
       for (const found of rollout.deployments.nodes) {
         states.set(found.state, (states.get(found.state) ?? 0) + 1)
         seen.add(found.deploymentId)
@@ -97,21 +92,35 @@ export async function checkServer(
         changes += found.history.nodes.length
         const account = ledger.accounts.get(found.deploymentId)
         if (account) differences.push(...compare(account, found, received, Date.now()))
-        else differences.push(`${found.deploymentId} is in the rollout ${name}, but was never declared`)
+        else differences.push(`${found.deploymentId} is in the rollout ${rollout.name}, but was never declared`)
       }
-      after = rollout.deployments.pageInfo.endCursor
-      isMore = rollout.deployments.pageInfo.hasNextPage
     }
-    for (const state of deploymentStates) {
-      const [counted, listed] = [counts[state.toLowerCase()], states.get(state) ?? 0]
-      if (counted !== listed) differences.push(`${name} counts ${counted} ${state}, but lists ${listed}`)
-    }
+    if (last === null) differences.push(`the rollout ${rolloutId} does not exist`)
+    else differences.push(...compareCounts(last, states))
   }
   const accounts = [...ledger.accounts.values()]
   for (const { deployment } of accounts)
     if (!seen.has(deployment.deploymentId)) differences.push(`${nameOf(deployment)} is missing from its rollout`)
   const uncertain = accounts.filter(({ isCertain, open }) => !isCertain || open.length > 0).length
   return { differences, deployments: seen.size, reports, changes, uncertain }
+}
+
+/** The pages of a rollout's deployments. None: it does not exist. */
+async function* pagesOf(api: Api, rolloutId: string): AsyncGenerator<RolloutData> {
+  for (let after: string | null = null, isMore = true; isMore; ) {
+    const { rollout }: PageData = await api.ask<PageData>(page, { rollout: rolloutId, after })
+    if (!rollout) return
+    yield rollout
+    after = rollout.deployments.pageInfo.endCursor
+    isMore = rollout.deployments.pageInfo.hasNextPage
+  }
+}
+
+function compareCounts({ name, deploymentCounts }: RolloutData, states: ReadonlyMap<string, number>): string[] {
+  return deploymentStates.flatMap((state) => {
+    const [counted, listed] = [deploymentCounts[state.toLowerCase()], states.get(state) ?? 0]
+    return counted === listed ? [] : [`${name} counts ${counted} ${state}, but lists ${listed}`]
+  })
 }
 
 function compare(account: Account, found: DeploymentData, received: Received, now: number): string[] {
