@@ -13,7 +13,7 @@ import { resourcesByKey } from '../store/read/orchestration/resources.ts'
 import { type Delivery, noteDelivery, wantedDeliveries } from '../store/sinks/deliveries.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
 import { describeChanges } from './change-data.ts'
-import { type Deliver, type Round, roundAt } from './round.ts'
+import { type Deliver, type Round, roundAt, type Turn } from './round.ts'
 import { type OutgoingRequest, type PostResult, post, type Send } from './send.ts'
 
 interface WebhookDeps {
@@ -36,49 +36,42 @@ interface CloudEvent {
 }
 
 export function createWebhookDeliver(deps: WebhookDeps): Deliver {
-  const { database } = deps
+  const { session } = deps.database
   return async (sink, head, turn) => {
-    const requests = createRequests(deps, sink)
-    for (const delivery of await wantedDeliveries(database.session, [sink.key])) {
-      if (turn.isOver() || !(await requests.send(toEvent(delivery)))) return requests.end(sink.cursor)
-    }
-    let cursor = sink.cursor
-    for (let step = fewest; cursor < head && !turn.isOver(); ) {
-      const changes = await readLog(database.session, cursor, step)
-      const last = changes.at(-1)
-      // A gap: another epoch has begun, or retention has removed what follows the cursor. A round may take longer than that.
-      if (changes[0]?.revision !== cursor + 1) {
-        const { tail } = await readHead(database.session)
-        if (cursor < tail) {
-          if (!(await requests.send(resetEvent(deps, sink, cursor, tail)))) return requests.end(cursor)
-          cursor = tail
-          continue
-        }
+    const round = createRound(deps, sink, turn)
+    for (const delivery of await wantedDeliveries(session, [sink.key]))
+      if (!(await round.send(toEvent(delivery)))) return round.end()
+    for (let step = fewest; round.cursor() < head && !turn.isOver(); ) {
+      const changes = await readLog(session, round.cursor(), step)
+      const tail = await endOfGap(session, round.cursor(), changes)
+      if (tail !== null) {
+        if (!(await round.send(resetEvent(deps, sink, round.cursor(), tail)))) return round.end()
+        await round.moveTo(tail)
+        continue
       }
-      if (!last) return requests.end(Math.max(cursor, head))
       const wanted = await select(deps, sink, changes)
       for (const event of await toEvents(deps, wanted)) {
-        if (turn.isOver() || !(await requests.send(event))) return requests.end(cursor)
-        cursor = event.revision ?? cursor
-        await turn.reached(cursor)
+        if (!(await round.send(event))) return round.end()
+        await round.moveTo(event.revision ?? round.cursor())
       }
-      cursor = last.revision
-      await turn.reached(cursor)
+      await round.moveTo(changes.at(-1)?.revision ?? head)
       step = wanted.length > 0 ? fewest : Math.min(step * 2, most)
     }
-    return requests.end(cursor)
+    return round.end()
   }
 }
 
-/** The requests of a round, until one of them fails. */
-function createRequests(deps: WebhookDeps, sink: Sink) {
+function createRound(deps: WebhookDeps, sink: Sink, turn: Turn) {
+  let { cursor } = sink
   let status: number | null = null
   let error: string | null = null
   let isSent = false
   let isAccepted = false
   return {
-    /** Returns whether the receiver has accepted the event. */
+    cursor: () => cursor,
+    /** False: the receiver has not accepted the event, or the turn is over. The round ends where it is. */
     async send(event: CloudEvent): Promise<boolean> {
+      if (turn.isOver()) return false
       const outcome = await deliverEvent(deps, sink, event)
       status = outcome.status
       error = outcome.error
@@ -86,8 +79,22 @@ function createRequests(deps: WebhookDeps, sink: Sink) {
       isAccepted ||= error === null
       return error === null
     },
-    end: (cursor: Revision): Round => roundAt(cursor, { isSent, isAccepted, status, error }),
+    async moveTo(revision: Revision): Promise<void> {
+      cursor = revision
+      await turn.reached(cursor)
+    },
+    end: (): Round => roundAt(cursor, { isSent, isAccepted, status, error }),
   }
+}
+
+/**
+ * The tail of the log, if changes between the cursor and the tail are no longer kept: another epoch has begun, or retention has removed them. A
+ * round may take longer than that.
+ */
+async function endOfGap(session: Session, cursor: Revision, [first]: readonly Change[]): Promise<Revision | null> {
+  if (first?.revision === cursor + 1) return null
+  const { tail } = await readHead(session)
+  return cursor < tail ? tail : null
 }
 
 async function select(
