@@ -116,26 +116,35 @@ function toValue(problems: Problems, document: { toJS(options: { maxAliasCount: 
 /** Refuses repeated keys, values that contain themselves, and deep nesting. */
 function isSound(problems: Problems, contents: Node | null): boolean {
   const before = problems.list?.length ?? 0
-  const open = new Set<string>()
-  const look = (node: unknown, where: string, depth: number): void => {
-    if (isAlias(node) && open.has(node.source))
-      complain(problems, where, `must not contain itself, as *${node.source} says`)
-    if (!isMap(node) && !isSeq(node)) return
-    if (depth === deepest) complain(problems, where, tooDeep)
-    if (depth === deepest) return
-    if (node.anchor !== undefined) open.add(node.anchor)
-    const keys = new Set<string>()
-    for (const [index, item] of node.items.entries()) {
-      const key = isPair(item) ? keyOf(item) : null
-      const path = key === null ? `${where}[${index}]` : join(where, key)
-      if (key !== null && keys.has(key)) complain(problems, path, 'must not be repeated')
-      if (key !== null) keys.add(key)
-      look(isPair(item) ? item.value : item, path, depth + 1)
-    }
-    if (node.anchor !== undefined) open.delete(node.anchor)
-  }
-  look(contents, '', 0)
+  checkNode({ problems, open: new Set() }, contents, '', 0)
   return (problems.list?.length ?? 0) === before
+}
+
+/** `open`: the anchors of the values that contain this one. */
+function checkNode(
+  checked: { readonly problems: Problems; readonly open: Set<string> },
+  node: unknown,
+  where: string,
+  depth: number,
+): void {
+  const { problems, open } = checked
+  if (isAlias(node) && open.has(node.source))
+    complain(problems, where, `must not contain itself, as *${node.source} says`)
+  if (!isMap(node) && !isSeq(node)) return
+  if (depth === deepest) {
+    complain(problems, where, tooDeep)
+    return
+  }
+  if (node.anchor !== undefined) open.add(node.anchor)
+  const keys = new Set<string>()
+  for (const [index, item] of node.items.entries()) {
+    const key = isPair(item) ? keyOf(item) : null
+    const path = key === null ? `${where}[${index}]` : join(where, key)
+    if (key !== null && keys.has(key)) complain(problems, path, 'must not be repeated')
+    if (key !== null) keys.add(key)
+    checkNode(checked, isPair(item) ? item.value : item, path, depth + 1)
+  }
+  if (node.anchor !== undefined) open.delete(node.anchor)
 }
 
 function keyOf({ key }: Pair): string {

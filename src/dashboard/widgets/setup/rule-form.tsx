@@ -79,6 +79,50 @@ function ruleInputOf(
   }
 }
 
+interface ThresholdsProps {
+  readonly of: ListedRule | null
+  readonly metric: Metric
+  /** What the numbers count. */
+  readonly word: string | undefined
+}
+
+function Thresholds({ of: rule, metric, word }: ThresholdsProps) {
+  const isRate = metric === 'SUCCESS_RATE'
+  return (
+    <>
+      {metric === 'DELAY' && (
+        <Field
+          label="Deadline"
+          name="deadline"
+          type="datetime-local"
+          step={1}
+          required
+          defaultValue={rule?.deadline ? localTime(rule.deadline) : ''}
+        />
+      )}
+      <Field
+        label={isRate ? 'Alert below' : 'Alert at or above'}
+        name="threshold"
+        type="number"
+        step="any"
+        min={0}
+        required
+        defaultValue={rule ? String(rule.threshold) : ''}
+        hint={word}
+      />
+      <Field
+        label={isRate ? 'Resolve at or above (optional)' : 'Resolve below (optional)'}
+        name="resolveThreshold"
+        type="number"
+        step="any"
+        min={metric === 'DELAY' ? undefined : 0}
+        defaultValue={rule ? String(rule.resolveThreshold) : ''}
+        hint="Empty: the alert value."
+      />
+    </>
+  )
+}
+
 export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
   const [metric, setMetric] = useState<Metric>(rule?.metric ?? 'FAILED')
   const [unit, setUnit] = useState(rule?.unit ?? 'COUNT')
@@ -118,35 +162,7 @@ export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
           chosen={(value) => setUnit(value as typeof unit)}
         />
       )}
-      {metric === 'DELAY' && (
-        <Field
-          label="Deadline"
-          name="deadline"
-          type="datetime-local"
-          step={1}
-          required
-          defaultValue={rule?.deadline ? localTime(rule.deadline) : ''}
-        />
-      )}
-      <Field
-        label={metric === 'SUCCESS_RATE' ? 'Alert below' : 'Alert at or above'}
-        name="threshold"
-        type="number"
-        step="any"
-        min={0}
-        required
-        defaultValue={rule ? String(rule.threshold) : ''}
-        hint={word}
-      />
-      <Field
-        label={metric === 'SUCCESS_RATE' ? 'Resolve at or above (optional)' : 'Resolve below (optional)'}
-        name="resolveThreshold"
-        type="number"
-        step="any"
-        min={metric === 'DELAY' ? undefined : 0}
-        defaultValue={rule ? String(rule.resolveThreshold) : ''}
-        hint="Empty: the alert value."
-      />
+      <Thresholds of={rule} metric={metric} word={word} />
       <Field
         label="Delay"
         name="forSeconds"
