@@ -50,10 +50,7 @@ export function createWebhookDeliver(deps: WebhookDeps): Deliver {
         continue
       }
       const wanted = await select(deps, sink, changes)
-      for (const event of await toEvents(deps, wanted)) {
-        if (!(await round.send(event))) return round.end()
-        await round.moveTo(event.revision ?? round.cursor())
-      }
+      if (!(await round.sendAll(await toEvents(deps, wanted)))) return round.end()
       await round.moveTo(changes.at(-1)?.revision ?? head)
       step = wanted.length > 0 ? fewest : Math.min(step * 2, most)
     }
@@ -67,21 +64,34 @@ function createRound(deps: WebhookDeps, sink: Sink, turn: Turn) {
   let error: string | null = null
   let isSent = false
   let isAccepted = false
+
+  /** False: the receiver has not accepted the event, or the turn is over. The round ends where it is. */
+  async function send(event: CloudEvent): Promise<boolean> {
+    if (turn.isOver()) return false
+    const outcome = await deliverEvent(deps, sink, event)
+    status = outcome.status
+    error = outcome.error
+    isSent = true
+    isAccepted ||= error === null
+    return error === null
+  }
+
+  async function moveTo(revision: Revision): Promise<void> {
+    cursor = revision
+    await turn.reached(cursor)
+  }
+
   return {
     cursor: () => cursor,
-    /** False: the receiver has not accepted the event, or the turn is over. The round ends where it is. */
-    async send(event: CloudEvent): Promise<boolean> {
-      if (turn.isOver()) return false
-      const outcome = await deliverEvent(deps, sink, event)
-      status = outcome.status
-      error = outcome.error
-      isSent = true
-      isAccepted ||= error === null
-      return error === null
-    },
-    async moveTo(revision: Revision): Promise<void> {
-      cursor = revision
-      await turn.reached(cursor)
+    send,
+    moveTo,
+    /** Moves to each event that was accepted. */
+    async sendAll(events: readonly CloudEvent[]): Promise<boolean> {
+      for (const event of events) {
+        if (!(await send(event))) return false
+        await moveTo(event.revision ?? cursor)
+      }
+      return true
     },
     end: (): Round => roundAt(cursor, { isSent, isAccepted, status, error }),
   }

@@ -13,7 +13,7 @@ import { evaluateSweep, groupSweeps } from './sweep.ts'
 /** Scopes that are evaluated without a pause. */
 export const scopesAtOnce = 500
 
-interface Evaluation {
+export interface Evaluation {
   /** Whether it may read many deployments. */
   readonly isDear: boolean
   evaluate(): Promise<{ readonly results: Results; readonly revision: Revision }>

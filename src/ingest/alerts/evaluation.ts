@@ -32,7 +32,7 @@ import type { Database } from '../../store/database.ts'
 import { recordAlerts } from '../commands/alerts.ts'
 import type { Duty, Turn } from '../duties/duties.ts'
 import type { Writer } from '../writer.ts'
-import { evaluationsOf, scopesAtOnce } from './due-checks.ts'
+import { type Evaluation, evaluationsOf, scopesAtOnce } from './due-checks.ts'
 import { owedForecasts } from './forecasts.ts'
 import { knownRules, selects, wantedBy } from './known-rules.ts'
 import { type DueCheck, judge, noResults, type Results } from './results.ts'
@@ -163,13 +163,16 @@ export function createAlertEvaluation(
       const found = withRules(due, rules)
       // Rules that are deleted or disabled have no checks: these rules are newer than the copy.
       if (found.length === 0) return false
-      for (const { isDear, evaluate } of evaluationsOf(database, found, turn.now)) {
-        if (turn.isOver()) return false
-        const { results, revision } = await evaluate()
-        if (!(await conclude(cursor, cursor, results, revision))) return false
-        if (isDear && performance.now() - began > countingBudget) return true
+      for (const evaluation of evaluationsOf(database, found, turn.now)) {
+        if (turn.isOver() || !(await evaluateAt(cursor, evaluation))) return false
+        if (evaluation.isDear && performance.now() - began > countingBudget) return true
       }
     }
+  }
+
+  async function evaluateAt(cursor: Revision, { evaluate }: Evaluation): Promise<boolean> {
+    const { results, revision } = await evaluate()
+    return conclude(cursor, cursor, results, revision)
   }
 
   return {
