@@ -123,6 +123,11 @@ describe('statements of a query', () => {
     ],
     ['{ deploymentGroups(by: TARGET) { nodes { key target { name } deployments(first: 2) { state } } } }', 3],
     ['{ rollouts(first: 100) { nodes { deploymentGroups(by: ERROR) { nodes { key deployments { id } } } } } }', 3],
+    ['{ deploymentGroups(by: TARGET) { nodes { deploymentGroups(by: COMPONENT) { totalCount nodes { key } } } } }', 2],
+    [
+      '{ rollouts(first: 50) { nodes { deploymentGroups(by: ERROR) { nodes { deploymentGroups(by: TARGET) { nodes { deployments { id } } } } } } } }',
+      4,
+    ],
   ]
 
   it.each(documents)('%s is %i', async (document, expected) => {

@@ -122,11 +122,13 @@ export function within<T>(order: Order<T>, stretch: Stretch): SQL[] {
 }
 
 /** `order by … limit …` of a stretch. */
-export function sorted<T>(order: Order<T>, stretch: Stretch): SQL {
-  const keys = order.keys.map(({ by, descending }) =>
-    descending !== stretch.reversed ? sql`${by} desc` : sql`${by} asc`,
-  )
-  return sql`order by ${sql.join(keys, sql`, `)} limit ${stretch.limit}`
+export function sorted<T>(order: Order<T>, { reversed, limit }: Stretch): SQL {
+  return sql`${inOrder(order, reversed)} limit ${limit}`
+}
+
+export function inOrder<T>(order: Order<T>, reversed: boolean): SQL {
+  const keys = order.keys.map(({ by, descending }) => (descending !== reversed ? sql`${by} desc` : sql`${by} asc`))
+  return sql`order by ${sql.join(keys, sql`, `)}`
 }
 
 const operators = {

@@ -23,6 +23,7 @@ import {
 } from '../../../src/store/read/deployments.ts'
 import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { type DeploymentGroup, pageGroups } from '../../../src/store/read/groups/groups.ts'
+import { nestedGroups } from '../../../src/store/read/groups/nested-groups.ts'
 import { countResources, pageResources, sumOfReadiness } from '../../../src/store/read/orchestration/resources.ts'
 import { targetsByKey } from '../../../src/store/read/targets/targets.ts'
 import { type ResourceRecord, toResource } from '../../../src/store/sql/rows-orchestration.ts'
@@ -114,10 +115,11 @@ describe.each(stores)('a fleet with orchestrators on $name', (store) => {
           order: fc.constantFrom(...deploymentOrders),
           limits: fc.constantFrom(...limits),
           by: fc.constantFrom(...groupingNames),
+          inner: fc.constantFrom(...groupingNames),
           asOf: fc.constantFrom(null, ...changes.map(({ revision }) => revision)),
         })
         for (const asked of fc.sample(question, { numRuns: 60, seed })) {
-          const { scope, filter, order, limits, by, asOf } = asked
+          const { scope, filter, order, limits, by, inner, asOf } = asked
           const isWhole = scope.of === 'instance' || filter.instanceIds !== undefined
           const listed = then(asOf).filter((d) => {
             const target = targets.get(d.targetKey)
@@ -137,28 +139,24 @@ describe.each(stores)('a fleet with orchestrators on $name', (store) => {
             expect([asked, counts]).toEqual([asked, convergenceOf(own(parent))])
           const byValue = { field: 'VALUE', descending: false } as const
           const grouping = { by, labelKey: null }
-          for (const [parent, { edges }] of await pageGroups(
-            session,
-            scope,
-            grouping,
-            filter,
-            byValue,
-            page,
-            asOf,
-            limits,
-          ))
-            expect([
+          const pages = await pageGroups(session, scope, grouping, filter, byValue, page, asOf, limits)
+          for (const [parent, { edges }] of pages)
+            expect([asked, edges.map(({ node }) => sizeOf(node)).toSorted()]).toEqual([
               asked,
-              edges
-                .map(({ node }) => node)
-                .map(sizeOf)
-                .toSorted(),
-            ]).toEqual([
-              asked,
-              [...Map.groupBy(own(parent).flatMap<string | null>(groupings[by]), (value) => value)]
-                .map(([value, members]) => `${value} ${members.length}`)
-                .toSorted(),
+              sizesOf(own(parent).flatMap<string | null>(groupings[by])),
             ])
+          const groups = [...pages.values()].flatMap(({ edges }) => edges.map(({ node }) => node))
+          const inside = { by: inner, labelKey: null }
+          const nested = await nestedGroups(session, groups, scope.of, inside, filter, byValue, 100, asOf, limits)
+          for (const [index, { edges }] of nested) {
+            const { parent, name } = groups[index] ?? expect.unreachable()
+            const members = own(parent).filter((d) => groupings[by](d).some((value) => value === name.value))
+            expect([asked, name, edges.map(({ node }) => sizeOf(node)).toSorted()]).toEqual([
+              asked,
+              name,
+              sizesOf(members.flatMap<string | null>(groupings[inner])),
+            ])
+          }
         }
       }),
       // In this life, a page by name of few instances was read in another order.
@@ -226,4 +224,9 @@ function convergenceOf(deployments: readonly Deployment[]): object {
 
 function sizeOf({ name, size }: DeploymentGroup): string {
   return `${name.value} ${size}`
+}
+
+function sizesOf(values: readonly (string | null)[]): string[] {
+  const sizes = Map.groupBy(values, (value) => value)
+  return [...sizes].map(([value, members]) => `${value} ${members.length}`).toSorted()
 }

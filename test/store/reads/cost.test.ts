@@ -15,6 +15,7 @@ import {
 } from '../../../src/store/read/deployments.ts'
 import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { newestOfGroups } from '../../../src/store/read/groups/members.ts'
+import { nestedGroups } from '../../../src/store/read/groups/nested-groups.ts'
 import { readFleetFigures } from '../../../src/store/read/monitoring/fleet-figures.ts'
 import { countReports, pageReports } from '../../../src/store/read/reports/reports.ts'
 import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts/rollouts.ts'
@@ -27,6 +28,7 @@ import { inSnapshot, watched } from './history.ts'
 import { readPlans } from './plan.ts'
 
 const fleet = { of: 'fleet' } as const
+const bySize = { field: 'SIZE', descending: true } as const
 const first = { size: 20, after: null, before: null, backward: false }
 const last = { ...first, backward: true }
 const some = Array.from({ length: 50 }, (_, index) => index + 1)
@@ -124,16 +126,13 @@ describe.each(stores)('reads on $name', (store) => {
         pageDeployments(s, fleet, { rolloutKeys: [spring] }, 'NAME_DESC', last, null),
       'the newest of groups by rollout': (s) => newestOfGroups(s, some.slice(0, 5).map(groupOf), 'fleet', {}, 3, null),
       'the newest of a large group': (s) =>
-        newestOfGroups(
-          s,
-          [{ parent: 0, name: { by: 'CONVERGENCE', labelKey: null, value: 'UNKNOWN', detail: null }, span }],
-          'fleet',
-          {},
-          1,
-          null,
-        ),
+        newestOfGroups(s, [{ parent: 0, name: unknown, span }], 'fleet', {}, 1, null),
       'the newest of groups by rollout a while ago': (s) =>
         newestOfGroups(s, some.slice(0, 5).map(groupOf), 'fleet', {}, 3, recent),
+      'groups within groups by rollout': (s) => targetsWithin(s, some.slice(0, 5).map(groupOf), null),
+      'groups within groups by rollout a while ago': (s) => targetsWithin(s, some.slice(0, 5).map(groupOf), recent),
+      'groups within small groups that come from counters': (s) =>
+        targetsWithin(s, [{ parent: 0, name: { ...unknown, value: 'FAILED' }, span: null }], null),
       'one device by filter': (s) =>
         pageDeployments(s, fleet, { deviceIds: ['device-77'] }, 'CHANGED_DESC', first, null),
       'the deployments of a device by state': (s) =>
@@ -182,7 +181,10 @@ describe.each(stores)('reads on $name', (store) => {
         span: null,
         name: { by: 'ROLLOUT', labelKey: null, value: String(spring + key), detail: null },
       }) as const
+    const unknown = { by: 'CONVERGENCE', labelKey: null, value: 'UNKNOWN', detail: null } as const
     const span = { since: 0, changedAt: 0, revision: base }
+    const targetsWithin = (s: Session, groups: Parameters<typeof nestedGroups>[1], asOf: Revision | null) =>
+      nestedGroups(s, groups, 'fleet', { by: 'TARGET', labelKey: null }, {}, bySize, 20, asOf)
     const costs: Record<string, number> = {}
     for (const [name, read] of Object.entries(reads)) costs[name] = await rowsRead(read)
     const dear = Object.entries(costs).filter(([, rows]) => rows > 500)

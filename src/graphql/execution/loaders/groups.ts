@@ -5,16 +5,36 @@ import type { DeploymentFilter } from '../../../store/read/filters/deployment-fi
 import type { GroupedBy, Grouping, GroupName } from '../../../store/read/groups/grouping.ts'
 import { countGroups, type DeploymentGroup, type GroupOrder, pageGroups } from '../../../store/read/groups/groups.ts'
 import { newestOfGroups, spansOfGroups } from '../../../store/read/groups/members.ts'
+import { nestedGroups } from '../../../store/read/groups/nested-groups.ts'
+import { groupingsOf } from '../../../store/read/groups/paths.ts'
 import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched } from './batching.ts'
 import { type Parent, perParent } from './parents.ts'
 
-type GroupKey = Pick<DeploymentGroup, 'parent' | 'name' | 'span'>
+type GroupKey = Pick<DeploymentGroup, 'parent' | 'within' | 'name' | 'span'>
+
+/** What a loader knows a group by. */
+function keyOf({ parent, within = [], name, span }: GroupKey): GroupKey {
+  return { parent, within, name, span }
+}
 
 export function groupLoaders(s: Snapshot) {
   const newestOfGroup = batched(
     (groups: readonly GroupKey[], of: Parent['of'], filter: DeploymentFilter, size: number, asOf: Revision | null) =>
       newestOfGroups(s, groups, of, filter, size, asOf),
+    (_, index) => index,
+  )
+  const nested = batched(
+    (
+      groups: readonly GroupKey[],
+      of: Parent['of'],
+      _groupings: readonly GroupedBy[],
+      by: GroupedBy,
+      filter: DeploymentFilter,
+      order: GroupOrder,
+      size: number,
+      asOf: Revision | null,
+    ) => nestedGroups(s, groups, of, by, filter, order, size, asOf),
     (_, index) => index,
   )
   const spanOfGroup = batched(
@@ -35,12 +55,17 @@ export function groupLoaders(s: Snapshot) {
     spanOfGroup: (name: GroupName, filter: DeploymentFilter, asOf: Revision | null) =>
       spanOfGroup(name, name.by, filter, asOf),
     /** The deployments of a group that changed last. */
-    newestOfGroup: (
-      { parent, name, span }: GroupKey,
+    newestOfGroup: (group: GroupKey, of: Parent['of'], filter: DeploymentFilter, size: number, asOf: Revision | null) =>
+      newestOfGroup(keyOf(group), of, filter, size, asOf),
+    /** The first groups within a group. */
+    nestedGroups: (
+      group: GroupKey,
       of: Parent['of'],
+      by: GroupedBy,
       filter: DeploymentFilter,
+      order: GroupOrder,
       size: number,
       asOf: Revision | null,
-    ) => newestOfGroup({ parent, name, span }, of, filter, size, asOf),
+    ) => nested(keyOf(group), of, groupingsOf(group), by, filter, order, size, asOf),
   }
 }

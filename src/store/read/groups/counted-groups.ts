@@ -59,7 +59,7 @@ const fleet = { of: 'fleet' } as const
 async function groupsByApplication(session: Session, { by, filter }: GroupQuery): Promise<SQL | null> {
   if (!(await areCounted(session, null))) return null
   return selectSums(
-    by,
+    { by },
     sql`
     with named as materialized (${selectApplications()})
     select part.value, null::text as detail, part.state, part.convergence, null::text as component, sum(part.n)::int as n, ${noSpan}
@@ -80,7 +80,7 @@ async function groupsByError(session: Session, by: GroupedBy): Promise<SQL> {
   ]
   // Each row that was found is taken from those without an error.
   return sql`select * from (${selectSums(
-    by,
+    { by },
     sql`${sql.join(all, sql` union all `)} union all select place.* from (${found}) as part cross join lateral (values
       (part.value, part.detail, part.state, part.component, part.convergence, part.n, part.since, part.changed_at, part.revision),
       (null, null, part.state, null, part.convergence, -part.n, null, null, null)) as place`,
@@ -140,7 +140,7 @@ function sumTallies(
       sql`union all select ${rolloutKey}::bigint, ${state}::deployment_state, ${convergence}::convergence, ${n}::int`,
   )
   return selectSums(
-    by,
+    { by },
     sql`
     select ${value} as value, null::text as detail, part.state, part.convergence, null::text as component, sum(part.n)::int as n, ${noSpan}
     from (

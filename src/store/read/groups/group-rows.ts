@@ -8,6 +8,7 @@ import { type DeploymentFilter, d } from '../filters/deployment-filter.ts'
 import { type SourceLimits, sourceLimits, sourceOfGroups } from '../filters/deployment-source.ts'
 import { narrowWhole } from '../filters/past-candidates.ts'
 import { type GroupedBy, partsOf } from './grouping.ts'
+import { type Paths, pathColumn, rowsOfPaths } from './paths.ts'
 
 /** The groups of which deployments. */
 export interface GroupQuery {
@@ -16,30 +17,32 @@ export interface GroupQuery {
   readonly filter: DeploymentFilter
   /** Null: the present. */
   readonly asOf: Revision | null
+  /** The groups whose deployments are grouped; the rows have their path (paths.ts). Absent: all deployments of the scope. */
+  readonly within?: Paths
 }
 
-/** `from …` of the rows `d` of parent.key, each beside its rows `part`. */
-export async function partedRows(session: Session, query: GroupQuery): Promise<SQL> {
-  const rows = await foundRows(session, query, sourceLimits)
-  return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(query.by)}`
-}
-
-/** The same, of rows `d` that stand for deployments that the grouping cannot tell apart. */
+/** `from …` of rows `d` of parent.key, each beside its rows `part`. A row stands for deployments that the grouping cannot tell apart. */
 export async function alikeRows(session: Session, query: GroupQuery, limits = sourceLimits): Promise<SQL> {
   const rows = await foundRows(session, query, limits)
-  return sql`from (${selectAlike(query.by, rows)}) as ${d} cross join lateral ${partsOf(query.by)}`
+  return sql`from (${selectAlike(query, rows)}) as ${d} cross join lateral ${partsOf(query.by)}`
 }
 
-async function foundRows(session: Session, { scope, filter, asOf }: GroupQuery, limits: SourceLimits): Promise<SQL> {
+/** `from …` of the rows `d` of parent.key, one for each deployment. */
+export async function foundRows(
+  session: Session,
+  { scope, filter, asOf, within }: Omit<GroupQuery, 'by'>,
+  limits: SourceLimits = sourceLimits,
+): Promise<SQL> {
   const past = asOf === null ? null : await narrowWhole(session, asOf, scope, filter, limits)
   const source = await sourceOfGroups(session, scope, filter, limits)
-  return rowsOf(session, scope, filter, past, source)
+  const rows = rowsOf(session, scope, filter, past, source)
+  return within ? rowsOfPaths(rows, within) : rows
 }
 
 /** A select of rows `d` with the columns that the grouping reads, and `n`, `since`, `changed_at` and `revision` of the deployments that it stands for. */
-function selectAlike({ by }: GroupedBy, rows: SQL): SQL {
+function selectAlike({ by: { by }, within }: GroupQuery, rows: SQL): SQL {
   if (by !== 'LABEL') return sql`select ${d}.*, 1 as n, ${d.changedAt} as since ${rows}`
   // The labels of a target are looked up once.
   return sql`select ${d.targetKey}, ${d.state}, ${d.convergence}, count(*)::int as n, min(${d.changedAt}) as since, max(${d.changedAt}) as changed_at,
-      max(${d.revision}) as revision ${rows} group by 1, 2, 3`
+      max(${d.revision}) as revision ${within ? sql`, ${pathColumn}` : sql``} ${rows} group by 1, 2, 3${within ? sql`, ${pathColumn}` : sql``}`
 }

@@ -13,7 +13,8 @@ import type { DeploymentFilter } from '../filters/deployment-filter.ts'
 import { type SourceLimits, sourceLimits } from '../filters/deployment-source.ts'
 import { selectCountedGroups } from './counted-groups.ts'
 import { alikeRows } from './group-rows.ts'
-import { type GroupedBy, type GroupName, placeOf } from './grouping.ts'
+import { type GroupedBy, placeOf } from './grouping.ts'
+import type { GroupPlace } from './paths.ts'
 import { alikeParts, selectSums } from './sums.ts'
 
 const groupOrderFields = ['SIZE', 'FAILED', 'CHANGED', 'VALUE'] as const
@@ -31,10 +32,7 @@ export interface GroupSpan {
   readonly revision: Revision
 }
 
-export interface DeploymentGroup {
-  /** The rollout, target or instance whose deployments are grouped; 0: the fleet. */
-  readonly parent: number
-  readonly name: GroupName
+export interface DeploymentGroup extends GroupPlace {
   readonly size: number
   readonly counts: StateCounts
   readonly convergence: ConvergenceCounts
@@ -46,7 +44,7 @@ export interface DeploymentGroup {
   readonly groupCount: number
 }
 
-type GroupRecord = StateCounts & {
+export type GroupRecord = StateCounts & {
   readonly [Name in `convergence_${Lowercase<Convergence>}`]: number
 } & {
   readonly key: number
@@ -71,7 +69,7 @@ const fields: Readonly<Record<Exclude<GroupOrderField, 'VALUE'>, Omit<SortKey<Pl
   CHANGED: { by: sql`g.revision`, type: 'bigint', of: ({ span }) => span?.revision ?? 0 },
 }
 
-function orderOf({ field, descending }: GroupOrder): Order<Placed> {
+export function orderOf({ field, descending }: GroupOrder): Order<Placed> {
   if (field === 'VALUE') return { name: `GROUP_VALUE${descending ? '_DESC' : ''}`, keys: [{ ...name, descending }] }
   return { name: `GROUP_${field}_${descending ? 'DESC' : 'ASC'}`, keys: [{ ...fields[field], descending }, name] }
 }
@@ -88,7 +86,7 @@ export async function pageGroups(
 ): Promise<Map<number, Page<DeploymentGroup>>> {
   const query = { scope, by, filter, asOf }
   const counted = orderBy.field === 'CHANGED' ? null : await selectCountedGroups(session, query)
-  const groups = counted ?? selectSums(by, alikeParts(await alikeRows(session, query, limits)))
+  const groups = counted ?? selectSums(query, alikeParts(await alikeRows(session, query, limits)))
   const order = orderOf(orderBy)
   const pages = await pageOf<Omit<DeploymentGroup, 'parent'>, GroupRecord>(session, {
     parents: parentsOf(scope),
@@ -127,7 +125,7 @@ export async function countGroups(
   return new Map(counted.map(({ parent, n }) => [parent, n]))
 }
 
-function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<DeploymentGroup, 'parent'> {
+export function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<DeploymentGroup, 'parent'> {
   const { value, detail, size, components, since, changed_at: changedAt, revision } = record
   const counts = {} as Record<Lowercase<DeploymentState>, number>
   for (const state of deploymentStates.map(nameOf)) counts[state] = record[state]

@@ -8,11 +8,12 @@ import { deployments } from '../../tables/schema.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentRow } from '../deployments.ts'
 import { type DeploymentFilter, d, stands } from '../filters/deployment-filter.ts'
-import { alikeRows, partedRows } from './group-rows.ts'
+import { alikeRows, foundRows } from './group-rows.ts'
 import { type GroupName, nameColumn, placeOf } from './grouping.ts'
 import type { DeploymentGroup, GroupSpan } from './groups.ts'
+import { type GroupPlace, groupingsOf, narrowed, pathColumn, pathOf, questionAbout } from './paths.ts'
 
-type Group = Pick<DeploymentGroup, 'parent' | 'name' | 'span'>
+type Group = GroupPlace & Pick<DeploymentGroup, 'span'>
 
 /** Of each group its deployments that changed last, at most `size`. */
 export async function newestOfGroups(
@@ -28,10 +29,7 @@ export async function newestOfGroups(
   const found = size === 1 && asOf === null ? await findByRevision(session, groups, filter) : null
   if (found) return found
   // Operations that share a snapshot may ask for groups of several groupings at once.
-  const groupings = Map.groupBy(groups.keys(), (index) => {
-    const { by, labelKey } = groups[index]?.name ?? first.name
-    return JSON.stringify([by, labelKey])
-  })
+  const groupings = Map.groupBy(groups.keys(), (index) => JSON.stringify(groupingsOf(groups[index] ?? first)))
   if (groupings.size > 1) {
     const all = new Map<number, readonly DeploymentRow[]>()
     for (const indexes of groupings.values()) {
@@ -41,26 +39,19 @@ export async function newestOfGroups(
     }
     return all
   }
-  const keys = groups.map(({ parent }) => parent)
-  const scope: Scope = of === 'fleet' ? { of } : { of, keys }
-  const names = groups.map(({ name }) => name)
-  const rows = await partedRows(session, { scope, by: first.name, filter: narrowed(filter, names), asOf })
-  const wanted = JSON.stringify(groups.map(({ parent, name }, index) => ({ index, parent, name: placeOf(name) })))
+  const { scope, ...query } = questionAbout(groups, of, filter, asOf)
   // The window numbers each group's rows in one pass. A lateral page for each group would read all rows once a group.
-  const numbered = await session.rows<ShownRecord & { readonly group_index: number }>(
-    sql`with wanted as materialized (select * from json_to_recordset(${wanted}::text::json) as w (index int, parent bigint, name text))
-      select d.group_index, ${shownColumns('d')} from (
-        select ${d}.*, wanted.index as group_index,
-          row_number() over (partition by wanted.index order by ${d.revision} desc) as place
-        from ${asParents(parentsOf(scope))} cross join lateral (select ${d}.*, ${nameColumn} as group_name ${rows}) as ${d}
-        join wanted on wanted.parent = parent.key and wanted.name = ${d}.group_name
-      ) as d where d.place <= ${size}::bigint order by d.group_index, d.place`,
+  const numbered = await session.rows<ShownRecord & { readonly group_path: string }>(
+    sql`select d.group_path, ${shownColumns('d')} from (
+        select ${d}.*, row_number() over (partition by ${pathColumn} order by ${d.revision} desc) as place
+        from ${asParents(parentsOf(scope))} cross join lateral (select ${d}.* ${await foundRows(session, { scope, ...query })}) as ${d}
+      ) as d where d.place <= ${size}::bigint order by d.group_path, d.place`,
   )
-  const byIndex = Map.groupBy(numbered, (row) => row.group_index)
+  const byPath = Map.groupBy(numbered, (row) => row.group_path)
   return new Map(
-    groups.map((_, index) => [
+    groups.map((group, index) => [
       index,
-      (byIndex.get(index) ?? []).map(({ group_index: _, ...row }) => ({ ...toShown(row), asOf })),
+      (byPath.get(pathOf(group)) ?? []).map(({ group_path: _, ...row }) => ({ ...toShown(row), asOf })),
     ]),
   )
 }
@@ -101,7 +92,7 @@ export async function spansOfGroups(
 ): Promise<Map<number, GroupSpan>> {
   const [by] = names
   if (!by) return new Map()
-  const rows = await alikeRows(session, { scope: { of: 'fleet' }, by, filter: narrowed(filter, names), asOf })
+  const rows = await alikeRows(session, { scope: { of: 'fleet' }, by, filter: narrowed(filter, names, true), asOf })
   const records = await session.rows<SpanRecord>(
     sql`select ${nameColumn} as name, min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
       ${rows} group by part.value, part.detail`,
@@ -115,11 +106,4 @@ export async function spansOfGroups(
       return span ? [[index, span]] : []
     }),
   )
-}
-
-/** The filter of groups of one grouping. Of groups by rollout, an index has the deployments. */
-function narrowed(filter: DeploymentFilter, names: readonly GroupName[]): DeploymentFilter {
-  if (names[0]?.by !== 'ROLLOUT') return filter
-  const keys = new Set(names.map(({ value }) => Number(value)))
-  return { ...filter, rolloutKeys: [...keys].filter((key) => filter.rolloutKeys?.includes(key) ?? true) }
 }
