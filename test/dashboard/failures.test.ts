@@ -1,7 +1,7 @@
 /** What people look for at 3 a.m.: what fails, why, where and since when, and the way to the deployments. */
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../support/browser.ts'
-import { send, useDashboard } from './harness.ts'
+import { holdAnswers, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('failures on the dashboard', () => {
@@ -124,37 +124,89 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     expect(ends.filter((end) => end > edge + 1)).toEqual([])
   })
 
-  it('keep the places of each cause while the causes change their order', async () => {
-    const names = ['pier-1', 'pier-2', 'pier-3', 'pier-4', 'pier-5', 'pier-6', 'pier-7']
-    const siteOf = (index: number): string => (index < 3 ? 'oslo' : 'riga')
-    await server().query(
-      'mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }',
-      { devices: names.map((deviceId, index) => ({ deviceId, labels: [{ key: 'coast', value: siteOf(index) }] })) },
+  it('have places that add up to the number beside them in every frame, while the causes change their order', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `pier-${index}`)
+    const { registerDevices, declareDeployments } = await server().query(
+      `mutation ($devices: [DeviceInput!]!, $deployments: [DeploymentDeclaration!]!) {
+        registerDevices(input: { devices: $devices }) { __typename }
+        declareDeployments(input: { rollout: { name: "piers" }, deployments: $deployments }) {
+          __typename ... on DeclareDeploymentsSuccess { rollout { id } }
+        }
+      }`,
+      {
+        devices: names.map((deviceId, index) => ({
+          deviceId,
+          labels: [
+            { key: 'coast', value: ['oslo', 'riga', 'turku'][index % 3] },
+            { key: 'depth', value: index < 6 ? 'deep' : 'flat' },
+          ],
+        })),
+        deployments: names.map((deviceId, index) => ({ deviceId, deploymentId: `dock-${index}` })),
+      },
     )
+    expect(registerDevices.__typename).not.toMatch(/Error/)
     const fail = (index: number, code: string) =>
       send(server().url, names[index] ?? '', `dock-${index}`, 'failed', { code, message: code })
-    for (const [index, code] of ['TIDE', 'TIDE', 'TIDE', 'STORM', 'STORM'].entries()) await fail(index, code)
+    for (const index of names.keys()) await fail(index, index < 7 ? 'TIDE' : 'STORM')
 
+    const pages = [await visit('?by=coast'), await visit(`#/rollout/${declareDeployments.rollout.id}?by=coast`)]
+    for (const { page } of pages) {
+      await page.getByRole('list', { name: 'This cause, by coast' }).getByText('oslo').first().waitFor()
+      await page.evaluate(() => {
+        const wrong: string[] = []
+        const seen = new Set<string>()
+        const look = (): void => {
+          for (const list of document.querySelectorAll('.causes .sites')) {
+            const sites = [...list.querySelectorAll('b')].map(({ textContent }) => Number(textContent))
+            const told = Number.parseInt(list.parentElement?.querySelector('.marks')?.textContent ?? '', 10)
+            const sum = sites.reduce((total, one) => total + one, 0)
+            seen.add(`${list.ariaLabel} ${told} ${list.textContent}`)
+            if (sites.length > 0 && sum !== told) wrong.push(`${sum} at the places of ${told}`)
+          }
+          requestAnimationFrame(look)
+        }
+        requestAnimationFrame(look)
+        Object.assign(globalThis, { wrong, seen })
+      })
+    }
+    for (let round = 1; round <= 8; round += 1) {
+      const codeOf = (index: number): string => ((index * 7 + round * 5) % 12 < 3 + (round % 3) * 3 ? 'STORM' : 'TIDE')
+      for (const index of names.keys()) await fail(index, codeOf(index))
+    }
+    for (const { page, complaints } of pages) {
+      // The same state: round 8.
+      const { deploymentGroups } = await server().query(
+        '{ deploymentGroups(by: ERROR, filter: { states: [FAILED] }) { nodes { key counts { total } } } }',
+      )
+      for (const code of ['TIDE', 'STORM']) {
+        const { counts } = deploymentGroups.nodes.find(({ key }: { key: string }) => key === code)
+        const cause = page.locator('.causes > li').filter({ hasText: code })
+        await cause.getByText(`${counts.total} deployments`).waitFor()
+      }
+      const { wrong, seen } = await page.evaluate(() => {
+        const found = globalThis as unknown as { wrong: string[]; seen: Set<string> }
+        return { wrong: found.wrong, seen: found.seen.size }
+      })
+      expect(wrong).toEqual([])
+      expect(seen).toBeGreaterThan(2)
+      expect(complaints).toEqual([])
+    }
+  })
+
+  it('have no places of one label under the name of another', async () => {
     const { page } = await visit('?by=coast')
-    const placesOf = (code: string) =>
-      page
-        .getByRole('region', { name: 'Failures by cause' })
-        .getByRole('listitem')
-        .filter({ hasText: code })
-        .filter({ hasText: 'for' })
-        .getByRole('list', { name: 'This cause, by coast' })
-        .textContent()
-    await expect.poll(() => placesOf('TIDE')).toBe('oslo 3')
-    await expect.poll(() => placesOf('STORM')).toBe('riga 2')
-    // The next places are not answered, so those on the page are the last ones.
-    await page.route('**/graphql', (route) =>
-      /query Sites\b/.test(route.request().postData() ?? '') ? undefined : route.fallback(),
-    )
-    await fail(5, 'STORM')
-    await fail(6, 'STORM')
-    await page.getByRole('listitem').filter({ hasText: 'STORM' }).getByText('4 deployments').waitFor()
-    expect(await placesOf('TIDE')).toBe('oslo 3')
-    expect(await placesOf('STORM')).toBe('riga 2')
+    const causes = page.getByRole('region', { name: 'Failures by cause' })
+    await causes.getByRole('list', { name: 'Failed, by coast' }).getByText('oslo').waitFor()
+    const release = await holdAnswers(page, /query Overview\b/)
+    await causes.getByRole('combobox').selectOption('depth')
+    const failed = causes.getByRole('list', { name: 'Failed, by depth' })
+    await failed.waitFor({ state: 'attached' })
+    expect(await failed.textContent()).toBe('')
+    // The rest of the page is not out of date.
+    expect(await page.locator('main').getAttribute('class')).toBe('')
+    await release()
+    await failed.getByText('deep').waitFor()
+    await causes.getByRole('list', { name: 'This cause, by depth' }).getByText('deep').first().waitFor()
   })
 
   it('show the last release of a rollout, and not that of one which a deployment has joined', async () => {

@@ -149,6 +149,8 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
   it('follows the changes after its answer, not those since an earlier one about the past', async () => {
     const { page } = await visit(`?at=${new Date(Date.now() - 5 * minute).toISOString()}`)
     await page.locator('.notice.past').getByText('Showing the state at').waitFor()
+    // The query is repeated once it is known that there are no labels.
+    await page.waitForLoadState('networkidle')
     const revisions: string[] = []
     page.on('response', async (response) => {
       if (!/query Overview\b/.test(response.request().postData() ?? '')) return

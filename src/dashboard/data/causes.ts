@@ -15,12 +15,27 @@ const causeFragment = graphql(`
 
 export type Cause = FragmentOf<typeof causeFragment>
 
-/** With the variables $rolloutIds and $instanceIds (absent: the fleet), and $asOf. */
+const sitesFragment = graphql(
+  `fragment Sites on DeploymentGroupConnection { totalCount nodes { key counts { total } } }`,
+)
+
+export type SitesData = FragmentOf<typeof sitesFragment>
+
+/**
+ * With the variables $rolloutIds and $instanceIds (absent: the fleet), $asOf, and those of SiteVariables (use-causes.ts). The sites of a cause are in the same answer as
+ * its number, so they add up to it.
+ */
 export const causesFragment = graphql(
   `
     fragment Causes on Query {
       failedBy: deploymentGroups(by: ERROR, filter: { states: [FAILED], rolloutIds: $rolloutIds, instanceIds: $instanceIds }, first: 8, asOf: $asOf) {
-        totalCount nodes { ...Cause }
+        totalCount nodes {
+          ...Cause
+          sites: deploymentGroups(by: LABEL, labelKey: $labelKey, first: 4) @include(if: $hasLabels) { ...Sites }
+        }
+      }
+      failedAt: deploymentGroups(by: LABEL, labelKey: $labelKey, filter: { states: [FAILED], rolloutIds: $rolloutIds, instanceIds: $instanceIds }, first: 8, asOf: $asOf) @include(if: $hasLabels) {
+        ...Sites
       }
       waitingFor: deploymentGroups(by: ERROR, filter: { states: [PENDING], hasError: true, rolloutIds: $rolloutIds, instanceIds: $instanceIds }, first: 4, asOf: $asOf) {
         totalCount nodes { ...Cause }
@@ -35,10 +50,11 @@ export const causesFragment = graphql(
       ) { total }
     }
   `,
-  [causeFragment],
+  [causeFragment, sitesFragment],
 )
 
 export type CausesData = FragmentOf<typeof causesFragment>
+export type FailureCause = CausesData['failedBy']['nodes'][number]
 
 const groupDocument = graphql(
   `query Grouped($filter: DeploymentFilter) { deploymentCounts(filter: $filter) { total } }`,

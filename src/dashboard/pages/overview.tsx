@@ -4,12 +4,14 @@ import { graphql } from '../data/graphql.ts'
 import { type Counts, formatNumber, plural, readinessOrder } from '../data/labels.ts'
 import { usePoints } from '../data/past-points.ts'
 import { now } from '../data/time.ts'
-import { useLiveAnswer, useStream } from '../data/use-query.ts'
+import { useCauses } from '../data/use-causes.ts'
+import { useStream } from '../data/use-query.ts'
 import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
 import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
+import { useFilters } from '../widgets/lists/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/lists/group-lines.tsx'
 import { Loading, LoadingPast } from '../widgets/loading.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
@@ -23,7 +25,7 @@ import { namedKinds, orchestratedKinds, RolloutLine, rolloutFragment } from './r
 
 const overviewDocument = graphql(
   `
-    query Overview($asOf: DateTime, $isPresent: Boolean!, $kinds: [RolloutKind!], $orchestrated: [RolloutKind!], $rolloutIds: [ID!], $instanceIds: [String!]) {
+    query Overview($asOf: DateTime, $isPresent: Boolean!, $kinds: [RolloutKind!], $orchestrated: [RolloutKind!], $rolloutIds: [ID!], $instanceIds: [String!], $labelKey: String!, $hasLabels: Boolean!) {
       revision
       counts: deploymentCounts(asOf: $asOf) { ...Counts }
       done: deploymentCounts(filter: { states: [INSTALLED] }, asOf: $asOf) { ...Compared }
@@ -54,7 +56,8 @@ const overviewDocument = graphql(
 
 export function OverviewPage() {
   const asOf = at.value
-  const { data, error } = useLiveAnswer(
+  const { one } = useFilters()
+  const { data, error, labels } = useCauses(
     overviewDocument,
     {
       asOf,
@@ -65,6 +68,7 @@ export function OverviewPage() {
       instanceIds: null,
     },
     asOf === null ? {} : null,
+    one('by'),
   )
   const range = useWindow()
   const history = describeHistory(range)
@@ -122,7 +126,7 @@ export function OverviewPage() {
       </ul>
 
       <Alerts of={data.firing} rolloutIds={null} />
-      <Causes title="Failures by cause" data={data} scope={fleet} to={to} />
+      <Causes title="Failures by cause" data={data} labels={labels} to={to} />
       {!isEmpty && (
         <Latest declaration={data.newestDeclaration} rolloutIds={null} hasActions={data.orchestrated.totalCount > 0} />
       )}
@@ -164,8 +168,6 @@ export function OverviewPage() {
     </div>
   )
 }
-
-const fleet = {}
 
 const resourcesSubscription = graphql(`
   subscription ResourceCounts { resourceCounts { cursor counts { total readiness { ready pending failed unknown } } } }

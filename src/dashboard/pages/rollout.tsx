@@ -8,7 +8,7 @@ import { type Counts, formatStatus } from '../data/labels.ts'
 import { chooseStep, usePoints } from '../data/past-points.ts'
 import { useResources } from '../data/resource-rows.ts'
 import { formatSpan, now } from '../data/time.ts'
-import { useLiveAnswer } from '../data/use-query.ts'
+import { type SiteLabels, useCauses } from '../data/use-causes.ts'
 import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
@@ -18,6 +18,7 @@ import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { useObjectCauses } from '../widgets/failures/object-causes.tsx'
 import { Comparison } from '../widgets/insight/comparison.tsx'
 import { Forecast } from '../widgets/insight/forecast.tsx'
+import { useFilters } from '../widgets/lists/filters.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/lists/resource-list.tsx'
 import { Loading } from '../widgets/loading.tsx'
 import { ComponentCounts, componentsFragment } from '../widgets/rollout/component-counts.tsx'
@@ -34,7 +35,7 @@ import { hasFailedRun, isOrchestrated, rolloutFragment, rolloutKinds } from './r
 
 const rolloutDocument = graphql(
   `
-    query Rollout($id: ID!, $rolloutIds: [ID!], $instanceIds: [String!], $asOf: DateTime) {
+    query Rollout($id: ID!, $rolloutIds: [ID!], $instanceIds: [String!], $asOf: DateTime, $labelKey: String!, $hasLabels: Boolean!) {
       revision
       rollout(id: $id, asOf: $asOf) {
         ...RolloutSummary
@@ -57,10 +58,12 @@ type RolloutProgress = NonNullable<Data['rollout']>
 
 export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly string[] }) {
   const asOf = at.value
-  const { data, isCurrent, error } = useLiveAnswer(
+  const { one } = useFilters()
+  const { data, isCurrent, error, labels } = useCauses(
     rolloutDocument,
     { id, rolloutIds: [id], instanceIds: null, asOf },
     asOf === null ? { rolloutIds: [id] } : null,
+    one('by'),
   )
   const insight = useInsight(id, data && subjectOf(data))
   useTitle(data?.rollout?.name ?? null)
@@ -70,7 +73,7 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
   if (!rollout) return <Gone />
   if (!insight.isSettled) return <Loading title="Rollout" />
   const View = isOrchestrated(rollout) ? Orchestrated : Rollout
-  return <View id={id} rollout={rollout} data={data} insight={insight} />
+  return <View id={id} rollout={rollout} data={data} labels={labels} insight={insight} />
 }
 
 function subjectOf({ revision, rollout }: Data) {
@@ -85,11 +88,12 @@ interface RolloutProps {
   readonly id: string
   readonly rollout: RolloutProgress
   readonly data: Data
+  readonly labels: SiteLabels
   readonly insight: Insight
 }
 
 /** A rollout with runs. The page shows the clusters, applications and resources of one run. */
-function Orchestrated({ id, rollout, data, insight }: RolloutProps) {
+function Orchestrated({ id, rollout, data, labels, insight }: RolloutProps) {
   const runs = useRuns(id)
   const { chosen } = runs
   const objects = useObjectCauses(id, chosen)
@@ -99,6 +103,7 @@ function Orchestrated({ id, rollout, data, insight }: RolloutProps) {
       id={id}
       rollout={rollout}
       data={data}
+      labels={labels}
       insight={insight}
       objects={runs.rollout && objects}
       beside={
@@ -122,7 +127,7 @@ interface RolloutViewProps extends RolloutProps {
   readonly children?: ComponentChildren
 }
 
-function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, children }: RolloutViewProps) {
+function Rollout({ id, rollout, data, labels, insight, objects = [], beside, matrix, children }: RolloutViewProps) {
   const { deploymentCounts: counts, status } = rollout
   const standing = { counts, broken: rollout.broken.total }
   const scope = useMemo(() => ({ rolloutIds: [id] }), [id])
@@ -171,7 +176,7 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
           {/* The actions on an orchestrated rollout have a list of their own. */}
           <Latest declaration={rollout.newestDeclaration} rolloutIds={scope.rolloutIds} hasActions={false} />
           <Alerts of={data.firing} rolloutIds={scope.rolloutIds} />
-          <Causes title="What is blocking" data={data} scope={scope} to={to} objects={objects} />
+          <Causes title="What is blocking" data={data} labels={labels} to={to} objects={objects} />
           <Diagnosis of={insight} to={to} />
           {beside}
         </div>

@@ -1,19 +1,18 @@
 /** Why deployments fail or wait: each cause once, with how many it affects, since when, and where. */
 import type { ComponentChildren } from 'preact'
 import { type Cause, type CausesData, writeGroup } from '../../data/causes.ts'
-import type { DeploymentFilter } from '../../data/deployment-rows.ts'
 import { byWhom, plural } from '../../data/labels.ts'
 import { formatAge, formatFull, formatSpan } from '../../data/time.ts'
+import type { SiteLabels } from '../../data/use-causes.ts'
 import { moment, type Parameters } from '../../route.ts'
 import { deploymentHref } from '../links.tsx'
 import { StateMark } from '../states/state-mark.tsx'
-import { useSites } from './sites.tsx'
+import { SiteChoice, Sites } from './sites.tsx'
 
 interface CausesProps {
   readonly title: string
-  readonly data: CausesData & { readonly revision: string }
-  /** The deployments of one rollout, or of the fleet. */
-  readonly scope: DeploymentFilter
+  readonly data: CausesData
+  readonly labels: SiteLabels
   /** The address of the list of deployments with these filters. */
   readonly to: (parameters: Parameters) => string
   /** Other causes: list items. Null: they are not known yet. */
@@ -21,11 +20,10 @@ interface CausesProps {
 }
 
 /** A deployment can be failed, stalled and offline at the same time, so each is counted separately. */
-export function Causes({ title, data, scope, to, objects = [] }: CausesProps) {
+export function Causes({ title, data, labels, to, objects = [] }: CausesProps) {
   const { failedBy, waitingFor, slow, slowest, unreachable } = data
   // An orchestrated deployment has no error of its own: its objects give the reason.
   const causes = failedBy.nodes.filter(({ key }) => key !== null || !objects?.length)
-  const { choice, sitesOf } = useSites({ causes, scope, revision: data.revision, to })
   const [oldest] = slowest.nodes
   const known = causes.length + waitingFor.nodes.length + slow.total + unreachable.total
   return (
@@ -37,11 +35,18 @@ export function Causes({ title, data, scope, to, objects = [] }: CausesProps) {
         </p>
       )}
       {known === 0 && objects === null && <p class="empty">Loading…</p>}
-      {choice}
+      {causes.length > 0 && <SiteChoice of={data.failedAt} labels={labels} to={to} />}
       <ul class="causes">
         {causes.map((cause) => (
           <CauseLine key={`${cause.key} ${cause.detail}`} cause={cause} state="FAILED" to={to}>
-            {sitesOf(cause)}
+            {causes.length > 1 && labels.chosen !== null && (
+              <Sites
+                of={cause.sites}
+                labels={labels}
+                label={`This cause, by ${labels.chosen}`}
+                to={(label) => to({ state: 'FAILED', group: groupOf(cause), label })}
+              />
+            )}
           </CauseLine>
         ))}
         {failedBy.totalCount > failedBy.nodes.length && (
@@ -75,6 +80,10 @@ export function Causes({ title, data, scope, to, objects = [] }: CausesProps) {
   )
 }
 
+function groupOf({ key, detail }: Pick<Cause, 'key' | 'detail'>): string {
+  return writeGroup({ by: 'ERROR', key, detail })
+}
+
 /** A stack trace would fill the screen. Its deployments show all of it. */
 function shorten(text: string, most = 240): string {
   const letters = text.length > most ? [...text] : []
@@ -93,7 +102,7 @@ function CauseLine({ cause: { key, detail, components, since, counts, deployment
   const [object] = example?.broken.nodes ?? []
   const desired = example?.desired
   const isOne = counts.total === 1 && example !== undefined
-  const group = writeGroup({ by: 'ERROR', key, detail })
+  const group = groupOf({ key, detail })
   return (
     <li>
       <span class="marks">
