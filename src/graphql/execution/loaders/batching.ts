@@ -49,9 +49,18 @@ function cacheKey(key: unknown): string | number {
   return typeof key === 'number' ? key : JSON.stringify(key)
 }
 
-/** The cache key of arguments. The most frequent case is the present. */
+const texts = new WeakMap<object, string>()
+
+/** The cache key of arguments. The most frequent case is the present. Each row of a page has the same filter, which may be large: its text is made once. */
 function nameOf(rest: readonly unknown[]): string {
-  return rest.length === 1 && rest[0] === null ? '[null]' : JSON.stringify(rest)
+  return rest.length === 1 && rest[0] === null ? '[null]' : rest.map(textOf).join()
+}
+
+function textOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? ''
+  const text = texts.get(value) ?? JSON.stringify(value)
+  texts.set(value, text)
+  return text
 }
 
 export function remembered<Arguments extends readonly unknown[], Value>(
