@@ -79,14 +79,14 @@ describe.each(stores)('groups of deployments on $name', (store) => {
     const wishes = fc.record({
       reports: fc.array(sent, { minLength: 1, maxLength: 12 }),
       filter: fc.constantFrom('', 'states: [FAILED]', 'hasError: true', 'labels: [{key: "site", value: "bonn"}]'),
-      at: fc.double({ min: 0, max: 1, noNaN: true }),
+      at: fc.option(fc.integer({ min: 0, max: 100 }), { nil: null }),
     })
     await fc.assert(
       fc.asyncProperty(wishes, async ({ reports, filter, at }) => {
         for (const { device, deployment, ...rest } of reports)
           await api.report({ reporter: `edge-${device}`, deploymentId: `app-${deployment}`, ...rest })
         const newest = Number((await api.ask('{ revision }')).revision)
-        const moment = at > 0.8 ? null : Math.round(Number(first) + at * (newest - Number(first)))
+        const moment = at === null ? null : Math.round(Number(first) + ((newest - Number(first)) * (100 - at)) / 100)
         const past = moment === null ? '' : `, atRevision: "${moment}"`
         const { deployments, deploymentCounts } = await api.ask(
           `{ deployments(first: 100, filter: {${filter}}${past}) { ${listFields} }
