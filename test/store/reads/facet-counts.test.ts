@@ -11,6 +11,8 @@ import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { areCounted, facetsOf } from '../../../src/store/read/counts/facet-counts.ts'
 import { countConvergence, countDeployments } from '../../../src/store/read/deployments.ts'
 import { type DeploymentFilter, flattened } from '../../../src/store/read/filters/deployment-filter.ts'
+import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
+import { nestedGroups } from '../../../src/store/read/groups/nested-groups.ts'
 import { beginFacets, countNext, countPrevious, readFacetState } from '../../../src/store/write/derived/facet-counts.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
@@ -19,6 +21,8 @@ import { errorCodes, foldAll, live } from './history.ts'
 import { countsOf } from './reference.ts'
 
 const fleet = { of: 'fleet' } as const
+const byConvergence = { by: 'CONVERGENCE', labelKey: null } as const
+const bySize = { field: 'SIZE', descending: true } as const
 const turn = { now: 0, listeningSince: 0, isOver: () => false }
 const small: FacetLimits = { fewest: 0, mostFacets: 1_000, spacing: 7 }
 
@@ -178,5 +182,21 @@ async function expectFold(database: Database, start: Revision, since = start): P
     ])
     for (const { name, convergence } of groups)
       expect(convergence).toEqual(convergenceOf(expected.get(name.value) ?? []))
+    // The deployments of the groups have not been read. Without the group that has no name, an index finds them.
+    for (const outer of [groups, groups.filter(({ name }) => name.value !== null)]) {
+      const nested = await nestedGroups(database.session, outer, 'fleet', byConvergence, filter, bySize, 100, null, {
+        ...sourceLimits,
+        small: 0,
+      })
+      for (const [index, { name }] of outer.entries()) {
+        const own = Map.groupBy(expected.get(name.value) ?? [], ({ convergence }) => convergence)
+        const found = nested.get(index)?.edges.map(({ node }) => [node.name.value, node.counts] as const)
+        expect([filter, name, new Map(found)]).toEqual([
+          filter,
+          name,
+          new Map([...own].map(([value, some]) => [value, countsOf(some)])),
+        ])
+      }
+    }
   }
 }
