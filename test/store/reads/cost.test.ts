@@ -133,6 +133,8 @@ describe.each(stores)('reads on $name', (store) => {
       'groups within groups by rollout a while ago': (s) => targetsWithin(s, some.slice(0, 5).map(groupOf), recent),
       'groups within small groups that come from counters': (s) =>
         targetsWithin(s, [{ parent: 0, name: { ...unknown, value: 'FAILED' }, span: null }], null),
+      'groups within groups within small groups that come from counters': (s) =>
+        targetsWithin(s, [{ parent: 0, within: [{ ...unknown, value: 'FAILED' }], name: groupOf(1).name, span }], null),
       'one device by filter': (s) =>
         pageDeployments(s, fleet, { deviceIds: ['device-77'] }, 'CHANGED_DESC', first, null),
       'the deployments of a device by state': (s) =>

@@ -22,7 +22,7 @@ interface NestedArguments extends GroupOrderArguments {
 builder.objectField(DeploymentGroup, 'deploymentGroups', (t) =>
   t.field({
     type: DeploymentGroupConnection,
-    description: `Its deployments, in groups, as \`deploymentGroups\` with \`filter: {group: …}\` has them, and at the same revision. That also pages on from the \`endCursor\`, in the same order. Except for COMPONENT and BLOCKING_COMPONENT the counts add up to the number of its deployments. Groups nest ${mostLevels} levels deep.`,
+    description: `Its deployments, in groups, as \`deploymentGroups\` with \`filter: {group: …}\` has them, and at the same revision. There, in the same order, the list continues after the \`endCursor\`. Except for COMPONENT and BLOCKING_COMPONENT the counts add up to the number of its deployments. Groups nest ${mostLevels} levels deep.`,
     args: {
       by: t.arg({ type: GroupingEnum, required: true, description: 'What the deployments of a group have in common.' }),
       labelKey: t.arg.string({ description: 'The key of the label. Required for LABEL, and only there.' }),

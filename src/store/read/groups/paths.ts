@@ -34,11 +34,12 @@ export function questionAbout(
   asOf: Revision | null,
 ) {
   const [first] = groups
-  const scope: Scope = of === 'fleet' ? { of } : { of, keys: groups.map(({ parent }) => parent) }
+  const scope: Scope = of === 'fleet' ? { of } : { of, keys: [...new Set(groups.map(({ parent }) => parent))] }
   const outermost = groups.flatMap((group) => namesOf(group)[0] ?? [])
   const within: Paths = { groupings: first ? groupingsOf(first) : [], texts: groups.map(pathOf) }
-  const areCounted = groups.some(({ span }) => span === null)
-  return { scope, filter: narrowed(filter, outermost, areCounted), asOf, within }
+  // Of a group that another one is in, it is not known whether that one came from counters.
+  const mayBeCounted = groups.some(({ span, within }) => span === null || within?.length)
+  return { scope, filter: narrowed(filter, outermost, mayBeCounted), asOf, within }
 }
 
 /** By what its deployments and those of the groups that it is in are grouped. */
@@ -88,14 +89,18 @@ export function rowsOfPaths(rows: SQL, { groupings, texts }: Paths): SQL {
  * The filter, for the deployments of groups of one grouping. Groups by rollout are found by an index. So are groups that came from counters: their
  * deployments have not been read. To narrow others would only cost a condition on each row.
  */
-export function narrowed(filter: DeploymentFilter, names: readonly GroupName[], areCounted: boolean): DeploymentFilter {
+export function narrowed(
+  filter: DeploymentFilter,
+  names: readonly GroupName[],
+  mayBeCounted: boolean,
+): DeploymentFilter {
   const [first] = names
   const values = names.flatMap(({ value }) => value ?? [])
   if (first?.by === 'ROLLOUT') {
     const keys = new Set(values.map(Number))
     return { ...filter, rolloutKeys: [...keys].filter((key) => filter.rolloutKeys?.includes(key) ?? true) }
   }
-  const implied = first && areCounted && values.length === names.length ? impliedBy(first.by, values) : null
+  const implied = first && mayBeCounted && values.length === names.length ? impliedBy(first.by, values) : null
   return implied ? { ...filter, where: filter.where ? { and: [filter.where, implied] } : implied } : filter
 }
 
