@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { variables } from '../src/config/config.ts'
 import { startNode } from './support/child.ts'
+import { endDatabase } from './support/end-database.ts'
 import { type Program, startProgram } from './support/program.ts'
 import { postgresStores } from './support/stores.ts'
 
@@ -38,19 +39,6 @@ async function stateAt(url: string): Promise<unknown> {
   const query = encodeURIComponent('{ deployment(deploymentId: "hello") { state } revision }')
   return ((await (await fetch(`${url}/graphql?query=${query}`)).json()) as { data: unknown }).data
 }
-
-/** A module that ends the thread of the embedded database when the process gets a SIGUSR2. */
-const endDatabase = `data:text/javascript,${encodeURIComponent(`
-  import threads from 'node:worker_threads'
-  import { syncBuiltinESMExports } from 'node:module'
-  const { Worker } = threads
-  threads.Worker = class extends Worker {
-    constructor(file, options) {
-      super(file, options)
-      if (String(file).includes('pglite-worker')) process.on('SIGUSR2', () => this.terminate())
-    }
-  }
-  syncBuiltinESMExports()`)}`
 
 describe('the program', () => {
   it.each(['memory', 'folder'])('whose database fails ends if nothing of it is left: %s', async (place) => {

@@ -4,6 +4,7 @@ import { commandOf, exitCodes, UsageError } from '../cli/arguments.ts'
 import { ApiError } from '../client/client.ts'
 import { parseConfig } from '../config/config.ts'
 import { createLog } from '../log.ts'
+import { endAtOnce } from '../process-end.ts'
 import { because, explain } from '../startup-errors.ts'
 import { openDatabase } from '../store/open.ts'
 import { parseOptions } from './options.ts'
@@ -23,10 +24,12 @@ async function main(): Promise<number> {
     return exitCodes.reached
   }
   const config = parseConfig({ DATA_DIR: 'memory', LOG_LEVEL: 'warn', ...process.env })
-  const app = await createApp({
-    config,
-    database: await openDatabase(config.store),
-    log: createLog({ level: config.logLevel }),
+  const database = await openDatabase(config.store)
+  const app = await createApp({ config, database, log: createLog({ level: config.logLevel }) })
+  // The fleet would send its reports again and again to a server that answers 503 for ever.
+  database.gone?.then(() => {
+    console.error('The database in memory has failed and its data is lost. DATA_DIR with a directory keeps data.')
+    endAtOnce(exitCodes.unavailable)
   })
   try {
     const { port, host } = config.server

@@ -5,6 +5,7 @@ import { type Findings, type Running, simulate } from '../../src/simulate/simula
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type Between, type Passing, standBetween } from '../support/between.ts'
 import { startNode } from '../support/child.ts'
+import { endDatabase } from '../support/end-database.ts'
 
 let server: RunningApp
 let between: Between | undefined
@@ -214,6 +215,17 @@ describe('npm run demo', () => {
     child.process.kill('SIGINT')
     expect(await child.ended).toBe(0)
     expect(child.lines.at(-1)).toMatch(/^Checked \d+ deployments, .*\. The server has everything that it acknowledged/)
+  })
+
+  it('ends when its database fails, because its data is lost', async () => {
+    const args = ['--import', endDatabase, 'src/simulate/demo.ts', '--devices', '10']
+    const child = startNode(args, { PORT: '0' })
+    await child.said(/reports acknowledged/)
+    child.process.kill('SIGUSR2')
+    expect(await child.ended).toBe(69)
+    expect(child.lines).toContain(
+      'The database in memory has failed and its data is lost. DATA_DIR with a directory keeps data.',
+    )
   })
 
   it('says what to do when another server has the port', async () => {
