@@ -30,8 +30,9 @@ it.each(['/', '/export/changes', '/export/deployments?format=parquet'])(
       if (socket) answers.push(await text(socket))
     }
     for (const socket of sockets) socket.destroy()
-    // In a checkout the page is bundled by a process, which ends with an error of its own.
-    expect([statuses()[0], statuses().at(-1)]).toEqual(['503', '200'])
+    expect(statuses().at(-1)).toBe('200')
+    expect(statuses().slice(0, -1)).toEqual(answers.slice(1).map(() => '503'))
+    expect(answers.length).toBeGreaterThan(1)
     expect(answers[0]).toMatch(/^retry-after: \d+\r\n/im)
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
   },
