@@ -1,6 +1,5 @@
 /** Security headers, refusal of cross-site requests, and timeouts of slow connections. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Credentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -45,75 +44,6 @@ export const safeHeaders = {
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
-}
-
-/** Requests of a connection that wait for their responses. Browsers and proxies send one after the other. */
-const longestPipeline = 32
-/** Further requests of it that are dropped. Those of one packet are begun before its connection can be closed. */
-const mostDropped = 1_000
-
-interface Pipelines {
-  /** Call it with each request of the server. False: it is one too many. */
-  begin(request: IncomingMessage, response: ServerResponse): boolean
-  /** Whether a request of this connection waits for its response. */
-  isBusy(socket: Socket): boolean
-}
-
-/**
- * Node begins all requests of a packet in one turn. The first one too many gets a 429, and its connection is closed after that. Until then Node reads
- * on, and keeps 2 KB for each request: an event stream may be before the 429. So many further ones close the connection at once.
- */
-export function limitPipelines(): Pipelines {
-  const ofSocket = new WeakMap<Socket, Set<ServerResponse>>()
-  const dropped = new WeakMap<Socket, number>()
-  function waitingOn(socket: Socket): Set<ServerResponse> {
-    const known = ofSocket.get(socket)
-    if (known) return known
-    const waiting = new Set<ServerResponse>()
-    ofSocket.set(socket, waiting)
-    if (socket.allowHalfOpen) socket.once('end', () => findGone(socket, waiting))
-    return waiting
-  }
-  return {
-    begin({ socket }, response) {
-      const waiting = waitingOn(socket)
-      if (waiting.size > longestPipeline) {
-        const before = dropped.get(socket) ?? 0
-        dropped.set(socket, before + 1)
-        if (before === mostDropped) socket.destroy()
-        return false
-      }
-      waiting.add(response)
-      if (waiting.size > longestPipeline) {
-        response.writeHead(429, { ...safeHeaders, connection: 'close', 'content-length': 0 }).end()
-        return false
-      }
-      response.once('close', () => waiting.delete(response))
-      return true
-    },
-    isBusy: (socket) =>
-      ofSocket
-        .get(socket)
-        ?.values()
-        .some(({ writableFinished }) => !writableFinished) ?? false,
-  }
-}
-
-/** Milliseconds. */
-const betweenInterims = 250
-
-/**
- * The client sends no more, and may wait for its responses (`nc -N`) or be gone: both look the same. An interim response, which each client of
- * HTTP/1.1 ignores (RFC 9110 §15.2), is refused by the system of a client that is gone. The next one then fails, and that ends the connection and
- * all work for it. A client that stops in the midst of a response is taken to be gone: nothing can be written in between.
- */
-function findGone(socket: Socket, [first]: ReadonlySet<ServerResponse>): void {
-  if (!first || first.writableEnded) return
-  if (first.headersSent || first.req.httpVersion === '1.0') return void socket.destroy()
-  const ask = (): void => (first.headersSent ? clearInterval(asking) : first.writeContinue())
-  const asking = setInterval(ask, betweenInterims).unref()
-  first.once('close', () => clearInterval(asking))
-  ask()
 }
 
 /**

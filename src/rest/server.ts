@@ -28,7 +28,6 @@ import {
   cutOffSlow,
   defaultTimeouts,
   dropUnreadBody,
-  limitPipelines,
   refuseForeignPage,
   refuseTransferCoding,
   safeHeaders,
@@ -41,6 +40,7 @@ import { emcoMethods } from './orchestrators/emco.ts'
 import { type K8spluginDeps, k8spluginMethods } from './orchestrators/k8splugin.ts'
 import { keepInventory } from './orchestrators/subscriptions.ts'
 import { createPage } from './page/page.ts'
+import { limitPipelines } from './pipelines.ts'
 import { toProblem } from './problem.ts'
 import { createScrapers } from './scrapers.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
