@@ -89,11 +89,12 @@ const answers: Readonly<Record<string, string>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
 }
 
-/** Closes the connection of a client that sends or reads too slowly. */
+/** Closes the connection of a client that sends or reads too slowly, or sends no HTTP. `inTurn` calls back when a refusal may be written. */
 export function cutOffSlow(
   server: Server,
   admission: Admission,
   { headers: forHeaders, request, reading }: Timeouts,
+  inTurn: (socket: Duplex, refuse: () => void) => void,
 ): void {
   server.headersTimeout = forHeaders
   server.requestTimeout = request
@@ -102,8 +103,10 @@ export function cutOffSlow(
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') admission.refuse('slowRequest', 'the connection was closed')
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    socket.end(`HTTP/1.1 ${answers[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`, () =>
-      socket.destroy(),
-    )
+    const refusal = `HTTP/1.1 ${answers[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`
+    inTurn(socket, () => {
+      if (socket.writable) socket.end(refusal, () => socket.destroy())
+      else socket.destroy()
+    })
   })
 }

@@ -1,6 +1,7 @@
 /** Requests that are sent on one connection before the earlier ones have their responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { safeHeaders } from './guard.ts'
 
 /** Requests of a connection that wait for their responses. Browsers and proxies send one after the other. */
@@ -13,6 +14,11 @@ interface Pipelines {
   begin(request: IncomingMessage, response: ServerResponse): boolean
   /** Whether a request of this connection waits for its response. */
   isBusy(socket: Socket): boolean
+  /**
+   * Call it when a request of this connection is broken. Calls `refuse` when the requests before it have their responses: the client would take a
+   * refusal before these for the response to the first of them. If the broken request has a response, the connection is closed without a second one.
+   */
+  refuseInTurn(socket: Duplex, refuse: () => void): void
 }
 
 /**
@@ -20,8 +26,9 @@ interface Pipelines {
  * on, and keeps 2 KB for each request: an event stream may be before the 429. So many further ones close the connection at once.
  */
 export function limitPipelines(): Pipelines {
-  const ofSocket = new WeakMap<Socket, Set<ServerResponse>>()
+  const ofSocket = new WeakMap<Duplex, Set<ServerResponse>>()
   const dropped = new WeakMap<Socket, number>()
+  const broken = new WeakSet<Duplex>()
   function waitingOn(socket: Socket): Set<ServerResponse> {
     const known = ofSocket.get(socket)
     if (known) return known
@@ -31,7 +38,8 @@ export function limitPipelines(): Pipelines {
     return waiting
   }
   return {
-    begin({ socket }, response) {
+    begin(request, response) {
+      const { socket } = request
       const waiting = waitingOn(socket)
       if (waiting.size > longestPipeline) {
         const before = dropped.get(socket) ?? 0
@@ -44,7 +52,8 @@ export function limitPipelines(): Pipelines {
         response.writeHead(429, { ...safeHeaders, connection: 'close', 'content-length': 0 }).end()
         return false
       }
-      response.once('close', () => waiting.delete(response))
+      const leave = (): void => void waiting.delete(response)
+      response.once('close', () => (request.complete || request.closed ? leave() : request.once('close', leave)))
       return true
     },
     isBusy: (socket) =>
@@ -52,6 +61,23 @@ export function limitPipelines(): Pipelines {
         .get(socket)
         ?.values()
         .some(({ writableFinished }) => !writableFinished) ?? false,
+    refuseInTurn(socket, refuse) {
+      // Node reports the error again with each further packet.
+      if (broken.has(socket)) return
+      broken.add(socket)
+      const waiting = ofSocket.get(socket) ?? new Set()
+      const next = (): void => {
+        // The broken request may be among them: the rest of its body is missing.
+        const before = [...waiting].find(
+          ({ req, writableEnded, writableFinished }) => !writableFinished && (req.complete || writableEnded),
+        )
+        if (before) before.once('close', next)
+        else if ([...waiting].some(({ req, headersSent }) => !req.complete && headersSent))
+          socket.end(() => socket.destroy())
+        else refuse()
+      }
+      next()
+    },
   }
 }
 

@@ -233,7 +233,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     : createServer(options, listener)
   // Not in Node's documentation. Otherwise Node ends a connection without a response as soon as the client sends no more.
   if (!tls) Object.assign(server, { httpAllowHalfOpen: true })
-  cutOffSlow(server, admission, timeouts)
+  cutOffSlow(server, admission, timeouts, pipelines.refuseInTurn)
   server.keepAliveTimeout = 75_000
   return server
 }
