@@ -58,8 +58,10 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
   let during: { readonly put: Map<string, Row>; readonly removed: Set<string> } | null = null
   let leave = (): void => undefined
   let retry: ReturnType<typeof setTimeout> | undefined
+  /** Why the last load has failed, until one succeeds: changes and counts still arrive meanwhile. */
+  let error: ApiError | null = null
 
-  const publish = perFrame<ApiError | null>((error) => {
+  const publish = perFrame<void>(() => {
     const list = order.flatMap((id) => shown.get(id) ?? [])
     rows.value = { list, total: isComplete ? list.length : Math.max(total, list.length), isComplete, error }
   })
@@ -89,10 +91,12 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
       end = page?.pageInfo.endCursor ?? null
       isComplete = !page?.pageInfo.hasNextPage
       during = null
-      publish(null)
-    } catch (error) {
+      error = null
+      publish()
+    } catch (failure) {
       if (during !== own || abort.signal.aborted) return
-      publish(error instanceof ApiError ? error : new ApiError('UNKNOWN', String(error)))
+      error = failure instanceof ApiError ? failure : new ApiError('UNKNOWN', String(failure))
+      publish()
       retry = setTimeout(() => void load(after), 3_000)
     }
   }
@@ -115,7 +119,7 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
     /** The number of rows on all pages has changed. */
     count(number: number): void {
       total = number
-      publish(null)
+      publish()
     },
     put(row: Row): void {
       during?.removed.delete(row.id)
@@ -126,7 +130,7 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
       if (!known && newRows === 'end-when-complete') order.push(row.id)
       else if (!known) order.unshift(row.id)
       shown.set(row.id, latest)
-      publish(null)
+      publish()
     },
     remove(ids: Iterable<string>): void {
       const size = shown.size
@@ -136,7 +140,7 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
         during?.removed.add(id)
       }
       if (shown.size < size) order = order.filter((id) => shown.has(id))
-      publish(null)
+      publish()
     },
     stop(): void {
       abort.abort()
