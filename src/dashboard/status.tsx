@@ -25,7 +25,7 @@ export function Notices() {
         <div class="notice lost">
           <p role="alert">
             {value.isBlocked
-              ? 'No live updates: a proxy or the server refuses the WebSocket. Data is from when this page was opened. Retrying automatically.'
+              ? 'No live updates: a proxy or the server refuses the WebSocket. Reload the page to see newer data. Retrying automatically.'
               : "Can't reach the server. Retrying automatically."}
             {!value.isBlocked && value.since !== null && ` Showing data from ${formatTime(value.since)}.`}
           </p>

@@ -1,7 +1,7 @@
 /** A page that has no answer yet: while it waits, and when the server cannot be reached. */
 import { describe, expect, it } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { useDashboard } from './harness.ts'
+import { send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('a page without an answer', () => {
@@ -47,8 +47,19 @@ describe.runIf(findChromium())('a page without an answer', () => {
     await page.goto(`${server().url}/devices`)
     const notice = page.getByRole('alert').filter({ hasText: 'refuses the WebSocket' })
     await notice.waitFor()
-    // It does not know which answer was the last.
+    // It does not know which answer was the last: a reader who opens another page, and comes back, has newer ones.
     expect(await page.getByText('Showing data from').count()).toBe(0)
+    await send(server().url, 'edge-8', 'later', 'installed')
+    await page.getByRole('link', { name: 'Feed' }).click()
+    await page.getByRole('link', { name: 'Devices' }).click()
+    await page.getByRole('row', { name: /edge-8/ }).waitFor()
+    await send(server().url, 'edge-9', 'latest', 'installed')
+    expect(await notice.textContent()).toBe(
+      'No live updates: a proxy or the server refuses the WebSocket. Reload the page to see newer data. Retrying automatically.',
+    )
+    await page.reload()
+    await page.getByRole('row', { name: /edge-9/ }).waitFor()
+    await notice.waitFor()
     isBlocked = false
     await page.getByRole('button', { name: 'Retry now' }).click()
     await notice.waitFor({ state: 'detached' })
