@@ -43,7 +43,7 @@ describe.runIf(findChromium())('the page of a rollout', () => {
         return document.elementFromPoint(right - 1, bottom - 20)?.getAttribute('class') ?? null
       })
     await expect.poll(failed).toBe('area failed')
-    expect(await chart.getAttribute('aria-label')).toMatch(/At the end 1 failed\.$/)
+    expect(await chart.getAttribute('aria-label')).toMatch(/At \d\d:\d\d(:\d\d)? 1 failed\.$/)
     const colours = await page.locator('.chart', { has: chart }).evaluate((figure) =>
       [...figure.querySelectorAll('.area')].map((area) => {
         const entry = figure.querySelector(`.chart-legend .${area.classList[1]} i`)

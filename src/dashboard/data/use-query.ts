@@ -1,16 +1,19 @@
 /** Query results in components: kept while the query repeats, and repeated when their subject changes. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../client/client.ts'
-import { ask, connections, follow } from './api.ts'
+import { ask, connection, connections, follow } from './api.ts'
 import { type Document, graphql, type VariablesOf } from './graphql.ts'
 import { useLoading, useOutdated } from './loading.ts'
 import { perFrame, throttle } from './throttle.ts'
+import { clock, now } from './time.ts'
 
 interface Answer<Data> {
   /** The latest data, also while the next request is running. */
   readonly data: Data | null
   /** Whether the data answer this question. False: there are none, or they answer the one before. */
   readonly isCurrent: boolean
+  /** When the data were requested. Null: there are none. */
+  readonly askedAt: number | null
   /** Why this question has no answer. */
   readonly error: ApiError | null
   readonly isAsking: boolean
@@ -51,11 +54,14 @@ export function useAnswer<Data, Variables>(
 
 interface Outcome<Data> {
   readonly data: Data | null
+  readonly askedAt: number | null
   readonly error: ApiError | null
   /** What both are about. */
   readonly about: string | null
   readonly isAsking: boolean
 }
+
+const none = { data: null, askedAt: null, error: null, about: null, isAsking: true }
 
 /** For what several requests answer. `key`: the request is repeated when it changes. */
 export function useAsked<Data>(
@@ -63,16 +69,17 @@ export function useAsked<Data>(
   request: (signal: AbortSignal) => Promise<Data>,
   { version, about = key, isOff = false }: AskOptions = {},
 ): Answer<Data> {
-  const [outcome, setOutcome] = useState<Outcome<Data>>({ data: null, error: null, about: null, isAsking: true })
+  const [outcome, setOutcome] = useState<Outcome<Data>>(none)
   const [failures, setFailures] = useState(0)
   useEffect(() => {
     if (isOff) return
     const abort = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     setOutcome((known) => ({ ...known, isAsking: true }))
+    const askedAt = clock()
     request(abort.signal).then(
       (data) => {
-        if (!abort.signal.aborted) setOutcome({ data, error: null, about, isAsking: false })
+        if (!abort.signal.aborted) setOutcome({ data, askedAt, error: null, about, isAsking: false })
       },
       (error: unknown) => {
         if (abort.signal.aborted) return
@@ -81,7 +88,7 @@ export function useAsked<Data>(
         const isKept = isPassing(problem) || problem.code === 'UNKNOWN'
         if (isPassing(problem)) timer = setTimeout(() => setFailures((count) => count + 1), pause)
         setOutcome((known) => ({
-          data: isKept && known.about === about ? known.data : null,
+          ...(isKept && known.about === about ? known : none),
           error: problem,
           about,
           isAsking: false,
@@ -94,8 +101,15 @@ export function useAsked<Data>(
     }
   }, [key, about, version, isOff, failures, connections.value])
   const isAbout = outcome.about === about
-  const { data, error, isAsking } = outcome
-  return { data, isCurrent: data !== null && isAbout, error: isAbout ? error : null, isAsking }
+  const { data, askedAt, error, isAsking } = outcome
+  return { data, askedAt, isCurrent: data !== null && isAbout, error: isAbout ? error : null, isAsking }
+}
+
+/** Until when live data is known that was requested at a time: as long as the page is connected, it gets each change. */
+export function knownUntil(askedAt: number | null): number {
+  const { value } = connection
+  if (value.state === 'live') return now.value
+  return Math.max(askedAt ?? 0, (value.state === 'lost' ? value.since : null) ?? 0)
 }
 
 export type ChangeFilter = NonNullable<VariablesOf<typeof changesDocument>['filter']>

@@ -3,9 +3,8 @@ import { causesFragment } from '../data/causes.ts'
 import { graphql } from '../data/graphql.ts'
 import { type Counts, formatNumber, plural, readinessOrder } from '../data/labels.ts'
 import { usePoints } from '../data/past-points.ts'
-import { now } from '../data/time.ts'
 import { useCauses } from '../data/use-causes.ts'
-import { useStream } from '../data/use-query.ts'
+import { knownUntil, useStream } from '../data/use-query.ts'
 import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
@@ -57,7 +56,7 @@ const overviewDocument = graphql(
 export function OverviewPage() {
   const asOf = at.value
   const { one } = useFilters()
-  const { data, error, labels } = useCauses(
+  const { data, askedAt, error, labels } = useCauses(
     overviewDocument,
     {
       asOf,
@@ -135,7 +134,7 @@ export function OverviewPage() {
         <h2 id="trend">
           Last {windowWords[range.name]} {history && <small class="muted number">({history})</small>}
         </h2>
-        <Trend present={asOf === null ? counts : null} />
+        <Trend present={asOf === null ? counts : null} until={knownUntil(askedAt)} />
       </section>
 
       {asOf === null && <ResourceSummary />}
@@ -200,11 +199,18 @@ function ResourceSummary() {
   )
 }
 
-function Trend({ present }: { readonly present: Counts | null }) {
+interface TrendProps {
+  readonly present: Counts | null
+  /** Until when the present counts are known. */
+  readonly until: number
+}
+
+function Trend({ present, until }: TrendProps) {
   const range = useWindow()
   const { from, to, step } = range
   const past = usePoints(null, from, to, step)
-  const points = present && past.length > 0 ? [...past, { time: now.value, counts: present, rate: null }] : past
+  const last = past.at(-1)
+  const points = present && last && last.time < until ? [...past, { time: until, counts: present, rate: null }] : past
   return (
     <AreaChart
       points={points}

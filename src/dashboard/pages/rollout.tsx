@@ -9,6 +9,7 @@ import { chooseStep, usePoints } from '../data/past-points.ts'
 import { useResources } from '../data/resource-rows.ts'
 import { formatSpan, now } from '../data/time.ts'
 import { type SiteLabels, useCauses } from '../data/use-causes.ts'
+import { knownUntil } from '../data/use-query.ts'
 import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
@@ -59,7 +60,7 @@ type RolloutProgress = NonNullable<Data['rollout']>
 export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly string[] }) {
   const asOf = at.value
   const { one } = useFilters()
-  const { data, isCurrent, error, labels } = useCauses(
+  const { data, askedAt, isCurrent, error, labels } = useCauses(
     rolloutDocument,
     { id, rolloutIds: [id], instanceIds: null, asOf },
     asOf === null ? { rolloutIds: [id] } : null,
@@ -73,7 +74,7 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
   if (!rollout) return <Gone />
   if (!insight.isSettled) return <Loading title="Rollout" />
   const View = isOrchestrated(rollout) ? Orchestrated : Rollout
-  return <View id={id} rollout={rollout} data={data} labels={labels} insight={insight} />
+  return <View id={id} rollout={rollout} data={data} askedAt={askedAt} labels={labels} insight={insight} />
 }
 
 function subjectOf({ revision, rollout }: Data) {
@@ -89,22 +90,20 @@ interface RolloutProps {
   readonly rollout: RolloutProgress
   readonly data: Data
   readonly labels: SiteLabels
+  readonly askedAt: number | null
   readonly insight: Insight
 }
 
 /** A rollout with runs. The page shows the clusters, applications and resources of one run. */
-function Orchestrated({ id, rollout, data, labels, insight }: RolloutProps) {
+function Orchestrated(props: RolloutProps) {
+  const { id } = props
   const runs = useRuns(id)
   const { chosen } = runs
   const objects = useObjectCauses(id, chosen)
   const resources = useResources(runs.rollout && { of: 'rollout', id, run: chosen }, useResourceFilter(), at.value)
   return (
     <Rollout
-      id={id}
-      rollout={rollout}
-      data={data}
-      labels={labels}
-      insight={insight}
+      {...props}
       objects={runs.rollout && objects}
       beside={
         <>
@@ -127,7 +126,8 @@ interface RolloutViewProps extends RolloutProps {
   readonly children?: ComponentChildren
 }
 
-function Rollout({ id, rollout, data, labels, insight, objects = [], beside, matrix, children }: RolloutViewProps) {
+function Rollout(props: RolloutViewProps) {
+  const { id, rollout, data, askedAt, labels, insight, objects = [], beside, matrix, children } = props
   const { deploymentCounts: counts, status } = rollout
   const standing = { counts, broken: rollout.broken.total }
   const scope = useMemo(() => ({ rolloutIds: [id] }), [id])
@@ -181,7 +181,13 @@ function Rollout({ id, rollout, data, labels, insight, objects = [], beside, mat
           {beside}
         </div>
         <div>
-          <Progress id={id} first={data.first.nodes[0]?.at ?? null} last={changedAt} counts={counts} />
+          <Progress
+            id={id}
+            first={data.first.nodes[0]?.at ?? null}
+            last={changedAt}
+            counts={counts}
+            until={at.value === null ? knownUntil(askedAt) : now.value}
+          />
           {/* The matrix shows the components of clusters, and whether they work. */}
           {!isOrchestrated(rollout) && <ComponentCounts of={rollout.components} />}
           <Comparison key={id} id={id} name={rollout.name} of={insight} />
@@ -209,19 +215,21 @@ interface ProgressProps {
   readonly first: string | null
   readonly last: string | null
   readonly counts: Counts
+  /** Until when the counts are known. */
+  readonly until: number
 }
 
 /** Starts with the rollout's first change. It stops growing when the rollout is done. */
-function Progress({ id, first, last, counts }: ProgressProps) {
+function Progress({ id, first, last, counts, until }: ProgressProps) {
   const isDone = counts.total === counts.installed + counts.removed + counts.failed
-  const began = first === null ? now.value : Date.parse(first)
-  const end = isDone && last !== null ? Math.min(Date.parse(last) + 60_000, now.value) : now.value
+  const began = first === null ? until : Date.parse(first)
+  const end = isDone && last !== null ? Math.min(Date.parse(last) + 60_000, until) : until
   const step = chooseStep(end - began, 40)
   const to = Math.max(end, began + 60_000)
   const isPresent = at.value === null
   // In the past one point further: the last change may lie between the last two.
   const past = usePoints(id, began, isPresent ? end : end + step, step)
-  const points = isPresent ? [...past, { time: isDone ? to : now.value, counts, rate: null }] : past
+  const points = isPresent ? [...past, { time: end, counts, rate: null }] : past
   return (
     <section class="panel" aria-labelledby="progress">
       <h2 id="progress">

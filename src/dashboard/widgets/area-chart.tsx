@@ -50,7 +50,7 @@ export function AreaChart({ points, from, to, label, height = 180, at = null, is
         height={height}
         role="img"
         class={isLoading ? 'loading' : undefined}
-        aria-label={`${label}, ${formatMinute(from)} to ${formatMinute(to)} ${zoneName}. ${last ? summarize(last) : isLoading ? 'Loading…' : 'No data yet.'}`}
+        aria-label={`${label}, ${formatMinute(from)} to ${formatMinute(to)} ${zoneName}. ${last ? summarize(last, say) : isLoading ? 'Loading…' : 'No data yet.'}`}
         onPointerMove={hover}
         onPointerLeave={() => setHovered(null)}
       >
@@ -135,8 +135,8 @@ export function AreaChart({ points, from, to, label, height = 180, at = null, is
   )
 }
 
-const summarize = ({ counts }: Point): string =>
-  `At the end ${deploymentStates
+const summarize = ({ time, counts }: Point, say: (time: number) => string): string =>
+  `At ${say(time)} ${deploymentStates
     .filter((state) => countOf(counts, state) > 0)
     .map((state) => `${formatNumber(countOf(counts, state))} ${stateWords[state].toLowerCase()}`)
     .join(', ')}.`
