@@ -123,7 +123,12 @@ function addressOf(path: readonly string[], query: string): string {
 
 /** Changes this page's parameters. Typing and sliding add no entries to the browser's history. */
 export function adjust(parameters: Parameters): void {
-  const { path, parameters: before } = route.value
+  replace(route.value.path, parameters)
+}
+
+/** The same with another path, for a page that has two addresses. */
+export function replace(path: readonly string[], parameters: Parameters): void {
+  const { parameters: before } = route.value
   history.replaceState(null, '', addressOf(path, write(new URLSearchParams(before), parameters)))
   shown = location.href
   route.value = parse()

@@ -149,6 +149,27 @@ describe.runIf(findChromium())('lists of the past', () => {
     await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
   })
 
+  it('are shown at their time by older links, whose ID of a rollout has a revision', async () => {
+    const { rollout } = await server().query(
+      'query ($at: Revision) { rollout(key: { name: "pumps" }, atRevision: $at) { id presentId } }',
+      { at: then.revision },
+    )
+    const { page, complaints } = await visit(`rollout/${rollout.id}?state=FAILED`)
+    await page.getByText('Showing the state at').waitFor()
+    await page.getByText('Past', { exact: true }).waitFor()
+    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
+    const at = new URLSearchParams({ at: then.time })
+    expect(page.url()).toBe(`${server().url}/rollout/${rollout.presentId}?state=FAILED&${at}`)
+    await page.getByRole('button', { name: 'Back to now' }).click()
+    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    // A time in the address is the one that was chosen.
+    const later = new Date().toISOString()
+    await page.goto(`${server().url}/rollout/${rollout.id}?at=${later}`)
+    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    expect(page.url()).toBe(`${server().url}/rollout/${rollout.presentId}?${new URLSearchParams({ at: later })}`)
+    expect(complaints.filter((text) => !text.includes('400'))).toEqual([])
+  })
+
   it('have the labels of rollouts of then, which operators edit at present', async () => {
     const { page, complaints } = await visit('rollouts')
     const labels = page.locator('main .label')

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { causesFragment } from '../data/causes.ts'
+import { useDatedId } from '../data/dated-id.ts'
 import { graphql, type ResultOf } from '../data/graphql.ts'
 import { type Insight, useInsight } from '../data/insight.ts'
 import { type Counts, formatStatus } from '../data/labels.ts'
@@ -40,6 +41,7 @@ const rolloutDocument = graphql(
       revision
       rollout(id: $id, asOf: $asOf) {
         ...RolloutSummary
+        asOf
         newestDeclaration { ...Declared }
         done: deploymentCounts(filter: { states: [INSTALLED] }) { ...Compared }
         inside: deploymentCounts(filter: { states: [INSTALLED, INSTALLING, FAILED, PENDING] }) { ...Compared }
@@ -66,8 +68,11 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
     asOf === null ? { rolloutIds: [id] } : null,
     one('by'),
   )
-  const insight = useInsight(id, data && subjectOf(data))
+  const isDated = asOf === null ? (data?.rollout?.asOf ?? null) !== null : error?.code === 'BAD_USER_INPUT'
+  const dated = useDatedId(id, isDated)
+  const insight = useInsight(id, data && !isDated ? subjectOf(data) : null)
   useTitle(data?.rollout?.name ?? null)
+  if (dated.isReplacing) return <Loading title="Rollout" error={dated.error} />
   // That there is none may be true of another time only.
   if (!data || !(data.rollout || isCurrent)) return <Loading title="Rollout" error={error} />
   const { rollout } = data
