@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { findChromium } from '../support/browser.ts'
-import { send, useDashboard } from './harness.ts'
+import { holdAnswers, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('alerts on the dashboard', () => {
@@ -62,6 +62,17 @@ describe.runIf(findChromium())('alerts on the dashboard', () => {
     await alerts.getByRole('button', { name: 'Show more (2 not shown)' }).click()
     await expect.poll(() => alerts.getByText('Warning: fans fail').count()).toBe(12)
     expect(await alerts.getByRole('button', { name: /^Show more/ }).count()).toBe(0)
+    // The number above the list counts what it has, also while the page has already the next number.
+    const lines = page.locator('section[aria-labelledby=alerts] li')
+    const release = await holdAnswers(page, /query MoreAlerts\b/)
+    await send(server().url, 'fan-1', 'fan-12', 'failed', { code: 'F', message: 'stuck' })
+    await page.getByRole('link', { name: /^Overview\s*13 alerts$/ }).waitFor()
+    await page.getByRole('listitem').filter({ hasText: '13 deployments' }).waitFor()
+    expect(await alerts.count()).toBe(1)
+    expect(await lines.count()).toBe(12)
+    await release()
+    await page.getByRole('region', { name: '13 alerts' }).waitFor()
+    expect(await lines.count()).toBe(13)
     expect(complaints).toEqual([])
   })
 })
