@@ -30,7 +30,7 @@ export interface Belonging {
   readonly toldRequest: string | null
   /** The nodes of the instance are being removed. The sink is removed after them. */
   readonly isEnding: boolean
-  /** The last value that was written to operational-status. */
+  /** The last value that was written to operational-status for the announcement of `toldRequest`. */
   readonly inService: boolean | null
 }
 

@@ -35,9 +35,11 @@ const maxFailures = 3
 export function createInventoryDeliver(deps: InventoryDeps): Deliver {
   const aai = createAai(deps.config, deps.sendToAai)
   return async (sink, _, { isOver: isStopped }) => {
-    const belonging = sink.settings as unknown as Belonging
-    const { request } = belonging
-    const isAwaited = belonging.toldRequest !== request
+    const announced = sink.settings as unknown as Belonging
+    const { request } = announced
+    const isAwaited = announced.toldRequest !== request
+    // The last status was written to the module of the announcement before.
+    const belonging = isAwaited ? { ...announced, inService: null } : announced
     const present = await readWanted(deps, sink, belonging)
     let isAccepted = false
     const accepted = (): void => {
@@ -66,7 +68,11 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
         () => true,
         () => false,
       )
-      return end(sink.cursor, { status, error, ...(isReported && { settings: { toldRequest: request } }) })
+      return end(sink.cursor, {
+        status,
+        error,
+        ...(isReported && { settings: { toldRequest: request, inService: null } }),
+      })
     }
   }
 }

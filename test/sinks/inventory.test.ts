@@ -151,6 +151,29 @@ describe.each(stores)('A&AI on $name', (store) => {
     await expect.poll(async () => (await server.query('{ sinks(kinds: [INVENTORY]) { id } }')).sinks).toEqual([])
   })
 
+  it('sets the status of each module that an instance is announced for', async () => {
+    const moduleOf = (id: string): string => `${vnf}/vf-modules/vf-module/${id}`
+    const statusOf = (id: string) => aai.nodes.get(moduleOf(id))?.['operational-status']
+    aai.put(vnf, { 'vnf-id': 'vnf-1' })
+    for (const id of ['before', 'after']) aai.put(moduleOf(id), { 'vf-module-id': id })
+    await tell('moved', 'a')
+    await show('moved', deployment('a'))
+    await belong('moved', 'update', { genericVnfId: 'vnf-1', vfModuleId: 'before' })
+    await receiver.until(() => callbacks('moved').length === 1)
+    expect(statusOf('before')).toBe('in-service-path')
+    await belong('moved', 'update', { genericVnfId: 'vnf-1', vfModuleId: 'after' })
+    await receiver.until(() => callbacks('moved').length === 2)
+    expect(statusOf('after')).toBe('in-service-path')
+
+    // A failure that was reported says nothing about the module.
+    aai.put(moduleOf('failed'), { 'vf-module-id': 'failed' })
+    aai.fail(500, 3)
+    await belong('moved', 'update', { genericVnfId: 'vnf-1', vfModuleId: 'failed' })
+    await receiver.until(() => callbacks('moved').length === 3)
+    expect(callbacks('moved')).toEqual(['COMPLETED', 'COMPLETED', 'FAILED'])
+    await expect.poll(() => statusOf('failed'), { timeout: 20_000 }).toBe('in-service-path')
+  })
+
   it('is kept level through failures, thirty at a time, until the instance is deleted', async () => {
     const many = Array.from({ length: 70 }, (_, index) => deployment(`d${index}`))
     await tell('j', 'd0')
