@@ -116,9 +116,16 @@ export function createSocket({ url, connectionParams = {}, lazy = true, retryAt 
       let isLeft = false
 
       function begin(): void {
+        let hasFailed = false
         leave = client.subscribe<Data>(payload, {
           next({ data, errors }) {
-            if (errors?.[0]) return fail(errors)
+            if (hasFailed) return
+            if (errors?.[0]) {
+              hasFailed = true
+              // The server would go on with this one, beside the next.
+              leave()
+              return fail(errors)
+            }
             if (!data) return
             if (resume) Object.assign(payload.variables, resume(data))
             next(data)
@@ -126,6 +133,7 @@ export function createSocket({ url, connectionParams = {}, lazy = true, retryAt 
           error: (error) => (Array.isArray(error) ? fail(error) : again()),
           // The server ends a stream that overflows; it resumes after the last cursor.
           complete() {
+            if (hasFailed) return
             ended?.()
             again()
           },
