@@ -8,7 +8,7 @@ interface GraphqlError {
   readonly extensions?: Variables
 }
 
-/** `code`: that of the first GraphQL error; UNREACHABLE: no response; NO_ANSWER: no response of the API; UNKNOWN otherwise. */
+/** `code`: that of the first GraphQL error; UNREACHABLE: no response, or a part of one; NO_ANSWER: no response of the API; UNKNOWN otherwise. */
 export class ApiError extends Error {
   readonly code: string
   readonly facts: Variables
@@ -46,7 +46,11 @@ export async function request<Data>(
     throw new ApiError('UNREACHABLE', reasonOf(error))
   })
   const { status } = response
-  const answer: { data?: Data; errors?: GraphqlError[] } | null = await response.json().catch(() => null)
+  const answer: { data?: Data; errors?: GraphqlError[] } | null = await response.json().catch((error: unknown) => {
+    if (error instanceof SyntaxError) return null
+    // The connection was lost, or the time was over, in the middle of the answer.
+    throw new ApiError('UNREACHABLE', reasonOf(error))
+  })
   if (answer?.errors?.[0]) throw toApiError(answer.errors, status)
   if (answer?.data) return answer.data
   throw new ApiError('NO_ANSWER', `The server answered with HTTP ${status}.`, { status })
@@ -165,15 +169,17 @@ export function createSocket({ url, connectionParams = {}, lazy = true, retryAt 
   }
 }
 
-/** The browser's CloseEvent, which Node's types do not know. */
+/** The browser's CloseEvent, which Node's types do not know. A DOMException has a numeric code, too. */
 export function isCloseEvent(event: unknown): event is { readonly code: number; readonly reason: string } {
-  return typeof event === 'object' && event !== null && 'code' in event && typeof event.code === 'number'
+  if (typeof event !== 'object' || event === null) return false
+  return 'code' in event && typeof event.code === 'number' && 'reason' in event
 }
 
 /** fetch puts the reason of a failure into its error's `cause`. */
 export function reasonOf(error: unknown): string {
   if (isCloseEvent(error)) return `the connection was closed (${[error.code, error.reason].filter(Boolean).join(' ')})`
   if (!(error instanceof Error)) return 'the connection failed'
-  const { code, message } = (error.cause ?? error) as Error & { readonly code?: string }
-  return code ?? message
+  const { name, code, message } = (error.cause ?? error) as Error & { readonly code?: unknown }
+  if (name === 'TimeoutError') return 'it did not answer in time'
+  return typeof code === 'string' ? code : message
 }
