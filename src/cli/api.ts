@@ -5,8 +5,8 @@ import { oneLine } from './show.ts'
 export interface Api {
   /** The server's address, without a trailing slash. */
   readonly url: string
-  /** The answer's data. Throws an ApiError. */
-  ask<Data>(document: string, variables?: Variables): Promise<Data>
+  /** The answer's data. Throws an ApiError, or the reason of the aborted signal. */
+  ask<Data>(document: string, variables?: Variables, signal?: AbortSignal): Promise<Data>
   /**
    * Calls `next` with each result until the signal is aborted, and reconnects when the connection is lost. `resume` derives the
    * variables to resume with from the latest result; without it the subscription starts over, as state subscriptions do.
@@ -57,10 +57,17 @@ export function createApi(address: string, token?: string): Api {
 
   return {
     url,
-    async ask<Data>(query: string, variables: Variables = {}) {
+    async ask<Data>(query: string, variables: Variables = {}, signal?: AbortSignal) {
+      const late = AbortSignal.timeout(requestTimeout)
       try {
-        return await request<Data>(endpoint, { query, variables }, headers, AbortSignal.timeout(requestTimeout))
+        return await request<Data>(
+          endpoint,
+          { query, variables },
+          headers,
+          signal ? AbortSignal.any([signal, late]) : late,
+        )
       } catch (error) {
+        signal?.throwIfAborted()
         throw error instanceof ApiError ? new ApiError(error.code, explain(error), error) : error
       }
     },
@@ -99,11 +106,20 @@ export function createApi(address: string, token?: string): Api {
   }
 }
 
+/** The same until the signal is aborted, which ends its requests. */
+export function until(signal: AbortSignal, api: Api): Api {
+  return {
+    ...api,
+    ask: (document, variables, own) => api.ask(document, variables, own ? AbortSignal.any([own, signal]) : signal),
+  }
+}
+
 /** The same for output that a person reads: IDs, names and messages of devices have no control characters, so they cannot move the terminal's cursor. */
 export function forTerminal(api: Api): Api {
   return {
     ...api,
-    ask: async <Data>(document: string, variables?: Variables) => inLines(await api.ask<Data>(document, variables)),
+    ask: async <Data>(document: string, variables?: Variables, signal?: AbortSignal) =>
+      inLines(await api.ask<Data>(document, variables, signal)),
     follow: <Data>(subscription: Subscription<Data>, signal: AbortSignal) =>
       api.follow<Data>({ ...subscription, next: (data) => subscription.next(inLines(data)) }, signal),
   }

@@ -1,7 +1,7 @@
 /** `rollcall login` and `rollcall logout`: a person signs in with a browser, on this machine or any other (OAuth 2.0 device authorization). */
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { ApiError } from '../client/client.ts'
+import { ApiError, reasonOf } from '../client/client.ts'
 import { oneLine } from './show.ts'
 import { findStoredSession, storeSession } from './stored-sessions.ts'
 
@@ -27,7 +27,7 @@ type Tell = (line: string) => void
 
 /** Throws an ApiError. */
 export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, signal: AbortSignal): Promise<void> {
-  const body = checked(url, begun, (await send(url, 'POST', 'session/oidc/device')).body)
+  const body = checked(url, begun, (await send(url, 'POST', 'session/oidc/device', signal)).body)
   const address = body.verificationUriComplete ?? body.verificationUri
   tell(
     `Open ${oneLine(address)}\nand confirm the code ${oneLine(body.userCode)}. Confirm no code that you did not ask for.`,
@@ -35,7 +35,7 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
   // RFC 8628, 3.5: ask no more often than the issuer says.
   for (let seconds = body.interval; ; ) {
     await pause(seconds * 1_000, undefined, { signal })
-    const asked = await send(url, 'POST', 'session/oidc/device/token', {
+    const asked = await send(url, 'POST', 'session/oidc/device/token', signal, {
       body: JSON.stringify({ handle: body.handle }),
     })
     if (asked.status === 202) {
@@ -51,12 +51,13 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
   }
 }
 
-export async function logout(url: string, env: NodeJS.ProcessEnv, tell: Tell): Promise<void> {
+/** Throws an ApiError. */
+export async function logout(url: string, env: NodeJS.ProcessEnv, tell: Tell, signal: AbortSignal): Promise<void> {
   const session = await findStoredSession(url, env)
   // The session of this machine ends even if the server is unreachable.
   await storeSession(url, null, env)
   if (session === null) return tell(`You are not signed in to ${url}.`)
-  await send(url, 'DELETE', 'session', { headers: { authorization: `Bearer ${session.token}` } })
+  await send(url, 'DELETE', 'session', signal, { headers: { authorization: `Bearer ${session.token}` } })
   tell(`Signed out of ${url}.`)
 }
 
@@ -72,21 +73,22 @@ async function send(
   url: string,
   method: string,
   path: string,
+  signal: AbortSignal,
   { headers = {}, body = null }: { headers?: Readonly<Record<string, string>>; body?: string | null } = {},
 ): Promise<{ readonly status: number; readonly body: unknown }> {
+  const unreachable = (error: unknown): never => {
+    signal.throwIfAborted()
+    throw new ApiError('UNREACHABLE', `can't reach the server at ${url}: ${reasonOf(error)}`)
+  }
   const response = await fetch(`${url.replace(/\/+$/, '')}/${path}`, {
     method,
     headers: { 'content-type': 'application/json', ...headers },
     body,
-    signal: AbortSignal.timeout(30_000),
-  }).catch((error: Error) => {
-    throw new ApiError(
-      'UNREACHABLE',
-      `can't reach the server at ${url}: ${(error.cause as Error)?.message ?? error.message}`,
-    )
-  })
+    signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]),
+  }).catch(unreachable)
   const { status } = response
-  const answer: { code?: string; detail?: string } = (await response.json().catch(() => null)) ?? {}
+  const answer: { code?: string; detail?: string } =
+    (await response.json().catch((error: unknown) => (error instanceof SyntaxError ? null : unreachable(error)))) ?? {}
   if (response.ok) return { status, body: answer }
   if (status === 404 && path.startsWith('session/oidc') && !/device authorization/.test(answer.detail ?? ''))
     throw new ApiError('NOT_FOUND', `the server at ${url} has no sign-in for persons: use an API key`, { status })

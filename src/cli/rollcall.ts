@@ -1,7 +1,7 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
 import { ApiError } from '../client/client.ts'
 import { getAlerts } from './alerts.ts'
-import { type Api, createApi, forTerminal, problemOf } from './api.ts'
+import { type Api, createApi, forTerminal, problemOf, until } from './api.ts'
 import { commandOf, exitCodes, UsageError } from './arguments.ts'
 import { parseCommandLine, type Task } from './command-line.ts'
 import { completionOf } from './completion.ts'
@@ -32,7 +32,7 @@ async function main(): Promise<number> {
   }
   const needsServer = task.name !== 'help' && task.name !== 'completion'
   const stored = needsServer && connection.token === undefined ? await findStoredSession(url, process.env) : null
-  const client = createApi(url, connection.token ?? stored?.token)
+  const client = until(interrupted.signal, createApi(url, connection.token ?? stored?.token))
   const api = isJson ? client : forTerminal(client)
   if (task.name === 'wait') return exitCodes[await wait(api, output, task, warn, interrupted.signal)]
   if (task.name === 'watch') {

@@ -2,7 +2,7 @@
 import type { Convergence } from '../domain/desired.ts'
 import type { DeploymentState, StatusError } from '../domain/values.ts'
 import { describeAlert, firingAlerts } from './alerts.ts'
-import type { Api, Subscription } from './api.ts'
+import { type Api, type Subscription, until } from './api.ts'
 import type { Output } from './get.ts'
 import { deploymentFilter, type RolloutKey, rolloutNotThere, type Selection } from './selection.ts'
 import {
@@ -99,8 +99,10 @@ export async function wait(
     if (reason !== null && !isJson) screen.draw([`disconnected, retrying: ${reason}`])
   }
   try {
-    const subscription = await subscribe(api, task, take)
+    const subscription = await subscribe(until(over.signal, api), task, take)
     await api.follow({ ...subscription, interrupted: noteLost }, AbortSignal.any([over.signal, interrupted]))
+  } catch (error) {
+    if (!over.signal.aborted && !interrupted.aborted) throw error
   } finally {
     clearTimeout(late)
     screen.end()

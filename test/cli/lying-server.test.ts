@@ -109,3 +109,40 @@ describe('what devices say', () => {
     expect(JSON.parse(line)).toEqual({ message: `${text}\u007f` })
   })
 })
+
+describe('a silent server', () => {
+  const silence = async () => {
+    const asked = Promise.withResolvers<void>()
+    return { url: await serve(() => asked.resolve()), asked: asked.promise }
+  }
+  const waiting = ['wait', '--for=installed', '--rollout', 'pumps', '--device', 'edge-1']
+
+  it.each([[['get', 'deployments']], [['counts']], [['watch', '--rollout', 'pumps']], [waiting], [['login']]])(
+    'is left by an interrupt of %j',
+    async (command) => {
+      const { url, asked } = await silence()
+      const child = run(...command, '--url', url)
+      await asked
+      child.process.kill('SIGINT')
+      expect(await child.ended).toBe(130)
+    },
+  )
+
+  it('does not lengthen the timeout of wait', async () => {
+    const { url } = await silence()
+    const child = run(...waiting, '--timeout', '100ms', '--url', url)
+    expect(await child.ended).toBe(2)
+    expect(child.lines).toEqual(['timeout: no answer from the server'])
+  })
+
+  it.each([[['get', 'deployments']], [waiting], [['login']]])(
+    'that fell silent in its answer is unreachable for %j',
+    async (command) => {
+      const url = await serve((_, response) => {
+        response.writeHead(200, { 'content-length': '1000' })
+        response.write('{"data":', () => response.destroy())
+      })
+      expect(await run(...command, '--url', url).ended).toBe(69)
+    },
+  )
+})
