@@ -5,6 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import type { Principal } from '../domain/principal.ts'
+import type { Millis } from '../domain/values.ts'
 import type { Admission } from '../limits/admission.ts'
 import { answer, drained, type Exchange } from '../rest/exchange.ts'
 import { type SnapshotDeps, withSnapshot } from '../rest/with-snapshot.ts'
@@ -20,6 +21,8 @@ import { createTally } from './tally.ts'
 export interface ExportDeps extends SnapshotDeps {
   readonly admission: Pick<Admission, 'enter' | 'callerOf' | 'openStream'>
   readonly auth: Pick<ApiAuth, 'follow'>
+  /** Milliseconds after which the response to a request for a manifest begins. Clients and proxies wait for a minute or some. */
+  readonly silence?: Millis
 }
 
 const values = { ...valuesOfBounds, ...valuesOfConditions, format: (query: Query) => formatOf(query, undefined) }
@@ -52,13 +55,17 @@ export async function serveExport(
     const tally = createTally(kind.columns)
     const body = bodyOf(first, read, await format.encode(kind.columns, after !== null), tally)
     if (isManifest) {
+      const speak = speakEvery(deps.silence ?? 15_000, response)
       for await (const _ of body) {
         if (response.destroyed) return
         stayOpen(response)
+        speak()
       }
       const figures = tally.figures()
       const manifest = { kind: name, format: format.name, location, revision: textOf(extent.revision), ...figures }
-      answer(exchange, 200, 'application/json', JSON.stringify({ ...manifest, columns: kind.columns }), privately)
+      const text = JSON.stringify({ ...manifest, columns: kind.columns })
+      if (response.headersSent) response.end(text)
+      else answer(exchange, 200, json, text, privately)
       return
     }
     // HTTP/1.0, which proxies may use, has none.
@@ -87,6 +94,7 @@ export async function serveExport(
   }
 }
 
+const json = 'application/json'
 const privately = { 'cache-control': 'private, no-store' } as const
 
 /** The address of exactly this export, however the log grows. */
@@ -102,6 +110,17 @@ async function send(response: ServerResponse, bytes: Buffer): Promise<boolean> {
   if (bytes.length === 0) stayOpen(response)
   else if (!response.write(bytes)) await drained(response)
   return !response.destroyed
+}
+
+/** To make the whole export takes minutes. White space before JSON is allowed, so a line break now and then shows that the server works. */
+function speakEvery(silence: Millis, response: ServerResponse): () => void {
+  let spokenAt = performance.now()
+  return () => {
+    if (performance.now() - spokenAt < silence) return
+    spokenAt = performance.now()
+    if (!response.headersSent) response.writeHead(200, { ...privately, 'content-type': json })
+    response.write('\n')
+  }
 }
 
 /** Where few rows match, nothing is sent for long. The connection is not idle. */

@@ -39,11 +39,12 @@ beforeAll(async () => {
         return () => {}
       },
     },
+    silence: 0,
   }
   server = createServer((request, response) => {
     seen.responses.push(response)
     const exchange = { request, response, bodies: admission.bodies, method: 'GET', path: '', id: '' }
-    serveExport(deps, exchange, everyone, 'changes', false)
+    serveExport(deps, exchange, everyone, 'changes', request.url?.includes('/manifest') === true)
       // As rest/server.ts does.
       .catch(() => (response.headersSent ? response.destroy() : response.writeHead(500).end()))
       .finally(() => {
@@ -140,4 +141,10 @@ it('ends when the credential is revoked, and counts as a stream until then', asy
   const answer = await fetch(url)
   expect(answer.status).toBe(200)
   await answer.body?.cancel()
+})
+
+it('the answer to a request for a manifest begins while the export is made', async () => {
+  const text = await (await fetch(`${url}/manifest`)).text()
+  expect(text).toMatch(/^\n+\{/)
+  expect(JSON.parse(text)).toMatchObject({ kind: 'changes', rows: reports })
 })
