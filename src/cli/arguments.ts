@@ -38,6 +38,30 @@ export function usageErrorOf(error: unknown, options: ParseArgsOptionsConfig): U
   return new UsageError(`unknown option ${given}${meant === null ? '' : `: did you mean --${meant}?`}`)
 }
 
+/** Of --url, ROLLCALL_URL or this machine. Throws a UsageError. */
+export function serverAddress(given: string | undefined, env: NodeJS.ProcessEnv): string {
+  const text = given ?? env.ROLLCALL_URL ?? 'http://127.0.0.1:4000'
+  const url = /^https?:\/\//.test(text) ? URL.parse(text) : null
+  if (!url)
+    throw new UsageError(
+      `the server's address must be a URL such as http://127.0.0.1:4000, but is ${JSON.stringify(text)}`,
+    )
+  // Messages name the address.
+  if (url.username || url.password)
+    throw new UsageError("the server's address must not contain a user or a password: use --token")
+  return text
+}
+
+/**
+ * Of --token or ROLLCALL_TOKEN. Throws a UsageError for one that no header can have: the error of Node would quote it. The line break at the
+ * end of a file is no part of it.
+ */
+export function bearerToken(given: string | undefined, env: NodeJS.ProcessEnv): string | undefined {
+  const token = given?.trim() ?? (env.ROLLCALL_TOKEN?.trim() || undefined)
+  if (token === undefined || /^[\x21-\x7e]*$/.test(token)) return token
+  throw new UsageError('the token must not contain spaces, line breaks or characters beyond ASCII')
+}
+
 /** Values of sysexits.h where it defines one. */
 export const exitCodes = {
   reached: 0,

@@ -5,7 +5,7 @@ import { nearest } from '../domain/edit-distance.ts'
 import { parseLabelSelector } from '../domain/selectors/label-selector.ts'
 import { type DeploymentState, deploymentStates } from '../domain/values.ts'
 import { changing, refuseUnused } from './accepted-options.ts'
-import { parseDuration, UsageError, usageErrorOf } from './arguments.ts'
+import { bearerToken, parseDuration, serverAddress, UsageError, usageErrorOf } from './arguments.ts'
 import { commands, objects, type Shell, shells } from './completion.ts'
 import { type RolloutKey, type Selection, watchable } from './selection.ts'
 import { options } from './usage.ts'
@@ -54,8 +54,8 @@ interface CommandLine {
 export function parseCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine {
   const { values, positionals } = parse(args)
   const connection = {
-    url: webAddress(values.url ?? env.ROLLCALL_URL ?? 'http://127.0.0.1:4000'),
-    token: values.token ?? (env.ROLLCALL_TOKEN || undefined),
+    url: serverAddress(values.url, env),
+    token: bearerToken(values.token, env),
     isJson: values.json === true,
   }
   const [verb, noun, id, ...rest] = positionals
@@ -261,11 +261,4 @@ function wholeNumber(name: string, text: string, least: number): number {
 function revision(text: string): string {
   if (/^(\d+|begin)$/.test(text)) return text
   throw new UsageError(`--after must be a cursor (digits only) or begin, but is ${JSON.stringify(text)}`)
-}
-
-function webAddress(text: string): string {
-  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text
-  throw new UsageError(
-    `the server's address must be a URL such as http://127.0.0.1:4000, but is ${JSON.stringify(text)}`,
-  )
 }

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { commandOf, exitCodes, UsageError, usageErrorOf } from './arguments.ts'
+import { bearerToken, commandOf, exitCodes, serverAddress, UsageError, usageErrorOf } from './arguments.ts'
 import { exportFile, type Part } from './export-file.ts'
 import { escapeControls, oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
@@ -89,9 +89,8 @@ async function main(): Promise<number> {
     throw new UsageError(
       `export needs one kind: ${kinds.join(', ')}${kind === undefined ? '' : `, but has "${positionals.join(' ')}"`}`,
     )
-  const address = (values.url ?? process.env.ROLLCALL_URL ?? 'http://127.0.0.1:4000').replace(/\/+$/, '')
-  const given = values.token ?? (process.env.ROLLCALL_TOKEN || undefined)
-  const token = given ?? (await findStoredSession(address, process.env))?.token
+  const address = serverAddress(values.url, process.env).replace(/\/+$/, '')
+  const token = bearerToken(values.token, process.env) ?? (await findStoredSession(address, process.env))?.token
   const ask = createAsk(address, token ? { authorization: `Bearer ${token}` } : {})
   const request = requestOf(kind, values)
   // The reader of the rows is gone, as with `| head`.
@@ -175,26 +174,38 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
     return { location, cursor: null }
   }
 
-  for (let failures = 0; ; ) {
-    try {
-      const after = part.cursor === null ? '' : `&after=${encodeURIComponent(part.cursor)}`
-      const { body } = await ask(part.location + after)
-      for await (const bytes of body ?? []) await written(output, () => file.append(bytes))
-      break
-    } catch (error) {
-      if (error instanceof FileError) throw error
-      if (error instanceof ExportError && error.status !== 0 && error.status < 500 && error.status !== 429) throw error
-      failures += 1
-      if (failures > attempts)
-        throw error instanceof ExportError ? error : new ExportError(0, 'the connection was lost')
-      console.error(`the connection was lost: continuing ${output}`)
-      await wait(Math.min(200 * 2 ** failures, longestPause))
-      const found = await file.find(request)
-      if ((found?.cursor ?? null) !== part.cursor) failures = 0
-      part = found ?? part
+  async function writeRows(): Promise<void> {
+    const after = part.cursor === null ? '' : `&after=${encodeURIComponent(part.cursor)}`
+    const { body } = await ask(part.location + after)
+    for await (const bytes of body ?? []) await written(output, () => file.append(bytes))
+  }
+
+  /** Writes all rows, and returns the manifest of the server. */
+  async function complete(): Promise<Readonly<Record<string, unknown>>> {
+    let hasRows = false
+    for (let failures = 0; ; ) {
+      try {
+        if (!hasRows) await writeRows()
+        hasRows = true
+        return (await (await ask(part.location.replace('?', '/manifest?'))).json()) as Record<string, unknown>
+      } catch (error) {
+        if (error instanceof FileError) throw error
+        if (error instanceof ExportError && error.status !== 0 && error.status < 500 && error.status !== 429)
+          throw error
+        failures += 1
+        if (failures > attempts)
+          throw error instanceof ExportError ? error : new ExportError(0, 'the connection was lost')
+        console.error(`the connection was lost: continuing ${output}`)
+        await wait(Math.min(200 * 2 ** failures, longestPause))
+        if (hasRows) continue
+        const found = await written(output, () => file.find(request))
+        if ((found?.cursor ?? null) !== part.cursor) failures = 0
+        part = found ?? part
+      }
     }
   }
-  const manifest = (await (await ask(part.location.replace('?', '/manifest?'))).json()) as Record<string, unknown>
+
+  const manifest = await complete()
   const { bytes, sha256 } = await file.figures()
   if (manifest.sha256 !== sha256 || manifest.bytes !== bytes) {
     await file.discard()

@@ -1,5 +1,5 @@
 /** Parses the command line of `npm run simulate`. */
-import { commandOf, parseDuration, parseFlags, UsageError } from '../cli/arguments.ts'
+import { bearerToken, commandOf, parseDuration, parseFlags, UsageError } from '../cli/arguments.ts'
 import type { SimulationOptions } from './simulation.ts'
 
 export const usage = `Usage: ${commandOf('simulate')} [options]
@@ -44,7 +44,7 @@ const options = {
 export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv, now: number): ParsedOptions {
   const values = parseFlags(args, options)
   if (values.help) return { isHelp: true }
-  const token = values.token ?? env.ROLLCALL_TOKEN
+  const token = bearerToken(values.token, env)
   return {
     isHelp: false,
     url: webAddress(values.url),

@@ -24,6 +24,11 @@ describe('the command line of rollcall', () => {
     [['wait', '--for=installed', '--rollout', 'x', '--timeout', 'soon'], /^--timeout must be a duration/],
     [['counts', '--label', 'site'], /^--label must be <key>=<value>/],
     [['counts', '--url', 'here'], /^the server's address must be a URL/],
+    [['counts', '--url', 'http://ada:secret@here'], /^the server's address must not contain a user or a password/],
+    [
+      ['counts', '--token', 'two\nlines'],
+      /^the token must not contain spaces, line breaks or characters beyond ASCII$/,
+    ],
     [['counts', '--colour'], /^unknown option --colour$/],
     [['counts', '--stat=failed'], /^unknown option --stat: did you mean --state\?$/],
     [['counts', '--state'], /^Option '--state <value>' argument missing/],
@@ -54,8 +59,9 @@ describe('the command line of rollcall', () => {
   it('takes address and token from the environment', () => {
     const { connection } = parseCommandLine(['counts'], {
       ROLLCALL_URL: 'https://rollcall.example',
-      ROLLCALL_TOKEN: 'secret',
+      ROLLCALL_TOKEN: 'secret\n',
     })
     expect(connection).toEqual({ url: 'https://rollcall.example', token: 'secret', isJson: false })
+    expect(parseCommandLine(['counts'], { ROLLCALL_TOKEN: '\n' }).connection.token).toBeUndefined()
   })
 })

@@ -25,16 +25,20 @@ afterAll(() => rm(folder, { recursive: true }))
 
 const run = (url: string, ...args: string[]): Child => startNode(['src/bin.ts', 'export', ...args, '--url', url])
 
-/** Passes a number of bytes of each export, and then breaks the connection, or stays silent. */
+/** Passes a number of bytes of each export and of the second manifest, and then breaks the connection, or stays silent. It is busy before the first. */
 async function cutAfter(bytes: number, isSilent: boolean) {
-  const seen = { answers: 0, afters: [] as string[] }
+  const seen = { answers: 0, manifests: 0, afters: [] as string[] }
   const middle: Server = createServer(async (incoming, outgoing) => {
     const path = incoming.url ?? ''
+    const isManifest = path.includes('/manifest')
+    if (isManifest) seen.manifests += 1
+    if (isManifest && seen.manifests === 1) return outgoing.writeHead(503).end()
     const answer = await fetch(`${server().url}${path}`, { method: incoming.method ?? 'GET' })
     const body = Buffer.from(await answer.arrayBuffer())
     const location = answer.headers.get('content-location')
     outgoing.writeHead(answer.status, { ...(location && { 'content-location': location }) })
-    if (incoming.method === 'HEAD' || path.includes('/manifest')) return outgoing.end(body)
+    if (isManifest && seen.manifests === 2) return outgoing.write(body.subarray(0, 20), () => outgoing.destroy())
+    if (incoming.method === 'HEAD' || isManifest) return outgoing.end(body)
     seen.answers += 1
     seen.afters.push(new URL(path, 'http://here').searchParams.get('after') ?? '')
     if (body.length <= bytes) return outgoing.end(body)
@@ -92,6 +96,7 @@ describe('rollcall export', () => {
     middle.close()
     expect(middle.seen.answers).toBeGreaterThan(2)
     expect(new Set(middle.seen.afters).size).toBe(middle.seen.answers)
+    expect(middle.seen.manifests).toBe(3)
     await expectWhole(file, 'changes')
   })
 
@@ -141,5 +146,8 @@ describe('rollcall export', () => {
     expect(await run(server().url).ended).toBe(64)
     expect(await run(server().url, 'changes', '--limit', '1').ended).toBe(64)
     expect(await run('http://127.0.0.1:1', 'changes').ended).toBe(69)
+    expect(await run('here', 'changes').ended).toBe(64)
+    const unsent = run(server().url, 'changes', '--token', 'two\nlines')
+    expect([await unsent.ended, unsent.lines.join('\n')]).toEqual([64, expect.not.stringContaining('two')])
   })
 })
