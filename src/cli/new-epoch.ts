@@ -5,6 +5,7 @@
  * The database is not opened, and so not migrated, before the operator confirms and every server is stopped: a running server
  * would assign revisions of the old epoch, and devices would get documents of both.
  */
+import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { ConfigError, parseConfig } from '../config/config.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -62,7 +63,10 @@ async function isAgreed(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) throw new UsageError('no terminal to confirm on: add --yes')
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   try {
-    return /^y(es)?$/i.test((await terminal.question(question)).trim())
+    // Ctrl-C and Ctrl-D end the question with an error, and the end of the input does not end it.
+    const nothing = once(terminal, 'close').then(() => '')
+    const answer = await Promise.race([terminal.question(question), nothing]).catch(() => '')
+    return /^y(es)?$/i.test(answer.trim())
   } finally {
     terminal.close()
   }

@@ -56,6 +56,16 @@ describe('npm run new-epoch', () => {
     expect(await epochsOf({ url: null, dataDir })).toEqual(before)
   })
 
+  it('begins none if the question gets no answer', async () => {
+    const dataDir = temporaryFolder()
+    const before = await epochsOf({ url: null, dataDir })
+    const inTerminal = 'data:text/javascript,process.stdin.isTTY=true'
+    const command = startNode(['--import', inTerminal, 'src/cli/new-epoch.ts'], { DATA_DIR: dataDir })
+    await command.said(/No epoch was begun\.$/)
+    expect(await command.ended).toBe(1)
+    expect(await epochsOf({ url: null, dataDir })).toEqual(before)
+  })
+
   it('does not create a database', async () => {
     const dataDir = temporaryFolder()
     const command = newEpoch({ DATA_DIR: dataDir }, '--yes')
