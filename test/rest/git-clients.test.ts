@@ -35,8 +35,9 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
     const listing = '0014command=ls-refs\n00010014ref-prefix HEAD\n0000'
 
     it('may be compressed, as the requests of clients are', async () => {
-      for (const body of [listing, gzipSync(listing)]) {
-        const response = await ask(body, typeof body === 'string' ? {} : { 'content-encoding': 'gzip' })
+      for (const coding of [null, '', 'Identity', 'gzip', 'GZIP', 'x-gzip']) {
+        const body = coding?.toLowerCase().endsWith('gzip') ? gzipSync(listing) : listing
+        const response = await ask(body, coding === null ? {} : { 'content-encoding': coding })
         expect(response.headers.get('content-type')).toBe('application/x-git-upload-pack-result')
         expect(await response.text()).toMatch(/^[0-9a-f]{44} HEAD/)
       }

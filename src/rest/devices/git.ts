@@ -118,7 +118,7 @@ function protocolOf({ headers }: IncomingMessage): Protocol {
 }
 
 async function unpacked({ headers }: IncomingMessage, sent: Buffer): Promise<Uint8Array> {
-  const coding = headers['content-encoding'] ?? 'identity'
+  const coding = (headers['content-encoding'] || 'identity').toLowerCase()
   if (coding === 'identity') return sent
   if (coding !== 'gzip' && coding !== 'x-gzip')
     throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Encoding ${coding} is not supported`)
