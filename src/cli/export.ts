@@ -6,6 +6,7 @@ import { bearerToken, commandOf, exitCodes, serverAddress, UsageError, usageErro
 import { exportFile, type Part } from './export-file.ts'
 import { escapeControls, oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
+import { exitWithoutOutput } from './terminal.ts'
 
 const kinds = ['changes', 'reports', 'deployments', 'devices', 'audit']
 
@@ -93,8 +94,7 @@ async function main(): Promise<number> {
   const token = bearerToken(values.token, process.env) ?? (await findStoredSession(address, process.env))?.token
   const ask = createAsk(address, token ? { authorization: `Bearer ${token}` } : {})
   const request = requestOf(kind, values)
-  // The reader of the rows is gone, as with `| head`.
-  process.stdout.on('error', () => process.exit(exitCodes.interrupted))
+  exitWithoutOutput(process.stdout)
   if (values.output === undefined && process.stdout.isTTY && values.format === 'parquet')
     throw new UsageError('Parquet is not text: write it to a file with --output')
   if (values.output === undefined) return print(await ask(request))

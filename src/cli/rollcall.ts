@@ -10,7 +10,7 @@ import { getClusters, getDevice, getDevices, getResources } from './get-targets.
 import { NotThereError } from './selection.ts'
 import { oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
-import { terminalOf } from './terminal.ts'
+import { exitWithoutOutput, terminalOf } from './terminal.ts'
 import { options, usage } from './usage.ts'
 import { wait } from './wait.ts'
 import { watchLines, watchTable } from './watch.ts'
@@ -22,8 +22,7 @@ async function main(): Promise<number> {
   const warn = (line: string): void => console.error(line)
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
-  // The reader of stdout is gone, as with `| head`: exit without an error message.
-  process.stdout.on('error', () => process.exit(exitCodes.interrupted))
+  exitWithoutOutput(process.stdout)
 
   if (task.name === 'login' || task.name === 'logout') {
     const { [task.name]: act } = await import('./login.ts')
@@ -100,4 +99,6 @@ function tell({ message }: Error): void {
 }
 
 process.exitCode = await main().catch(explain)
+// The output, and its failure, may be late.
+await new Promise<void>((resolve) => process.stdout.write('', () => setImmediate(resolve)))
 process.exit()

@@ -1,6 +1,7 @@
 /** Terminal output: a block of lines that is redrawn in place, or plain lines when the output is not a terminal. */
 import { stripVTControlCharacters, styleText } from 'node:util'
 import type { DeploymentState } from '../domain/values.ts'
+import { exitCodes } from './arguments.ts'
 
 export interface Terminal {
   /** Whether the output is a terminal: lines can be redrawn and have colours. */
@@ -30,6 +31,15 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
     },
     write: (text) => void stream.write(text),
   }
+}
+
+/** Ends the process if nothing can be written: without a message if the reader is gone, as with `| head`, but not if the disk is full. */
+export function exitWithoutOutput(stream: NodeJS.WriteStream): void {
+  stream.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') process.exit(exitCodes.interrupted)
+    console.error(`cannot write the output: ${message}`)
+    process.exit(exitCodes.failed)
+  })
 }
 
 const hideCursor = '\u001b[?25l'

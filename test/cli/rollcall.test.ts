@@ -1,10 +1,13 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Api, createApi, forTerminal } from '../../src/cli/api.ts'
 import { completionOf } from '../../src/cli/completion.ts'
 import { options } from '../../src/cli/usage.ts'
 import { standBetween } from '../support/between.ts'
-import { startNode } from '../support/child.ts'
+import { childEnvironment, startNode } from '../support/child.ts'
 import { declare as declareDocuments, documentOf } from '../support/desired.ts'
 import { declare, report, rollcall, useServer } from './harness.ts'
 
@@ -282,4 +285,21 @@ describe('rollcall wait', () => {
     expect(await child.ended).toBe(2)
     expect(child.lines).toEqual(['timeout: 1 deployment: 1 pending'])
   })
+})
+
+describe.skipIf(!existsSync('/dev/full'))('on a full disk', () => {
+  it.each([[['counts']], [['counts', '--json']], [['--help']], [['export', 'changes', '--format', 'csv']]])(
+    '%j says that its output is lost',
+    async (command) => {
+      const full = openSync('/dev/full', 'w')
+      const child = spawn(process.execPath, ['src/bin.ts', ...command], {
+        cwd: new URL('../../', import.meta.url),
+        env: { ...childEnvironment(), ROLLCALL_URL: server().url },
+        stdio: ['ignore', full, 'pipe'],
+      })
+      closeSync(full)
+      const [said, [code]] = await Promise.all([text(child.stderr as NodeJS.ReadableStream), once(child, 'close')])
+      expect([code, said]).toEqual([1, expect.stringMatching(/^cannot write the output: ENOSPC/)])
+    },
+  )
 })
