@@ -106,7 +106,7 @@ export function stateBar(terminal: Terminal, counts: Readonly<Record<DeploymentS
 /** Aligns columns to their widest cell, measured without colour codes. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => stripVTControlCharacters(row[column] ?? '').length)),
+    rows.reduce((widest, row) => Math.max(widest, stripVTControlCharacters(row[column] ?? '').length), 0),
   )
   return rows.map((row) =>
     row

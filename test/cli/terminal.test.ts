@@ -90,4 +90,8 @@ describe('a table', () => {
       ]),
     ).toEqual(['a    bb  c', '\u001b[31maaa\u001b[39m  b'])
   })
+
+  it('may have any number of rows', () => {
+    expect(table(Array.from({ length: 200_000 }, () => ['a']))).toHaveLength(200_000)
+  })
 })
