@@ -106,13 +106,11 @@ export function stateBar(terminal: Terminal, counts: Readonly<Record<DeploymentS
 /** Aligns columns to their widest cell, measured without colour codes. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
-    rows.reduce((widest, row) => Math.max(widest, stripVTControlCharacters(row[column] ?? '').length), 0),
+    rows.reduce((widest, row) => Math.max(widest, widthOf(row[column] ?? '')), 0),
   )
   return rows.map((row) =>
     row
-      .map(
-        (cell, column) => cell + ' '.repeat(Math.max((widths[column] ?? 0) - stripVTControlCharacters(cell).length, 0)),
-      )
+      .map((cell, column) => cell + ' '.repeat(Math.max((widths[column] ?? 0) - widthOf(cell), 0)))
       .join('  ')
       .trimEnd(),
   )
@@ -124,10 +122,37 @@ export function wrap(line: string, columns: number): string[] {
   for (const word of line.split(' ')) {
     const last = lines.at(-1)
     const longer = `${last} ${word}`
-    if (last !== undefined && stripVTControlCharacters(longer).length <= columns) lines[lines.length - 1] = longer
+    if (last !== undefined && widthOf(longer) <= columns) lines[lines.length - 1] = longer
     else lines.push(last === undefined ? word : `  ${word}`)
   }
   return lines
+}
+
+/** Columns of the terminal. East Asian characters and emoji take two, and marks that combine with the character before them none. */
+function widthOf(text: string): number {
+  const visible = stripVTControlCharacters(text)
+  if (/^[\x20-\x7e]*$/.test(visible)) return visible.length
+  return Array.from(visible, columnsOf).reduce((sum, columns) => sum + columns, 0)
+}
+
+const wide =
+  /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u
+const combining = /[\p{Mn}\p{Me}\p{Cf}]/u
+
+function columnsOf(character: string): number {
+  if (combining.test(character)) return 0
+  return wide.test(character) ? 2 : 1
+}
+
+function beginOf(text: string, columns: number): string {
+  let left = columns
+  let kept = ''
+  for (const character of text) {
+    left -= columnsOf(character)
+    if (left < 0) break
+    kept += character
+  }
+  return kept
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colour codes begin with a control character.
@@ -137,8 +162,9 @@ function cut(line: string, columns: number): string {
   let left = columns
   const parts = line.split(escapes).map((part, index) => {
     if (index % 2 === 1) return part
-    const kept = part.slice(0, left)
-    left -= kept.length
+    const width = widthOf(part)
+    const kept = width <= left ? part : beginOf(part, left)
+    left = width <= left ? left - width : 0
     return kept
   })
   return parts.join('')

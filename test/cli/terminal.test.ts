@@ -34,6 +34,16 @@ describe('a screen', () => {
     expect(fake.written.endsWith('\u001b[?25h')).toBe(true)
   })
 
+  it('cuts lines of wide characters before they take a second line of the terminal', () => {
+    const fake = terminal()
+    createScreen(fake).draw([`a${'装'.repeat(20)}`, `${'é'.normalize('NFD').repeat(20)}x`, '🟢'.repeat(20)])
+    expect(fake.written.replace('\u001b[?25l', '').split('\n').slice(0, 3)).toEqual([
+      `a${'装'.repeat(9)}`,
+      'é'.normalize('NFD').repeat(20),
+      '🟢'.repeat(10),
+    ])
+  })
+
   it('prints plain lines without a terminal', () => {
     const fake = terminal({ isLive: false })
     const screen = createScreen(fake)
@@ -89,6 +99,15 @@ describe('a table', () => {
         ['\u001b[31maaa\u001b[39m', 'b', ''],
       ]),
     ).toEqual(['a    bb  c', '\u001b[31maaa\u001b[39m  b'])
+  })
+
+  it('aligns columns of wide characters', () => {
+    expect(
+      table([
+        ['ポンプ', 'x'],
+        ['pump', 'y'],
+      ]),
+    ).toEqual(['ポンプ  x', 'pump    y'])
   })
 
   it('may have any number of rows', () => {
