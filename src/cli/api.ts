@@ -77,7 +77,8 @@ export function createApi(address: string, token?: string): Api {
       const interrupt = (reason: string | null): void => {
         if (signal.aborted) return
         isInterrupted = reason !== null
-        interrupted?.(reason)
+        // The server may have chosen it, and it is shown in JSON mode too.
+        interrupted?.(reason && oneLine(reason))
       }
       const socket = createSocket({ url: endpoint, connectionParams: headers })
       socket.on('closed', (event) => {

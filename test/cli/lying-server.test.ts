@@ -2,14 +2,16 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { type WebSocket, WebSocketServer } from 'ws'
 import { jsonLine } from '../../src/cli/show.ts'
 import { type Child, startNode } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 const hostile = 'ada\u001b[2J\u001b]0;root\u0007'
 
-async function serve(listener: RequestListener): Promise<string> {
+async function serve(listener: RequestListener, connected?: (socket: WebSocket) => void): Promise<string> {
   const server = createServer(listener)
+  if (connected) new WebSocketServer({ server }).on('connection', connected)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
     server.closeAllConnections()
@@ -52,6 +54,22 @@ it('export removes control characters from the reason of a refusal', async () =>
   const exported = run('export', 'changes', '--url', url)
   expect(await exported.ended).toBe(77)
   expectPlain(exported)
+})
+
+it.each([
+  ['watch', '--after', '1'],
+  ['watch', '--after', '1', '--json'],
+  ['wait', '--for=installed', '--deployment', 'pump', '--timeout', '1s'],
+])('%s removes control characters from the reason of a lost connection', async (...command) => {
+  const url = await serve(
+    () => undefined,
+    (socket) => socket.close(1011, hostile),
+  )
+  const child = run(...command, '--url', url)
+  await child.said(/disconnected/)
+  child.process.kill('SIGINT')
+  await child.ended
+  expectPlain(child)
 })
 
 it.each([
