@@ -12,9 +12,12 @@ import {
   unannouncedInstances,
 } from '../store/read/orchestration/instances.ts'
 import { changeSink, createSink, listSinks, type Sink } from '../store/sinks/sinks.ts'
-import type { Belonging } from './inventory-node.ts'
+import { awaitedBy, type Belonging } from './inventory-node.ts'
 
 type Place = Pick<Belonging, 'cloudOwner' | 'cloudRegion' | 'tenantId' | 'genericVnfId' | 'vfModuleId' | 'callbackUrl'>
+
+/** Announcements of one instance that wait for their result, besides the newest. */
+const mostEarlier = 100
 
 export interface Announcements {
   /** Keeps the inventory up to date with the instance; `isEnding`: removes its nodes, then the sink. */
@@ -54,13 +57,18 @@ export function createAnnouncements(deps: AnnouncementDeps): Announcements {
     for (;;) {
       const [known] = await listSinks(session, ['INVENTORY'], instance.key)
       const sink = known
-        ? await changeSink(session, known.key, { settings: { ...known.settings, ...request } })
+        ? await changeSink(session, known.key, { settings: after(known, request) }, String(known.settings.request))
         : await createInventorySink(instance, request).catch(unlessMade)
-      // Null: the sink was removed or made after it was read.
+      // Null: the sink was removed, made or announced again after it was read.
       if (!sink) continue
       deps.refresh()
       return sink
     }
+  }
+
+  function after({ settings }: Sink, request: object): Sink['settings'] {
+    const earlier = awaitedBy(settings as unknown as Belonging).slice(-mostEarlier)
+    return { ...request, earlier }
   }
 
   function createInventorySink({ key, instanceId }: InstanceRow, request: object): Promise<Sink> {

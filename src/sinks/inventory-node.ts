@@ -25,13 +25,24 @@ export interface Belonging {
   readonly genericVnfId: string | null
   readonly vfModuleId: string | null
   readonly callbackUrl: string | null
-  /** The id of the announcement. Its result is sent to the caller once. */
+  /** The id of the announcement. Its result is sent to the caller. */
   readonly request: string
+  /** The last announcement whose result was sent. */
   readonly toldRequest: string | null
+  /** Earlier announcements, oldest first. The result of the newest one is that of those which had none before it. */
+  readonly earlier?: readonly Announced[]
   /** The nodes of the instance are being removed. The sink is removed after them. */
   readonly isEnding: boolean
   /** The last value that was written to operational-status for the announcement of `toldRequest`. */
   readonly inService: boolean | null
+}
+
+type Announced = Pick<Belonging, 'request' | 'callbackUrl'>
+
+/** The announcements that wait for a result, oldest first. The last one is the newest, unless there are none. */
+export function awaitedBy({ request, callbackUrl, toldRequest, earlier = [] }: Belonging): readonly Announced[] {
+  const all = [...earlier, { request, callbackUrl }]
+  return all.slice(all.findIndex((one) => one.request === toldRequest) + 1)
 }
 
 interface Node extends Readonly<Record<string, unknown>> {

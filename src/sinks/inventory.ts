@@ -11,7 +11,7 @@ import { type Mark, marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
 import { inventoryFormat } from '../store/sinks/sink-progress.ts'
 import { deleteSink, type Sink } from '../store/sinks/sinks.ts'
 import { type Aai, type AaiConfig, createAai, type Operation, operationLimit } from './aai.ts'
-import { type Belonging, describeNode, modulePath, vnfPath } from './inventory-node.ts'
+import { awaitedBy, type Belonging, describeNode, modulePath, vnfPath } from './inventory-node.ts'
 import { differenceOf, type PresentResource, type PresentState, readPresent } from './reconcile.ts'
 import { type Deliver, type Round, roundAt } from './round.ts'
 import { type Send, SendError } from './send.ts'
@@ -37,7 +37,8 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
   return async (sink, _, { isOver: isStopped }) => {
     const announced = sink.settings as unknown as Belonging
     const { request } = announced
-    const isAwaited = announced.toldRequest !== request
+    const awaited = awaitedBy(announced)
+    const isAwaited = awaited.length > 0
     // The last status was written to the module of the announcement before.
     const belonging = isAwaited ? { ...announced, inService: null } : announced
     const present = await readWanted(deps, sink, belonging)
@@ -51,7 +52,7 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
       const isWhole = await reconcile(deps, aai, sink, belonging, present, isStopped, accepted)
       if (!isWhole) return end(sink.cursor)
       const inService = await setOperationalStatus(aai, belonging, present)
-      if (isAwaited) await sendResult(deps, belonging, 'COMPLETED', 'the inventory is level')
+      await sendResult(deps, awaited, 'COMPLETED', 'the inventory is level')
       if (belonging.isEnding) await deleteSink(deps.database.session, sink.key, request)
       return end(present.revision, {
         status: 200,
@@ -64,7 +65,7 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
       const status = 'status' in cause ? Number(cause.status) : null
       const failures = isAccepted ? 1 : sink.failures + 1
       if (!isAwaited || failures < maxFailures) return end(sink.cursor, { status, error })
-      const isReported = await sendResult(deps, belonging, 'FAILED', error).then(
+      const isReported = await sendResult(deps, awaited, 'FAILED', error).then(
         () => true,
         () => false,
       )
@@ -203,19 +204,20 @@ async function setOperationalStatus(
   throw new SendError('A&AI: another client changed the node during every attempt (412)')
 }
 
+/** To the callers of all that are awaited. Throws if that of the newest one does not accept it: an earlier one must not hold it up. */
 async function sendResult(
   { send }: InventoryDeps,
-  { callbackUrl }: Belonging,
+  awaited: ReturnType<typeof awaitedBy>,
   completionStatus: 'COMPLETED' | 'FAILED',
   message: string,
 ): Promise<void> {
-  if (callbackUrl === null) return
   const headers = { 'content-type': 'application/json' }
-  const { status } = await send({
-    method: 'POST',
-    url: callbackUrl,
-    headers,
-    body: JSON.stringify({ completionStatus, message }),
+  const body = JSON.stringify({ completionStatus, message })
+  const sent = awaited.map(async ({ callbackUrl }) => {
+    if (callbackUrl === null) return
+    const { status } = await send({ method: 'POST', url: callbackUrl, headers, body })
+    if (status < 200 || status >= 300) throw new SendError(`the callback answered ${status}`)
   })
-  if (status < 200 || status >= 300) throw new SendError(`the callback answered ${status}`)
+  await Promise.allSettled(sent)
+  await sent.at(-1)
 }

@@ -151,6 +151,28 @@ describe.each(stores)('A&AI on $name', (store) => {
     await expect.poll(async () => (await server.query('{ sinks(kinds: [INVENTORY]) { id } }')).sinks).toEqual([])
   })
 
+  it('answers each announcement, also one that another follows', async () => {
+    await tell('often', 'a')
+    await show('often', deployment('a'))
+    const actions = ['update', 'update', 'update', 'update', 'delete'] as const
+    const answers = actions.map((_, index) => `often-${index}`)
+    for (const [index, action] of actions.entries())
+      expect(await belong('often', action, { callbackUrl: `${receiver.url}/often-${index}` })).toBe(202)
+    await receiver.until(() => answers.every((path) => callbacks(path).length > 0))
+    await expect.poll(async () => (await unannounced()).ids).toContain('often')
+    expect(answers.map(callbacks)).toEqual(actions.map(() => ['COMPLETED']))
+  })
+
+  it('answers all announcements that came at once', async () => {
+    await tell('once', 'a')
+    const answers = Array.from({ length: 8 }, (_, index) => `once-${index}`)
+    await Promise.all(answers.map((path) => belong('once', 'update', { callbackUrl: `${receiver.url}/${path}` })))
+    await receiver.until(() => answers.every((path) => callbacks(path).length > 0))
+    expect(answers.map(callbacks)).toEqual(answers.map(() => ['COMPLETED']))
+    await belong('once', 'delete')
+    await receiver.until(() => callbacks('once').length === 1)
+  })
+
   it('sets the status of each module that an instance is announced for', async () => {
     const moduleOf = (id: string): string => `${vnf}/vf-modules/vf-module/${id}`
     const statusOf = (id: string) => aai.nodes.get(moduleOf(id))?.['operational-status']

@@ -46,14 +46,22 @@ export async function createSink(session: Session, sink: NewSink, now: Millis): 
   return toSink(row)
 }
 
-/** A changed sink is tried at once. Null: it does not exist. */
-export async function changeSink(session: Session, key: number, change: SinkChange): Promise<Sink | null> {
+/**
+ * A changed sink is tried at once. Null: it does not exist. Settings are merged, because a round may note its own meanwhile. `request`: only if
+ * no other request came meanwhile.
+ */
+export async function changeSink(
+  session: Session,
+  key: number,
+  change: SinkChange,
+  request: string | null = null,
+): Promise<Sink | null> {
   const given = <K extends keyof SinkChange>(field: K) => (change[field] === undefined ? null : change[field])
   const [row] = await session.run<SinkRecord>(
     `update sinks set name = coalesce($2, name), url = coalesce($3, url), filter = coalesce($4::text::json, filter),
-       settings = (coalesce($5::text::jsonb, settings::jsonb) - 'failingSince')::json, paused = coalesce($6::boolean, paused),
+       settings = ((settings::jsonb || coalesce($5::text::jsonb, '{}')) - 'failingSince')::json, paused = coalesce($6::boolean, paused),
        secret = case when $7::boolean then $8 else secret end, next_at = null, failures = 0
-     where key = $1::bigint returning *`,
+     where key = $1::bigint and ($9::text is null or settings ->> 'request' = $9) returning *`,
     [
       key,
       given('name'),
@@ -63,6 +71,7 @@ export async function changeSink(session: Session, key: number, change: SinkChan
       given('paused'),
       change.secret !== undefined,
       given('secret'),
+      request,
     ],
   )
   return row ? toSink(row) : null
