@@ -62,6 +62,10 @@ export async function watchLines(
   )
 }
 
+interface ChangedData {
+  readonly deployment?: ShownDeployment & { readonly forgottenAt: string | null }
+}
+
 /** One page. No screen shows more rows. */
 const mostRows = 100
 /** Milliseconds. */
@@ -93,9 +97,11 @@ export async function watchTable(
     return revision
   }
 
-  function show({ changes: { change, reset } }: FeedData<{ readonly deployment?: ShownDeployment }>): void {
+  function show({ changes: { change, reset } }: FeedData<ChangedData>): void {
     const { deployment } = change ?? {}
-    if (deployment) rows.set(deployment.id, deployment)
+    // It leaves lists and counts.
+    if (deployment?.forgottenAt) rows.delete(deployment.id)
+    else if (deployment) rows.set(deployment.id, deployment)
     if (rows.size > 2 * mostRows) rows = new Map(newestFirst().map((row) => [row.id, row]))
     if (reset) void load().catch(() => undefined)
     isDirty = true
@@ -125,9 +131,9 @@ export async function watchTable(
   const timer = setInterval(draw, redrawInterval)
   try {
     await Promise.all([
-      api.follow<FeedData<{ readonly deployment?: ShownDeployment }>>(
+      api.follow<FeedData<ChangedData>>(
         {
-          query: document(deploymentFields),
+          query: document(`${deploymentFields} forgottenAt`),
           variables: { filter: changesOf, after: after ?? revision },
           resume,
           next: show,

@@ -74,6 +74,13 @@ describe('rollcall watch', () => {
     await report('draw-2', 'failed', { code: '507', message: 'disk full' })
     await expect.poll(() => screen).toMatch(/draw-2 .*FAILED.* 507: disk full/)
     await expect.poll(() => screen).toMatch(/1 failed/)
+    const { deployment } = await server().query('{ deployment(deploymentId: "draw-2") { id } }')
+    const input = { ids: [deployment.id] }
+    const forget = 'mutation ($input: ForgetDeploymentsInput!) { forgetDeployments(input: $input) { __typename } }'
+    await server().query(forget, { input })
+    const lastDrawn = (): string => screen.slice(screen.lastIndexOf('\u001b[?25l'))
+    await expect.poll(lastDrawn).toMatch(/ 1 deployment: .*1 pending/)
+    await expect.poll(lastDrawn).not.toMatch(/draw-2/)
     stop.abort()
     await watching
     expect(screen.endsWith('\u001b[?25h')).toBe(true)
