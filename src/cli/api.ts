@@ -92,7 +92,11 @@ export function createApi(address: string, token?: string): Api {
           next(data)
         },
         resume,
-        failed: reject,
+        failed(error) {
+          const problem = problemOf(error)
+          if (problem === 'busy' || problem === 'unreachable') interrupt(error.message)
+          else reject(error)
+        },
         ended: () => interrupt('the server ended the stream'),
       })
       const stop = (): void => resolve()

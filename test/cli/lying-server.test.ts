@@ -72,6 +72,31 @@ it.each([
   expectPlain(child)
 })
 
+it('wait goes on after an error that passes, and ends with one that does not', async () => {
+  let asked = 0
+  const messages = [
+    { type: 'error', payload: [{ message: 'the database is away', extensions: { code: 'UNAVAILABLE' } }] },
+    { type: 'next', payload: { data: { deployment: { deployment: null } } } },
+    { type: 'error', payload: [{ message: 'no', extensions: { code: 'FORBIDDEN' } }] },
+  ]
+  const url = await serve(
+    () => undefined,
+    (socket) =>
+      socket.on('message', (text) => {
+        const { type, id } = JSON.parse(String(text))
+        if (type === 'connection_init') socket.send(JSON.stringify({ type: 'connection_ack' }))
+        if (type !== 'subscribe') return
+        socket.send(JSON.stringify({ id, ...messages[asked] }))
+        if (asked === 1) socket.send(JSON.stringify({ id, type: 'complete' }))
+        asked += 1
+      }),
+  )
+  const child = run('wait', '--for=installed', '--deployment', 'pump', '--timeout', '1m', '--url', url)
+  expect(await child.ended).toBe(77)
+  expect(child.lines).toEqual(['no'])
+  expect(asked).toBe(3)
+})
+
 it.each([
   ['a pause that no timer has', { interval: 1e12 }, {}, 'interval'],
   ['a pause that is no number', { interval: 'soon' }, {}, 'interval'],
