@@ -26,12 +26,14 @@ export interface Subscription<Data> {
 
 type ApiProblem = 'unreachable' | 'busy' | 'refused' | 'invalid'
 
-/** A retry can succeed after `unreachable` and `busy`, but not after the others. */
 export function problemOf({ code, status }: ApiError): ApiProblem {
   if (code === 'UNREACHABLE') return 'unreachable'
   if (status === 429 || status >= 500 || code === 'UNAVAILABLE' || code === 'TOO_MANY') return 'busy'
   return status === 401 || status === 403 || code === 'FORBIDDEN' ? 'refused' : 'invalid'
 }
+
+/** Whether a retry can succeed. */
+export const isPassing = (error: ApiError): boolean => ['unreachable', 'busy'].includes(problemOf(error))
 
 const requestTimeout = 30_000
 /** The close codes of graphql-transport-ws after which the same client must not reconnect. */
@@ -93,8 +95,7 @@ export function createApi(address: string, token?: string): Api {
         },
         resume,
         failed(error) {
-          const problem = problemOf(error)
-          if (problem === 'busy' || problem === 'unreachable') interrupt(error.message)
+          if (isPassing(error)) interrupt(error.message)
           else reject(error)
         },
         ended: () => interrupt('the server ended the stream'),

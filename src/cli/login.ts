@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { ApiError, reasonOf } from '../client/client.ts'
+import { isPassing } from './api.ts'
 import { oneLine } from './show.ts'
 import { findStoredSession, storeSession } from './stored-sessions.ts'
 
@@ -12,6 +13,7 @@ const begun = z.object({
   verificationUriComplete: z.string().nullish(),
   /** Seconds. */
   interval: z.number().min(0).max(3_600),
+  expiresIn: z.number().min(0).max(1e6).nullish(),
   handle: z.string(),
 })
 
@@ -23,6 +25,9 @@ const opened = z.object({
   seconds: z.number().min(0).max(1e10),
 })
 
+/** Seconds. */
+const [usualExpiry, longestPause] = [600, 60]
+
 type Tell = (line: string) => void
 
 /** Throws an ApiError. */
@@ -32,12 +37,20 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
   tell(
     `Open ${oneLine(address)}\nand confirm the code ${oneLine(body.userCode)}. Confirm no code that you did not ask for.`,
   )
-  // RFC 8628, 3.5: ask no more often than the issuer says.
+  const end = performance.now() + (body.expiresIn ?? usualExpiry) * 1_000
+  // RFC 8628, 3.5: ask no more often than the issuer says, and again, less often, after an error that passes.
   for (let seconds = body.interval; ; ) {
     await pause(seconds * 1_000, undefined, { signal })
     const asked = await send(url, 'POST', 'session/oidc/device/token', signal, {
       body: JSON.stringify({ handle: body.handle }),
+    }).catch((error: unknown) => {
+      if (error instanceof ApiError && isPassing(error) && performance.now() < end) return null
+      throw error
     })
+    if (asked === null) {
+      seconds = Math.min(Math.max(2 * seconds, 1), longestPause)
+      continue
+    }
     if (asked.status === 202) {
       if ((asked.body as { status?: unknown } | null)?.status === 'slow down') seconds += 5
       continue

@@ -38,6 +38,30 @@ it('login removes control characters from the name of the person', async () => {
   expectPlain(login)
 })
 
+it('login asks again after an error that passes', async () => {
+  const begun = { userCode: 'ABCD', verificationUri: 'http://issuer', interval: 0, handle: 'handle' }
+  const opened = { token: 'token', name: 'ada', roles: ['viewer'], seconds: 60 }
+  let asked = 0
+  const url = await serve(({ url: path }, response) => {
+    if (!path?.endsWith('/token')) return response.end(JSON.stringify(begun))
+    asked += 1
+    if (asked === 1) return response.writeHead(503).end()
+    if (asked === 2) return response.destroy()
+    response.end(JSON.stringify(opened))
+  })
+  const login = run('login', '--url', url)
+  expect(await login.ended).toBe(0)
+  expect(asked).toBe(3)
+})
+
+it('login gives up when its code has expired', async () => {
+  const begun = { userCode: 'ABCD', verificationUri: 'http://issuer', interval: 0, expiresIn: 0, handle: 'handle' }
+  const url = await serve(({ url: path }, response) =>
+    path?.endsWith('/token') ? response.writeHead(503).end() : response.end(JSON.stringify(begun)),
+  )
+  expect(await run('login', '--url', url).ended).toBe(69)
+})
+
 it('get shows the reason that an unavailable server gives, without its control characters', async () => {
   const error = { message: `the database of ${hostile} cannot be reached`, extensions: { code: 'UNAVAILABLE' } }
   const url = await serve((_, response) => response.writeHead(503).end(JSON.stringify({ errors: [error] })))
