@@ -9,7 +9,7 @@ import type { ApiError } from '../../client/client.ts'
 import { at } from '../route.ts'
 import { type FragmentOf, graphql } from './graphql.ts'
 import { now } from './time.ts'
-import { useAnswer } from './use-query.ts'
+import { knownUntil, useAnswer } from './use-query.ts'
 
 const etaFragment = graphql(`fragment Eta on RolloutEta { at low high basis reason }`)
 
@@ -93,6 +93,7 @@ export function useInsight(id: string, subject: Subject | null): Insight {
   const refusal = refused?.id === id ? refused.message : null
   const asked = useRef({ revision: '', time: 0 })
   const latest = useRef({ isAsking: false, took: 0 })
+  const until = useRef(0)
   const pause = Math.max(refreshInterval, rest * latest.current.took)
   // A request that is repeated before its answer is given up.
   const isDue = !latest.current.isAsking && now.value - asked.current.time >= pause
@@ -100,7 +101,7 @@ export function useInsight(id: string, subject: Subject | null): Insight {
     asked.current = { revision: subject.revision, time: now.value }
   const to = asOf === null ? asked.current.time : Date.parse(asOf)
   const isDiagnosed = refusal === null && subject !== null && subject.hasProblems
-  const { data, answered, error, isAsking } = useAnswer(
+  const { data, answered, askedAt, error, isAsking } = useAnswer(
     insightDocument,
     { id, asOf, since: new Date(to - paceWindow).toISOString(), isDiagnosed },
     // The time in which the pace is measured goes on.
@@ -126,13 +127,18 @@ export function useInsight(id: string, subject: Subject | null): Insight {
   }, [error])
   // A diagnosis takes seconds, so the rest of the page may already show another time.
   const rollout = answered?.asOf === asOf ? data?.rollout : null
-  const until = Date.parse(answered?.since ?? '') + paceWindow
+  // Without a later change, what was done until the answer is what is done until now.
+  const isNewest = !isAsking && asked.current.revision === subject?.revision
+  if (asOf !== null) until.current = to
+  else if (isNewest) until.current = knownUntil(askedAt)
   return {
     isSettled: data !== null || error !== null || !isPatient,
     error,
     eta: rollout?.eta ?? null,
     most: rollout?.most ?? null,
-    pace: rollout ? { done: rollout.pace.done, span: Math.max(until - Date.parse(rollout.pace.since), 0) } : null,
+    pace: rollout
+      ? { done: rollout.pace.done, span: Math.max(until.current - Date.parse(rollout.pace.since), 0) }
+      : null,
     startedAt: rollout?.startedAt ?? null,
     finishedAt: rollout?.finishedAt ?? null,
     earlier: rollout?.earlier ?? [],
