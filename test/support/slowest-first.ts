@@ -56,7 +56,7 @@ const slowest = [
   'mqtt/redelivery',
   'dashboard/sign-in',
   'road/faults/restored',
-  'mqtt/lies',
+  'mqtt/broker-faults',
   'attacks/held-streams',
   'auth/devices/certificates',
   'store/reads/past-cost',

@@ -1,8 +1,8 @@
-/** Connections of a server to a broker that lies, with what they log. */
+/** Connections of a server to a faulty broker, with what they log. */
 import type { IPublishPacket, Packet } from 'mqtt-packet'
 import { createLog } from '../../src/log.ts'
 import { type Connection, openConnection } from '../../src/mqtt/connection.ts'
-import type { LyingBroker } from '../support/lying-broker.ts'
+import type { FaultyBroker } from '../support/faulty-broker.ts'
 
 const config = {
   ...{ user: null, password: null, files: { ca: null, cert: null, key: null }, clientId: 'rollcall', group: 'g' },
@@ -17,14 +17,14 @@ export function createLines() {
 }
 
 export function connectTo(
-  broker: LyingBroker,
+  broker: FaultyBroker,
   { isLasting = true, log = createLines().log, patience = 50 } = {},
 ): Connection {
   const options = { certificates: {}, isLasting, troubled: new Set<string>(), patience }
   return openConnection({ ...config, url: broker.url }, 'in-0', log, options)
 }
 
-export const count = (broker: LyingBroker, cmd: Packet['cmd']): number =>
+export const count = (broker: FaultyBroker, cmd: Packet['cmd']): number =>
   broker.received.filter((packet) => packet.cmd === cmd).length
 
 export const reportPacket = (messageId: number, more: Partial<IPublishPacket> = {}): IPublishPacket => ({

@@ -4,8 +4,8 @@ import type { Packet } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
 import { createIntake } from '../../src/mqtt/intake.ts'
 import { createLanes } from '../../src/mqtt/lanes.ts'
-import { startLyingBroker } from '../support/lying-broker.ts'
-import { connectTo, count, reportPacket } from './lied-to.ts'
+import { startFaultyBroker } from '../support/faulty-broker.ts'
+import { connectTo, count, reportPacket } from './faulty-connection.ts'
 
 describe('a broker that accepts one answer at a time', () => {
   const accepting = (packet: Packet): Packet | undefined =>
@@ -14,7 +14,7 @@ describe('a broker that accepts one answer at a time', () => {
       : undefined
 
   async function start(take: () => Promise<void>) {
-    const broker = await startLyingBroker(accepting)
+    const broker = await startFaultyBroker(accepting)
     const connection = connectTo(broker, { patience: 60_000 })
     const answer = async (): Promise<void> => {
       const { acknowledged } = await connection.publish('rollcall/edge-1/responses', '{}')
@@ -60,7 +60,7 @@ describe('a broker that accepts one answer at a time', () => {
 describe('a broker that loses an acknowledgement with the connection', () => {
   it('causes no message to be taken twice, so that no report replaces a later one', async () => {
     const held = Promise.withResolvers<void>()
-    const broker = await startLyingBroker((packet, socket) => {
+    const broker = await startFaultyBroker((packet, socket) => {
       if (packet.cmd === 'connect') return { cmd: 'connack', reasonCode: 0, sessionPresent: true }
       // The first acknowledgement does not arrive, and the second message is not committed yet.
       if (packet.cmd === 'puback' && count(broker, 'connect') === 1) socket.destroy()
@@ -99,7 +99,7 @@ describe('a broker that loses an acknowledgement with the connection', () => {
   })
 
   it('gets the acknowledgement before the answer, because its rules may refuse the answer', async () => {
-    const broker = await startLyingBroker()
+    const broker = await startFaultyBroker()
     const connection = connectTo(broker)
     createIntake({
       ...{ connection, lanes: createLanes((topic) => topic), dropped: () => expect.unreachable() },

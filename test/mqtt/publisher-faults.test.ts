@@ -4,9 +4,9 @@ import { markerTopicOf } from '../../src/mqtt/present.ts'
 import { createPublisher } from '../../src/mqtt/publisher.ts'
 import { createSessions, type Session } from '../../src/mqtt/sessions.ts'
 import type { Database } from '../../src/store/database.ts'
-import { startLyingBroker } from '../support/lying-broker.ts'
+import { startFaultyBroker } from '../support/faulty-broker.ts'
 import { stores } from '../support/stores.ts'
-import { connectTo, count, createLines, reportPacket } from './lied-to.ts'
+import { connectTo, count, createLines, reportPacket } from './faulty-connection.ts'
 
 describe.each(stores)('the publisher and a faulty broker, on $name', (store) => {
   let database: Database
@@ -25,7 +25,7 @@ describe.each(stores)('the publisher and a faulty broker, on $name', (store) => 
     ['sends no retained messages', () => undefined],
     ['answers no subscription', (packet: Packet) => (packet.cmd === 'subscribe' ? null : undefined)],
   ])('publishes by the next connection when the broker %s', async (_, answer) => {
-    const broker = await startLyingBroker(answer)
+    const broker = await startFaultyBroker(answer)
     const { lines, log } = createLines()
     const publisher = createPublisher({
       ...{ database, prefix: 'rollcall', scope: null, log, clock: Date.now, pause: 50 },
@@ -42,7 +42,7 @@ describe.each(stores)('the publisher and a faulty broker, on $name', (store) => 
     const strays = new Set(Array.from({ length: 2_600 }, (_, n) => `rollcall/present/deployments/d/${n}`))
     /** Topics that were withdrawn between two readings. */
     const parts: number[] = []
-    const broker = await startLyingBroker((packet, socket) => {
+    const broker = await startFaultyBroker((packet, socket) => {
       if (packet.cmd === 'subscribe' && packet.subscriptions.some(({ topic }) => topic.endsWith('#'))) {
         for (const topic of strays)
           broker.send(socket, { ...reportPacket(1), qos: 0, topic, retain: true, payload: '1' })
@@ -68,7 +68,7 @@ describe.each(stores)('the publisher and a faulty broker, on $name', (store) => 
 
   it('compares a part of the fleet again when the clock of the database goes back', async () => {
     let [comparisons, markers] = [0, 0]
-    const broker = await startLyingBroker((packet, socket) => {
+    const broker = await startFaultyBroker((packet, socket) => {
       if (packet.cmd === 'subscribe' && packet.subscriptions.some(({ topic }) => topic.endsWith('#'))) comparisons += 1
       if (packet.cmd === 'publish' && packet.topic === markerTopicOf('rollcall')) markers += 1
       if (packet.cmd === 'publish' && packet.topic.includes('/read/')) broker.send(socket, { ...packet, qos: 0 })
@@ -92,7 +92,7 @@ describe.each(stores)('the publisher and a faulty broker, on $name', (store) => 
 
   it('logs one line while it cannot publish, and one when it can again', async () => {
     let isRefusing = true
-    const broker = await startLyingBroker((packet, socket) => {
+    const broker = await startFaultyBroker((packet, socket) => {
       if (packet.cmd !== 'publish' || packet.qos !== 1) return undefined
       const messageId = packet.messageId ?? 0
       if (isRefusing) return { cmd: 'puback', messageId, reasonCode: 0x87 }

@@ -1,4 +1,4 @@
-/** Brokers that keep to no rule: a server survives them, bounds what they cost, and leaves them for a new connection. */
+/** Brokers that break the rules of the protocol: a server survives them, bounds what they cost, and leaves them for a new connection. */
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 import type { Packet } from 'mqtt-packet'
@@ -7,12 +7,12 @@ import { createIntake } from '../../src/mqtt/intake.ts'
 import { createLanes } from '../../src/mqtt/lanes.ts'
 import { keepSubscription } from '../../src/mqtt/subscription.ts'
 import { startApp } from '../support/app.ts'
-import { startLyingBroker } from '../support/lying-broker.ts'
-import { connectTo, count, createLines, reportPacket } from './lied-to.ts'
+import { startFaultyBroker } from '../support/faulty-broker.ts'
+import { connectTo, count, createLines, reportPacket } from './faulty-connection.ts'
 
 describe('a broker that acknowledges nothing', () => {
   it('gets a new connection, which sends the message again', async () => {
-    const broker = await startLyingBroker((packet) =>
+    const broker = await startFaultyBroker((packet) =>
       packet.cmd === 'publish' && count(broker, 'connect') < 2 ? null : undefined,
     )
     const { lines, log } = createLines()
@@ -28,7 +28,7 @@ describe('a broker that acknowledges nothing', () => {
 
 describe('each connection to a broker', () => {
   it('sends small packets at once, also after the first one was lost', async () => {
-    const broker = await startLyingBroker((packet) =>
+    const broker = await startFaultyBroker((packet) =>
       packet.cmd === 'publish' && count(broker, 'connect') < 2 ? null : undefined,
     )
     const sendAtOnce = vi.spyOn(Socket.prototype, 'setNoDelay')
@@ -56,7 +56,7 @@ describe('a broker that sends more than it may', () => {
       30,
     ],
   ])('is not read on before its %s are committed', async (_, total, more, most) => {
-    const broker = await startLyingBroker()
+    const broker = await startFaultyBroker()
     const connection = connectTo(broker)
     const gate = Promise.withResolvers<void>()
     let seen = 0
@@ -91,7 +91,7 @@ describe('a broker that sends more than it may', () => {
 })
 
 describe('a broker that sends what no client can use', () => {
-  const lies: readonly (readonly [string, Packet | Buffer])[] = [
+  const packets: readonly (readonly [string, Packet | Buffer])[] = [
     ['bytes that are no packet', Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff])],
     ['a length without an end', Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f])],
     ['a second CONNACK', { cmd: 'connack', reasonCode: 0, sessionPresent: true }],
@@ -106,22 +106,22 @@ describe('a broker that sends what no client can use', () => {
   ]
 
   it('loses its connection, and the server continues', async () => {
-    const broker = await startLyingBroker()
+    const broker = await startFaultyBroker()
     onTestFinished(() => broker.stop())
     const server = await startApp({ env: { MQTT_URL: broker.url, MQTT_PUBLISH: 'all' } })
     onTestFinished(() => server.stop())
     const subscribed = (): number => count(broker, 'subscribe')
     await expect.poll(subscribed).toBeGreaterThan(0)
-    for (const [, lie] of lies)
+    for (const [, packet] of packets)
       for (const socket of broker.sockets)
-        if (Buffer.isBuffer(lie)) socket.write(lie)
-        else broker.send(socket, lie)
+        if (Buffer.isBuffer(packet)) socket.write(packet)
+        else broker.send(socket, packet)
     // One at a time too, because the first may end the connection.
-    for (const [name, lie] of lies) {
+    for (const [name, packet] of packets) {
       await expect.poll(() => broker.sockets.size, { message: name, timeout: 20_000 }).toBeGreaterThan(0)
       for (const socket of broker.sockets)
-        if (Buffer.isBuffer(lie)) socket.write(lie)
-        else broker.send(socket, lie)
+        if (Buffer.isBuffer(packet)) socket.write(packet)
+        else broker.send(socket, packet)
     }
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
     expect(await server.query('{ deploymentCounts { total } devices(first: 9) { nodes { deviceId } } }')).toEqual({
@@ -134,7 +134,7 @@ describe('a broker that sends what no client can use', () => {
 describe('a broker that refuses the subscription', () => {
   it('is asked again on the same connection until it accepts it', async () => {
     let isRefusing = true
-    const broker = await startLyingBroker((packet) =>
+    const broker = await startFaultyBroker((packet) =>
       packet.cmd === 'subscribe' && isRefusing
         ? { cmd: 'suback', messageId: packet.messageId ?? 0, granted: packet.subscriptions.map(() => 0x87) }
         : undefined,
@@ -155,7 +155,7 @@ describe('a broker that refuses the subscription', () => {
   })
 
   it('gets a new connection if it does not answer', async () => {
-    const broker = await startLyingBroker((packet) =>
+    const broker = await startFaultyBroker((packet) =>
       packet.cmd === 'subscribe' && count(broker, 'connect') < 2 ? null : undefined,
     )
     const { lines, log } = createLines()
@@ -172,7 +172,7 @@ describe('a broker that refuses the subscription', () => {
 
 describe('a broker that cannot be reached', () => {
   it('does not prevent the end of a connection', async () => {
-    const broker = await startLyingBroker()
+    const broker = await startFaultyBroker()
     const connection = connectTo(broker)
     await expect.poll(() => connection.client.connected).toBe(true)
     const lost = once(connection.client.stream, 'close')

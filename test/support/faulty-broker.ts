@@ -1,9 +1,9 @@
-/** A broker that keeps to no rule: it answers each packet as a test says. */
+/** A broker that breaks the rules of the protocol: it answers each packet as a test says. */
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { generate, type Packet, parser } from 'mqtt-packet'
 
-export interface LyingBroker {
+export interface FaultyBroker {
   readonly url: string
   /** Packets that it has received, in order. */
   readonly received: readonly Packet[]
@@ -14,9 +14,9 @@ export interface LyingBroker {
 }
 
 /** `answer`: what a packet is answered with. Undefined: what a good broker answers. Null: nothing. */
-export async function startLyingBroker(
+export async function startFaultyBroker(
   answer: (packet: Packet, socket: Socket) => Packet | null | undefined = () => undefined,
-): Promise<LyingBroker> {
+): Promise<FaultyBroker> {
   const received: Packet[] = []
   const sockets = new Set<Socket>()
   const send = (socket: Socket, packet: Packet): boolean => socket.write(generate(packet, { protocolVersion: 5 }))
