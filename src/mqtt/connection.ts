@@ -175,3 +175,7 @@ export function openConnection(
     },
   }
 }
+
+export function brokerLost(): Error {
+  return new Error('the connection to the MQTT broker was lost')
+}

@@ -151,14 +151,6 @@ export async function describeVisible(
   }))
 }
 
-export const markerTopicOf = (prefix: string): string => `${prefix}/present/revision`
-
-/** The revision that the retained messages have reached. */
-export function markerOf(prefix: string, reached: Revision, epoch: Revision): Publication {
-  const payload = JSON.stringify({ revision: String(reached), epoch: String(epoch) })
-  return { topic: markerTopicOf(prefix), payload, isRetained: true }
-}
-
 /** The changes in between are no longer stored. */
 export function resetOf(prefix: string, from: Revision, until: Revision): Publication {
   const payload = JSON.stringify({ reason: 'CURSOR_EXPIRED', from: String(from), to: String(until) })

@@ -3,9 +3,7 @@
  *
  *   connected → compare the broker's marker with the position → reconcile → read the log → publish → acknowledged → marker → position
  *
- * The marker is a retained message with the revision that the retained messages have reached. A broker that is killed returns with what it had
- * written last, and the marker with it. So the marker says where to continue: from an older revision the log is published again, and without
- * a usable marker everything is. A flag in the database was rejected, because it cannot know what the broker has lost.
+ * From an older marker the log is published again, and without a usable marker everything is.
  */
 import type { AccessScope } from '../domain/access-scope.ts'
 import type { Change } from '../domain/change.ts'
@@ -19,19 +17,17 @@ import { withScope } from '../store/read/access-scope.ts'
 import { readLog } from '../store/read/changes/changes.ts'
 import { deploymentsByKey } from '../store/read/deployments.ts'
 import { keysAfter, notePublished, readPublished } from '../store/sinks/published.ts'
-import { type Connection, retryInterval } from './connection.ts'
+import { brokerLost, type Connection, retryInterval } from './connection.ts'
+import { markerOf, markerTopicOf, readMarker } from './marker.ts'
 import {
   type DeploymentSubject,
   describeVisible,
-  markerOf,
-  markerTopicOf,
   type Publication,
   presentDeployments,
   presentRollouts,
-  presentTopics,
   resetOf,
 } from './present.ts'
-import { readRetained } from './retained.ts'
+import { findStrays } from './strays.ts'
 
 interface PublisherOptions {
   readonly database: Database
@@ -113,46 +109,19 @@ export function createPublisher(options: PublisherOptions): Publisher {
         if (payload !== '') to.retainedTopics.add(topic)
         else if (!to.retainedTopics.delete(topic)) continue
       }
-      if (to.isLost || isStopped) throw lost()
+      if (to.isLost || isStopped) throw brokerLost()
       const properties = { contentType: 'application/json', ...(userProperties && { userProperties }) }
       const sent = await to.connection.publish(topic, payload, { retain: isRetained, ...(payload && { properties }) })
       sent.acknowledged.catch(() => undefined)
       acknowledged.push(sent.acknowledged)
     }
     await Promise.all(acknowledged)
-    if (to.isLost) throw lost()
+    if (to.isLost) throw brokerLost()
   }
 
-  /** The revision that the broker's retained messages have reached. Null: it has none that can be continued. */
-  async function readMarker(to: BrokerState, head: LogHead): Promise<Revision | null> {
-    let found = ''
-    const take = async (part: ReadonlyMap<string, string>): Promise<boolean> => {
-      found = part.get(markerTopic) ?? found
-      return true
-    }
-    if (!(await readRetained(to.connection, { prefix, filter: markerTopic, take, pause }))) throw lost()
-    const { revision, epoch } = parseMarker(found)
-    const isUsable =
-      Number.isSafeInteger(revision) &&
-      epoch === String(head.epochBase) &&
-      revision >= head.tail &&
-      revision <= head.revision
-    return isUsable ? revision : null
-  }
-
-  /**
-   * Withdraws what the broker has beyond the fleet. Throws if that is more than `mostStrays`: the next round goes on with the rest, so memory is
-   * bounded, whatever a broker or another client has put there.
-   */
+  /** Throws if there are `mostStrays` or more: the next round goes on with the rest. */
   async function withdrawStrays(to: BrokerState): Promise<void> {
-    const strays = new Set<string>()
-    const take = async (part: ReadonlyMap<string, string>): Promise<boolean> => {
-      const topics = [...part.keys()].filter((topic) => topic !== markerTopic)
-      const present = await presentTopics(scoped, prefix, topics)
-      for (const topic of topics) if (!present.has(topic)) strays.add(topic)
-      return strays.size < mostStrays
-    }
-    if (!(await readRetained(to.connection, { prefix, filter: `${prefix}/present/#`, take, pause }))) throw lost()
+    const strays = await findStrays(to.connection, scoped, { prefix, most: mostStrays, pause })
     for (const topic of strays) to.retainedTopics.add(topic)
     await publish(
       to,
@@ -184,7 +153,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
 
   /** Returns the revision to continue from. */
   async function reconcile(to: BrokerState, cursor: Revision, head: LogHead): Promise<Revision> {
-    const reached = await readMarker(to, head)
+    const reached = await readMarker(to.connection, { prefix, head, pause })
     if (reached === null || scope !== null || cursor < head.tail) await publishAll(to)
     if (cursor < head.tail) await publish(to, [resetOf(prefix, cursor, head.tail)])
     to.isReconciled = true
@@ -277,17 +246,3 @@ export function createPublisher(options: PublisherOptions): Publisher {
 
 /** Milliseconds between rounds without a change, and after a failure. */
 const interval = 1_000
-
-function lost(): Error {
-  return new Error('the connection to the MQTT broker was lost')
-}
-
-/** Another client may have written there. */
-function parseMarker(text: string): { readonly revision: Revision; readonly epoch: unknown } {
-  try {
-    const { revision, epoch } = JSON.parse(text)
-    return { revision: Number(revision), epoch }
-  } catch {
-    return { revision: Number.NaN, epoch: null }
-  }
-}

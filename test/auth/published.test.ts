@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseScopes } from '../../src/domain/access-scope.ts'
 import type { Change, ChangeKind } from '../../src/domain/change.ts'
+import { markerOf } from '../../src/mqtt/marker.ts'
 import {
   describeVisible,
-  markerOf,
   type Publication,
   presentDeployments,
   presentRollouts,

@@ -1,6 +1,6 @@
 import type { Packet } from 'mqtt-packet'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { markerTopicOf } from '../../src/mqtt/present.ts'
+import { markerTopicOf } from '../../src/mqtt/marker.ts'
 import { createPublisher } from '../../src/mqtt/publisher.ts'
 import { createSessions, type Session } from '../../src/mqtt/sessions.ts'
 import type { Database } from '../../src/store/database.ts'
