@@ -28,31 +28,6 @@ export interface Command<Result> {
 /** Loads, decides and saves a part, in the transaction of the whole command. */
 export type WritePart = <Part>(part: Command<Part>) => Promise<Part>
 
-/** Items of one part. One part takes some megabytes, and each part costs a few statements. */
-export const partSize = 500
-
-/** Its transaction loads, decides and saves one part after the other, so the rows of only one part are in memory. A refused part undoes all. */
-export function inParts<Result>(divided: (write: WritePart) => Promise<Result>): Command<Result> {
-  return {
-    needs: {},
-    decide() {
-      throw new Error('a divided command is decided in parts')
-    },
-    divided,
-  }
-}
-
-/** Writes items part by part, in order. `first`: the index of the first item of a part. */
-export async function eachPart<Item, Result>(
-  items: readonly Item[],
-  write: (part: readonly Item[], first: number) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = []
-  for (let first = 0; first < items.length; first += partSize)
-    results.push(await write(items.slice(first, first + partSize), first))
-  return results
-}
-
 /** A command that decides at once. */
 export interface SmallCommand<Result> extends Command<Result> {
   decide(work: UnitOfWork): Result
@@ -85,46 +60,4 @@ export function traced<Result>(command: Command<Result>, traceparent: string | n
 export function spending<Result>(command: Command<Result>, proof: Proof | null): Command<Result> {
   if (!proof) return command
   return { ...command, proof, ...(command.portable && { portable: { ...command.portable, proof } }) }
-}
-
-/** Items that may be made each time they are read: the thousands of a command are then not all in memory. An array is one, too. */
-export interface ItemList<Item> {
-  readonly length: number
-  at(index: number): Item | undefined
-}
-
-export function lazyList<From, Item>(from: readonly From[], make: (item: From, index: number) => Item): ItemList<Item> {
-  return {
-    length: from.length,
-    at(index) {
-      const item = from[index]
-      return item === undefined ? undefined : make(item, index)
-    },
-  }
-}
-
-/** The items at these indexes, with their indexes. */
-export function itemsAt<Item extends object>(
-  list: ItemList<Item>,
-  indexes: readonly number[],
-): (Item & { readonly index: number })[] {
-  return indexes.flatMap((index) => {
-    const item = list.at(index)
-    return item ? [{ ...item, index }] : []
-  })
-}
-
-export function indexesOf({ length }: ItemList<unknown>): number[] {
-  return Array.from({ length }, (_, index) => index)
-}
-
-/** In order, as many groups in a part as fit. A group is not divided. */
-export function partsOf<Item>(groups: Iterable<readonly Item[]>): Item[][] {
-  const parts: Item[][] = []
-  for (const group of groups) {
-    const last = parts.at(-1)
-    if (last && last.length + group.length <= partSize) last.push(...group)
-    else parts.push([...group])
-  }
-  return parts
 }

@@ -1,5 +1,5 @@
-import { lazyList } from '../../ingest/command.ts'
 import { retireDevices } from '../../ingest/commands/devices/retire.ts'
+import { lazyList } from '../../ingest/item-list.ts'
 import { builder } from '../builder.ts'
 import { required } from '../execution/required.ts'
 import { Device } from '../objects/refs.ts'
