@@ -41,39 +41,60 @@ export function* scanParts(
   isFirst: boolean,
   take: (part: Part) => void,
 ): Paced<undefined> {
-  const { bytes, deepest, most } = measure
+  const { bytes, most } = measure
   const end = to - 1
   const expected = bytes[from] === openList ? closeList : closeObject
   if (end <= from || bytes[end] !== expected) throw notJson('it ends too early, or in the wrong bracket')
-  let [at, begin, level, pauseAt] = [from + 1, from + 1, 0, from + stride]
-  let isText = false
+  const scan: Scan = { measure, end, isFirst, take, at: from + 1, begin: from + 1, level: 0, isText: false }
   if (isFirst) measure.values += 1
-  while (at < end) {
+  for (let pauseAt = from + stride; scan.at < end; pauseAt = scan.at + stride) {
+    scanStretch(scan, Math.min(end, pauseAt))
+    if (measure.values > most) throw tooMany(most)
+    if (scan.at >= pauseAt) yield
+  }
+  if (scan.level > 0 || scan.isText) throw notJson('it ends too early')
+  if (measure.values > most) throw tooMany(most)
+  take({ from: scan.begin, to: end })
+  return undefined
+}
+
+interface Scan {
+  readonly measure: Measure
+  readonly end: number
+  readonly isFirst: boolean
+  readonly take: (part: Part) => void
+  at: number
+  /** Where the present part begins. */
+  begin: number
+  level: number
+  /** Whether the position is inside a text. */
+  isText: boolean
+}
+
+function scanStretch(scan: Scan, stop: number): void {
+  const { measure, end, isFirst, take } = scan
+  const { bytes, deepest } = measure
+  let { at, level, isText } = scan
+  while (at < stop) {
     const byte = bytes[at] as number
     if (isText || byte === quote) {
-      const stop = Math.min(end, pauseAt)
       at = skipText(bytes, isText ? at : at + 1, stop)
       isText = at >= stop
       if (!isText) at += 1
-    } else {
-      at = isDigit(byte) ? endOfDigits(measure, at, end, isFirst) : at + 1
-      const step = nestingOf(byte)
-      if (step !== 0) level = checkedLevel(level + step, deepest)
-      if (isFirst && (byte === comma || step > 0)) measure.values += 1
-      if (byte === comma && level === 0) {
-        take({ from: begin, to: at - 1 })
-        begin = at
-      }
+      continue
     }
-    if (at < pauseAt) continue
-    if (measure.values > most) throw tooMany(most)
-    pauseAt = at + stride
-    yield
+    at = isDigit(byte) ? endOfDigits(measure, at, end, isFirst) : at + 1
+    const step = nestingOf(byte)
+    if (step !== 0) level = checkedLevel(level + step, deepest)
+    if (isFirst && (byte === comma || step > 0)) measure.values += 1
+    if (byte === comma && level === 0) {
+      take({ from: scan.begin, to: at - 1 })
+      scan.begin = at
+    }
   }
-  if (level > 0 || isText) throw notJson('it ends too early')
-  if (measure.values > most) throw tooMany(most)
-  take({ from: begin, to: end })
-  return undefined
+  scan.at = at
+  scan.level = level
+  scan.isText = isText
 }
 
 /** The position of the closing quote. At `stop` or beyond it if the text goes on there. */
