@@ -190,11 +190,10 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
         return (await (await ask(part.location.replace('?', '/manifest?'))).json()) as Record<string, unknown>
       } catch (error) {
         if (error instanceof FileError) throw error
-        if (error instanceof ExportError && error.status !== 0 && error.status < 500 && error.status !== 429)
-          throw error
+        // The body of an answer breaks off with errors of other classes.
+        const failure = error instanceof ExportError ? error : new ExportError(0, 'the connection was lost')
         failures += 1
-        if (failures > attempts)
-          throw error instanceof ExportError ? error : new ExportError(0, 'the connection was lost')
+        if (!mayPass(failure) || failures > attempts) throw failure
         console.error(`the connection was lost: continuing ${output}`)
         await wait(Math.min(200 * 2 ** failures, longestPause))
         if (hasRows) continue
@@ -228,7 +227,12 @@ function explain(error: unknown): number {
   if (!(error instanceof ExportError)) throw error
   console.error(oneLine(error.message))
   if (error.status === 401 || error.status === 403) return exitCodes.refused
-  return error.status === 0 || error.status >= 500 || error.status === 429 ? exitCodes.unavailable : exitCodes.failed
+  return mayPass(error) ? exitCodes.unavailable : exitCodes.failed
+}
+
+/** Whether the same request may succeed later. */
+function mayPass({ status }: ExportError): boolean {
+  return status === 0 || status >= 500 || status === 429
 }
 
 process.exitCode = await main().catch(explain)

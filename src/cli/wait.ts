@@ -110,22 +110,25 @@ export async function wait(
   const alerts = verdict === 'reached' && task.noAlerts ? await firingAlerts(api, task.selection.rollout) : []
   if (alerts.length > 0) verdict = 'failed'
   const result: Waited = verdict ?? (interrupted.aborted ? 'interrupted' : 'timeout')
-  const counts = describeSeen(seen) ?? (hint || 'no such deployment or rollout')
   if (isJson)
     terminal.write(
       jsonLine({ result, state: task.state, counts: seen?.counts ?? null, failures: seen?.failures ?? [], alerts }),
     )
-  else if (result === 'reached') say(counts)
-  else if (alerts.length > 0) for (const alert of alerts) say(`alert: ${describeAlert(alert)}`)
   else {
-    say(
-      `${result === 'failed' ? `failed to reach ${task.state}` : result}: ${counts}${lost === null ? '' : ` (disconnected: ${lost})`}`,
-    )
-    if (result === 'failed')
-      for (const { deploymentId, target, error } of seen?.failures ?? [])
-        say(`  ${deploymentId} on ${target.name}  ${describeError(error)}`)
+    const counts = describeSeen(seen) ?? (hint || 'no such deployment or rollout')
+    const reason = lost === null ? '' : ` (disconnected: ${lost})`
+    if (result === 'reached') say(counts)
+    else if (alerts.length > 0) for (const alert of alerts) say(`alert: ${describeAlert(alert)}`)
+    else if (result === 'failed') sayFailures(say, `failed to reach ${task.state}: ${counts}${reason}`, seen)
+    else say(`${result}: ${counts}${reason}`)
   }
   return result
+}
+
+function sayFailures(say: (line: string) => void, first: string, seen: Seen | null): void {
+  say(first)
+  for (const { deploymentId, target, error } of seen?.failures ?? [])
+    say(`  ${deploymentId} on ${target.name}  ${describeError(error)}`)
 }
 
 const plain: Terminal = { isLive: false, columns: 80, rows: 24, write: () => undefined }

@@ -27,6 +27,12 @@ export interface LiveRows<Row> {
   readonly error: ApiError | null
 }
 
+/** What changes did to rows while a page was under way: the page may be older. */
+interface Meanwhile<Row> {
+  readonly put: Map<string, Row>
+  readonly removed: Set<string>
+}
+
 interface LiveListOptions<Row> {
   /**
    * Where a row goes that is on no loaded page. `top`: to the top. `end-when-complete`: to the end, once all pages are loaded.
@@ -54,8 +60,7 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
   let total = 0
   let end: string | null = null
   let isComplete = false
-  /** What changes did to rows while a page was under way: the page may be older. */
-  let during: { readonly put: Map<string, Row>; readonly removed: Set<string> } | null = null
+  let during: Meanwhile<Row> | null = null
   let leave = (): void => undefined
   let retry: ReturnType<typeof setTimeout> | undefined
   /** Why the last load has failed, until one succeeds: changes and counts still arrive meanwhile. */
@@ -66,7 +71,24 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
     rows.value = { list, total: isComplete ? list.length : Math.max(total, list.length), isComplete, error }
   })
 
-  /** Null: the first page, which replaces all rows. */
+  /** The first page replaces all rows. A row that a change has put on top keeps its place there. */
+  function show(isFirst: boolean, page: Page<Row> | null, meanwhile: Meanwhile<Row>): void {
+    const known = shown
+    if (isFirst) {
+      total = page?.totalCount ?? 0
+      shown = new Map()
+      order = []
+    }
+    for (const row of page?.nodes ?? []) {
+      if (meanwhile.removed.has(row.id)) continue
+      shown.set(row.id, newest(meanwhile.put.get(row.id) ?? known.get(row.id), row))
+    }
+    order = [...new Set([...order, ...shown.keys()])]
+    end = page?.pageInfo.endCursor ?? null
+    isComplete = !page?.pageInfo.hasNextPage
+  }
+
+  /** Null: the first page. */
   async function load(after: string | null): Promise<void> {
     clearTimeout(retry)
     const own = { put: new Map<string, Row>(), removed: new Set<string>() }
@@ -75,21 +97,11 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
       const { revision, page } = await askPage(after, abort.signal)
       if (during !== own || abort.signal.aborted) return
       if (after === null) {
-        total = page?.totalCount ?? 0
         leave()
         leave = follow(revision)
       }
       followPage(revision, page?.nodes ?? [], !page?.pageInfo.hasNextPage)
-      const known = shown
-      if (after === null) shown = new Map()
-      for (const row of page?.nodes ?? []) {
-        if (own.removed.has(row.id)) continue
-        shown.set(row.id, newest(own.put.get(row.id) ?? known.get(row.id), row))
-      }
-      // A row that a change has put on top keeps its place there.
-      order = after === null ? [...shown.keys()] : [...new Set([...order, ...shown.keys()])]
-      end = page?.pageInfo.endCursor ?? null
-      isComplete = !page?.pageInfo.hasNextPage
+      show(after === null, page, own)
       during = null
       error = null
       publish()
