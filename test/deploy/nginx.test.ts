@@ -1,10 +1,17 @@
 /** deploy/nginx.conf in front of a server: what a client claims in headers that only the proxy may set is not believed. */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request as requestInTheClear } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  request as requestInTheClear,
+  type ServerResponse,
+} from 'node:http'
 import { request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type ConnectionOptions, connect } from 'node:tls'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import {
   type Authority,
@@ -177,30 +184,55 @@ describe.skipIf(!findNginx()).each(stores)('a server behind deploy/nginx.conf, o
 })
 
 describe.skipIf(!findNginx())('deploy/nginx.conf', () => {
-  it('passes on each 503 with its reason, also when all servers have just answered so', async () => {
-    const certificates = await createCertificates()
-    const { files } = await (await certificates.authority('the fleet')).issue('localhost', { names: 'IP:127.0.0.1' })
-    let asked = 0
-    const servers = createServer((_, response) => {
-      asked += 1
-      response.writeHead(503, { 'retry-after': '7' }).end('the database cannot be reached')
-    }).listen(0, '127.0.0.1')
+  let certificates: Certificates
+  let authority: Authority
+  beforeAll(async () => {
+    certificates = await createCertificates()
+    authority = await certificates.authority('the fleet')
+  })
+  afterAll(() => certificates.remove())
+
+  /** The address of an nginx before servers that answer so. */
+  async function standBefore(answer: RequestListener, readTimeout?: string): Promise<string> {
+    const { files } = await authority.issue('localhost', { names: 'IP:127.0.0.1' })
+    const servers = createServer(answer).listen(0, '127.0.0.1')
+    onTestFinished(() => {
+      servers.close()
+      servers.closeAllConnections()
+    })
     await once(servers, 'listening')
     const { port } = servers.address() as AddressInfo
-    const nginx = await startNginx({ port, ...files, clientCa: files.cert })
-    try {
-      for (const attempt of [1, 2, 3]) {
-        const answer = await fetch(`http://127.0.0.1:${nginx.port}/reports`, { method: 'POST', body: '{}' })
-        expect([answer.status, answer.headers.get('retry-after'), await answer.text()]).toEqual([
-          ...[503, '7', 'the database cannot be reached'],
-        ])
-        // Each attempt goes to both.
-        expect(asked).toBe(2 * attempt)
-      }
-    } finally {
-      await nginx.dispose()
-      servers.close()
-      await certificates.remove()
+    const nginx = await startNginx({ port, ...files, clientCa: files.cert, ...(readTimeout && { readTimeout }) })
+    onTestFinished(nginx.dispose)
+    return `http://127.0.0.1:${nginx.port}`
+  }
+
+  it('passes on each 503 with its reason, also when all servers have just answered so', async () => {
+    let asked = 0
+    const url = await standBefore((_, response) => {
+      asked += 1
+      response.writeHead(503, { 'retry-after': '7' }).end('the database cannot be reached')
+    })
+    for (const attempt of [1, 2, 3]) {
+      const answer = await fetch(`${url}/reports`, { method: 'POST', body: '{}' })
+      expect([answer.status, answer.headers.get('retry-after'), await answer.text()]).toEqual([
+        ...[503, '7', 'the database cannot be reached'],
+      ])
+      // Each attempt goes to both.
+      expect(asked).toBe(2 * attempt)
     }
+  })
+
+  it('waits for an export whose rows are far apart, with the headers of other requests', async () => {
+    const exports: { readonly response: ServerResponse; readonly headers: IncomingHttpHeaders }[] = []
+    const url = await standBefore(({ url: path, headers }, response) => {
+      if (path?.startsWith('/export/')) exports.push({ response, headers })
+    }, '100ms')
+    const exported = fetch(`${url}/export/changes`, { headers: { 'x-forwarded-for': '192.0.2.66' } })
+    // Both servers have been silent for longer than a request may take.
+    expect((await fetch(`${url}/graphql`)).status).toBe(504)
+    expect(exports.map(({ headers }) => headers['x-forwarded-for'])).toEqual(['127.0.0.1'])
+    exports[0]?.response.end('row')
+    expect(await (await exported).text()).toBe('row')
   })
 })

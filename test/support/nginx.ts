@@ -21,6 +21,8 @@ interface NginxOptions {
   readonly cert: string
   readonly key: string
   readonly clientCa: string
+  /** How long nginx waits for a silent server, if not as shipped. */
+  readonly readTimeout?: string
 }
 
 /** The program; null where there is none. */
@@ -29,7 +31,13 @@ export function findNginx(): string | null {
   return folders.map((folder) => join(folder, 'nginx')).find((file) => existsSync(file)) ?? null
 }
 
-export async function startNginx({ port: behind, cert, key, clientCa }: NginxOptions): Promise<Nginx> {
+export async function startNginx({
+  port: behind,
+  cert,
+  key,
+  clientCa,
+  readTimeout = '60s',
+}: NginxOptions): Promise<Nginx> {
   const program = findNginx()
   if (!program) throw new Error('there is no nginx on this machine')
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-nginx-'))
@@ -56,6 +64,7 @@ export async function startNginx({ port: behind, cert, key, clientCa }: NginxOpt
     [/rollcall-\d:4000 /, `127.0.0.1:${behind} `],
     ['listen 4000;', `listen 127.0.0.1:${port};`],
     ['/etc/nginx/tls/*.conf', tls],
+    [/proxy_read_timeout 60s(?=;)/, `proxy_read_timeout ${readTimeout} `],
   ])
   const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (kind) => `${kind}_temp_path ${join(folder, kind)};`,
