@@ -53,9 +53,12 @@ export function alertsRequest(
   { url, secret }: Pick<Sink, 'url' | 'secret'>,
   alerts: readonly object[],
 ): OutgoingRequest {
+  // A proxy in front of it may need a query.
+  const address = new URL(url)
+  address.pathname = `${address.pathname.replace(/\/+$/, '')}/api/v2/alerts`
   return {
     method: 'POST',
-    url: `${url.replace(/\/+$/, '')}/api/v2/alerts`,
+    url: address.href,
     headers: { 'content-type': 'application/json', ...(secret !== null && { authorization: secret }) },
     body: JSON.stringify(alerts),
   }

@@ -90,6 +90,16 @@ describe.each(stores)('an Alertmanager sink on $name', (store) => {
     expect(last?.body).toEqual([{ ...first?.body[0], endsAt: expect.any(String) }])
   })
 
+  it('is asked below its own path, with its own query', async () => {
+    const { replica } = await open()
+    const receiver = await use(startReceiver())
+    const { manager } = replica.outgoing
+    const url = `${receiver.url}/am/?tenant=north`
+    const { key } = await manager.createAlertmanager({ name: 'behind a proxy', url, authorization: null })
+    expect(await manager.test(key)).toMatchObject({ status: 200, error: null })
+    expect(receiver.received.map(({ path }) => path)).toEqual(['/am/api/v2/alerts?tenant=north'])
+  })
+
   it.skipIf(isMissing)('ends right when the Alertmanager is killed and restarted', async () => {
     const { replica, evaluate } = await open()
     const receiver = await use(startReceiver())
