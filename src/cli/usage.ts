@@ -53,7 +53,7 @@ Global options:
   --token <token>                API key or token, if the API requires one (default: ROLLCALL_TOKEN, or the session of login)
   --help                         show this help
 
-Exit codes: 0 done, or state reached · 1 deployments failed, or not found · 2 timeout ·
+Exit codes: 0 done, or state reached · 1 deployments failed, not found, or output lost · 2 timeout ·
   64 wrong command line · 69 server unreachable · 77 not allowed · 130 interrupted
 `
 
