@@ -31,9 +31,15 @@ export const objects: readonly string[] = [
   'resources',
 ]
 const states = deploymentStates.map((state) => state.toLowerCase())
+const goals = [...states, 'converged']
 
 export function completionOf(shell: Shell, options: readonly string[]): string {
-  const words = { commands: commands.join(' '), objects: objects.join(' '), states: states.join(' ') }
+  const words = {
+    commands: commands.join(' '),
+    objects: objects.join(' '),
+    states: states.join(' '),
+    goals: goals.join(' '),
+  }
   const flags = options.map((name) => `--${name}`).join(' ')
   switch (shell) {
     case 'bash':
@@ -48,7 +54,7 @@ export function completionOf(shell: Shell, options: readonly string[]): string {
         `complete -c rollcall -n '__fish_seen_subcommand_from completion' -a '${shells.join(' ')}'`,
         ...options.map((name) =>
           name === 'for' || name === 'state'
-            ? `complete -c rollcall -l ${name} -x -a '${words.states}'`
+            ? `complete -c rollcall -l ${name} -x -a '${name === 'for' ? words.goals : words.states}'`
             : `complete -c rollcall -l ${name}`,
         ),
         '',
@@ -56,14 +62,18 @@ export function completionOf(shell: Shell, options: readonly string[]): string {
   }
 }
 
-function bash(words: Readonly<Record<'commands' | 'objects' | 'states', string>>, flags: string): string {
+function bash(words: Readonly<Record<'commands' | 'objects' | 'states' | 'goals', string>>, flags: string): string {
   return `_rollcall() {
   local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} known
+  # In bash, = is a word of its own.
+  if [ "$before" = = ]; then before=\${COMP_WORDS[COMP_CWORD-2]}; fi
+  if [ "$word" = = ]; then word=; fi
   case "$before" in
     rollcall) known='${words.commands}' ;;
     get) known='${words.objects}' ;;
     completion) known='${shells.join(' ')}' ;;
-    --for|--state) known='${words.states}' ;;
+    --for) known='${words.goals}' ;;
+    --state) known='${words.states}' ;;
     *) known='${flags}' ;;
   esac
   COMPREPLY=($(compgen -W "$known" -- "$word"))

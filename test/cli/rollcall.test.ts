@@ -74,6 +74,16 @@ describe('rollcall get and counts', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: bash expands it.
     const asked = 'COMP_WORDS=(rollcall get dev); COMP_CWORD=2; _rollcall; echo "${COMPREPLY[@]}"'
     expect(execFileSync('bash', ['-c', `${script}\n${asked}`], { encoding: 'utf8' })).toBe('devices device\n')
+    for (const [line, at, words] of [
+      ['rollcall wait --for c', 3, 'converged'],
+      ['rollcall wait --for = c', 4, 'converged'],
+      ['rollcall counts --state = r', 4, 'removing removed'],
+      ['rollcall wait --for =', 3, 'pending installing installed failed removing removed converged'],
+    ] as const) {
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: bash expands it.
+      const shown = `COMP_WORDS=(${line}); COMP_CWORD=${at}; _rollcall; ${'echo "${COMPREPLY[@]}"'}`
+      expect(execFileSync('bash', ['-c', `${script}\n${shown}`], { encoding: 'utf8' }), line).toBe(`${words}\n`)
+    }
   })
 
   it('lists the selected deployments', async () => {
