@@ -42,6 +42,8 @@ export async function watchLines(
   signal: AbortSignal,
 ): Promise<void> {
   const variables = { filter: await changeFilter(api, selection), after: after ?? (await newestRevision(api)) }
+  // Whether changes were missed, the next event says.
+  let isRestored = false
   await api.follow<FeedData<ShownChange>>(
     {
       query: document('deploymentId target { name }'),
@@ -49,14 +51,18 @@ export async function watchLines(
       resume,
       next({ changes }) {
         const { cursor, reset, change } = changes
+        if (isRestored) warn(reset ? 'reconnected' : 'reconnected, no changes missed')
+        isRestored = false
         if (isJson && (change || reset)) terminal.write(jsonLine(changes))
         if (isJson) return
         if (reset)
           warn(`changes before ${cursor} are no longer available (${reset.reason}): query the present state again`)
         if (change) terminal.write(`${describeChange(terminal, change)}\n`)
       },
-      interrupted: (reason) =>
-        warn(reason === null ? 'reconnected, no changes missed' : `disconnected: ${reason}; retrying`),
+      interrupted(reason) {
+        isRestored = reason === null
+        if (reason !== null) warn(`disconnected: ${reason}; retrying`)
+      },
     },
     signal,
   )

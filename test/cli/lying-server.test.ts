@@ -96,6 +96,34 @@ it.each([
   expectPlain(child)
 })
 
+it('watch says that changes were missed, and not the opposite, after a lost connection', async () => {
+  let connections = 0
+  const url = await serve(
+    () => undefined,
+    (socket) => {
+      connections += 1
+      const reset = connections === 2 ? { reason: 'CURSOR_EXPIRED' } : null
+      socket.on('message', (text) => {
+        const { type, id } = JSON.parse(String(text))
+        if (type === 'connection_init') socket.send(JSON.stringify({ type: 'connection_ack' }))
+        if (type !== 'subscribe') return
+        const data = { changes: { cursor: String(connections), reset, change: null } }
+        socket.send(JSON.stringify({ id, type: 'next', payload: { data } }))
+        if (connections < 3) socket.close(1012, 'restart')
+      })
+    },
+  )
+  const child = run('watch', '--after', '1', '--url', url)
+  await child.said(/^reconnected, no changes missed$/)
+  expect(child.lines).toEqual([
+    'disconnected: the connection was closed (1012 restart); retrying',
+    'reconnected',
+    'changes before 2 are no longer available (CURSOR_EXPIRED): query the present state again',
+    'disconnected: the connection was closed (1012 restart); retrying',
+    'reconnected, no changes missed',
+  ])
+})
+
 it('wait goes on after an error that passes, and ends with one that does not', async () => {
   let asked = 0
   const messages = [
