@@ -83,9 +83,16 @@ export function createApi(address: string, token?: string): Api {
         interrupted?.(reason && oneLine(reason))
       }
       const socket = createSocket({ url: endpoint, connectionParams: headers })
+      let isAccepted = false
+      socket.on('connected', () => {
+        isAccepted = true
+      })
       socket.on('closed', (event) => {
         const reason = reasonOf(event)
-        if (!isCloseEvent(event) || !refusals.includes(event.code)) return interrupt(reason)
+        // The server ends a connection whose rights have changed. It refuses the next one if the token is not valid any more.
+        const isRefused = isCloseEvent(event) && refusals.includes(event.code) && !(isAccepted && event.code === 4403)
+        isAccepted = false
+        if (!isRefused) return interrupt(reason)
         reject(new ApiError('FORBIDDEN', `the server at ${url} rejects the token, or requires one: ${reason}`))
       })
       const leave = socket.follow<Data>(query, variables, {

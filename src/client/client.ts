@@ -137,7 +137,7 @@ export function createSocket({ url, connectionParams = {}, lazy = true, retryAt 
           error: (error) => (Array.isArray(error) ? fail(error) : again()),
           // The server ends a stream that overflows; it resumes after the last cursor.
           complete() {
-            if (hasFailed) return
+            if (hasFailed || isLeft) return
             ended?.()
             again()
           },

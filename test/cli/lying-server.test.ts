@@ -83,7 +83,7 @@ it('export removes control characters from the reason of a refusal', async () =>
 it.each([
   ['watch', '--after', '1'],
   ['watch', '--after', '1', '--json'],
-  ['wait', '--for=installed', '--deployment', 'pump', '--timeout', '1s'],
+  ['wait', '--for=installed', '--deployment', 'pump', '--timeout', '4s'],
 ])('%s removes control characters from the reason of a lost connection', async (...command) => {
   const url = await serve(
     () => undefined,
@@ -121,6 +121,33 @@ it('watch says that changes were missed, and not the opposite, after a lost conn
     'changes before 2 are no longer available (CURSOR_EXPIRED): query the present state again',
     'disconnected: the connection was closed (1012 restart); retrying',
     'reconnected, no changes missed',
+  ])
+})
+
+it('watch goes on when a server ends the connection because of other rights, until it refuses the token', async () => {
+  let connections = 0
+  const url = await serve(
+    () => undefined,
+    (socket) => {
+      connections += 1
+      if (connections === 3) return socket.close(4403, 'Forbidden')
+      socket.on('message', (text) => {
+        const { type, id } = JSON.parse(String(text))
+        if (type === 'connection_init') socket.send(JSON.stringify({ type: 'connection_ack' }))
+        if (type !== 'subscribe') return
+        const data = { changes: { cursor: String(connections), reset: null, change: null } }
+        socket.send(JSON.stringify({ id, type: 'next', payload: { data } }))
+        socket.close(4403, 'Forbidden')
+      })
+    },
+  )
+  const child = run('watch', '--after', '1', '--url', url)
+  expect(await child.ended).toBe(77)
+  expect(child.lines).toEqual([
+    'disconnected: the connection was closed (4403 Forbidden); retrying',
+    'reconnected, no changes missed',
+    'disconnected: the connection was closed (4403 Forbidden); retrying',
+    expect.stringMatching(/^the server at .* rejects the token, or requires one/),
   ])
 })
 
