@@ -189,13 +189,8 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
         hasRows = true
         return (await (await ask(part.location.replace('?', '/manifest?'))).json()) as Record<string, unknown>
       } catch (error) {
-        if (error instanceof FileError) throw error
-        // The body of an answer breaks off with errors of other classes.
-        const failure = error instanceof ExportError ? error : new ExportError(0, 'the connection was lost')
         failures += 1
-        if (!mayPass(failure) || failures > attempts) throw failure
-        console.error(`the connection was lost: continuing ${output}`)
-        await wait(Math.min(200 * 2 ** failures, longestPause))
+        await pauseAfter(error, failures, output)
         if (hasRows) continue
         const found = await written(output, () => file.find(request))
         if ((found?.cursor ?? null) !== part.cursor) failures = 0
@@ -213,6 +208,16 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
   await written(output, () => file.finish(manifest))
   console.log(`${output}: ${oneLine(String(manifest.rows))} rows, ${bytes} bytes, sha256 ${sha256}`)
   return exitCodes.reached
+}
+
+/** Throws an error that does not pass, and one after too many others. */
+async function pauseAfter(error: unknown, failures: number, output: string): Promise<void> {
+  if (error instanceof FileError) throw error
+  // The body of an answer breaks off with errors of other classes.
+  const failure = error instanceof ExportError ? error : new ExportError(0, 'the connection was lost')
+  if (!mayPass(failure) || failures > attempts) throw failure
+  console.error(`the connection was lost: continuing ${output}`)
+  await wait(Math.min(200 * 2 ** failures, longestPause))
 }
 
 function explain(error: unknown): number {

@@ -114,19 +114,26 @@ export async function wait(
     terminal.write(
       jsonLine({ result, state: task.state, counts: seen?.counts ?? null, failures: seen?.failures ?? [], alerts }),
     )
-  else {
-    const counts = describeSeen(seen) ?? (hint || 'no such deployment or rollout')
-    const reason = lost === null ? '' : ` (disconnected: ${lost})`
-    if (result === 'reached') say(counts)
-    else if (alerts.length > 0) for (const alert of alerts) say(`alert: ${describeAlert(alert)}`)
-    else if (result === 'failed') sayFailures(say, `failed to reach ${task.state}: ${counts}${reason}`, seen)
-    else say(`${result}: ${counts}${reason}`)
-  }
+  else if (alerts.length > 0) for (const alert of alerts) say(`alert: ${describeAlert(alert)}`)
+  else
+    sayResult(say, result, task, seen, {
+      lost,
+      counts: describeSeen(seen) ?? (hint || 'no such deployment or rollout'),
+    })
   return result
 }
 
-function sayFailures(say: (line: string) => void, first: string, seen: Seen | null): void {
-  say(first)
+function sayResult(
+  say: (line: string) => void,
+  result: Waited,
+  { state }: WaitTask,
+  seen: Seen | null,
+  { lost, counts }: { readonly lost: string | null; readonly counts: string },
+): void {
+  const word = result === 'failed' ? `failed to reach ${state}` : result
+  const reason = lost === null ? '' : ` (disconnected: ${lost})`
+  say(result === 'reached' ? counts : `${word}: ${counts}${reason}`)
+  if (result !== 'failed') return
   for (const { deploymentId, target, error } of seen?.failures ?? [])
     say(`  ${deploymentId} on ${target.name}  ${describeError(error)}`)
 }
