@@ -25,7 +25,7 @@ export const changing = [
 const deployments: readonly Option[] = [...rollout, 'deployment', 'device', ...labels, ...changing]
 
 const accepted: Readonly<Record<string, readonly Option[]>> = {
-  watch: [...rollout, 'deployment', 'device', ...labels, 'after'],
+  watch: [...deployments, 'after'],
   counts: deployments,
   alerts: ['all', 'limit'],
   wait: [...deployments, 'for', 'timeout', 'tolerate', 'no-alerts'],

@@ -17,11 +17,19 @@ interface Connection {
   readonly isJson: boolean
 }
 
+interface WatchTask {
+  readonly name: 'watch'
+  readonly selection: Selection
+  readonly after: string | null
+  /** An option that the table can filter by, but not the changes. */
+  readonly onlyInTable: string | null
+}
+
 export type Task =
   | { readonly name: 'help' }
   | { readonly name: 'login' }
   | { readonly name: 'logout' }
-  | { readonly name: 'watch'; readonly selection: Selection; readonly after: string | null }
+  | WatchTask
   | { readonly name: 'get deployments'; readonly selection: Selection; readonly limit: number }
   | { readonly name: 'get deployment'; readonly deploymentId: string; readonly deviceId: string | null }
   | {
@@ -69,11 +77,15 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
   const selection = selectionOf(values)
   if (selection.rolloutSelector.length > 0 && !(verb === 'get' && noun === 'rollouts'))
     throw new UsageError('--rollout-selector selects rollouts: use it with get rollouts')
-  if (verb === 'watch') refuseUnwatchable(values)
   refuseUnused(verb, noun, Object.keys(values))
   switch (verb) {
     case 'watch':
-      return { name: 'watch', selection, after: values.after === undefined ? null : revision(values.after) }
+      return {
+        name: 'watch',
+        selection,
+        after: values.after === undefined ? null : revision(values.after),
+        onlyInTable: changing.find((name) => values[name] !== undefined) ?? null,
+      }
     case 'counts':
       return { name: 'counts', selection }
     case 'alerts':
@@ -194,12 +206,12 @@ function rolloutOf(values: Values): RolloutKey | null {
   return Object.keys(parts).length > 0 ? { name: '', ...parts } : null
 }
 
-function refuseUnwatchable(values: Values): void {
-  const wrong = changing.find((name) => values[name] !== undefined)
-  if (wrong)
-    throw new UsageError(
-      `watch cannot filter by --${wrong}, because its value changes over time: use ${watchable.map((name) => `--${name}`).join(', ')}`,
-    )
+/** Throws a UsageError if an option can filter a table of deployments, but not changes. */
+export function requireWatchable({ onlyInTable }: Pick<WatchTask, 'onlyInTable'>): void {
+  if (onlyInTable === null) return
+  throw new UsageError(
+    `changes cannot be filtered by --${onlyInTable}, because its value changes over time: use ${watchable.map((name) => `--${name}`).join(', ')}, or a live table (in a terminal, without --json and --after)`,
+  )
 }
 
 function requireChoice(selection: Selection): Selection {

@@ -131,7 +131,7 @@ export async function getDeployment(
         application applicationVersion attempt derivedState consistent readiness reportedAt receivedAt
         rollout { name }
         components { name state error { code message source } }
-        history(last: 10) { nodes { ${changeFields('deploymentId target { name }')} } }
+        history(last: 10) { nodes { ${changeFields} } }
       }
     }`,
     { deploymentId, deviceId },

@@ -3,7 +3,7 @@ import { ApiError } from '../client/client.ts'
 import { getAlerts } from './alerts.ts'
 import { type Api, createApi, forTerminal, problemOf, until } from './api.ts'
 import { commandOf, exitCodes, UsageError } from './arguments.ts'
-import { parseCommandLine, type Task } from './command-line.ts'
+import { parseCommandLine, requireWatchable, type Task } from './command-line.ts'
 import { completionOf } from './completion.ts'
 import { getCounts, getDeployment, getDeployments, getRollout, getRollouts, type Output } from './get.ts'
 import { getClusters, getDevice, getDevices, getResources } from './get-targets.ts'
@@ -35,7 +35,10 @@ async function main(): Promise<number> {
   const api = isJson ? client : forTerminal(client)
   if (task.name === 'wait') return exitCodes[await wait(api, output, task, warn, interrupted.signal)]
   if (task.name === 'watch') {
-    await (output.terminal.isLive && !isJson
+    // What a table shows is the present: it has no changes to resume.
+    const isTable = output.terminal.isLive && !isJson && task.after === null
+    if (!isTable) requireWatchable(task)
+    await (isTable
       ? watchTable(api, output, task, interrupted.signal)
       : watchLines(api, output, task, warn, interrupted.signal))
     return exitCodes.interrupted

@@ -142,9 +142,8 @@ export const describeLabels = (labels: readonly ShownLabel[]): string =>
   labels.map(({ key, value }) => `${key}=${value}`).join(', ')
 
 /** `deployment` selects the fields of each change's deployment. */
-export function changeFields(deployment: string): string {
-  return `revision at observedAt kind
-    ... on DeploymentChange { deployment { ${deployment} } }
+export const changeFields = `revision at observedAt kind
+    ... on DeploymentChange { deployment { deploymentId target { name } } }
     ... on DeploymentStateChanged { from to attempt error { code message source } }
     ... on ComponentStateChanged { component from to error { code message source } }
     ... on ComponentRemoved { component from }
@@ -155,7 +154,6 @@ export function changeFields(deployment: string): string {
     ... on DeviceRetired { reason target: device { name } }
     ... on DeviceReinstated { target: device { name } }
     ... on RolloutLabelsChanged { rollout { name } toLabels { key value } }`
-}
 
 export function describeChange(terminal: Terminal, change: ShownChange): string {
   const { at, kind, deployment, target, component, error } = change

@@ -44,7 +44,8 @@ wait:
   --no-alerts                    fail if an alert of the rollout or the fleet fires when the state is reached
 
 watch:
-  --after <cursor>               resume after this cursor without a gap; begin: everything that is kept (default: start now)
+  --after <cursor>               print the changes after this cursor, without a gap; begin: everything that is kept
+                                 (default: in a terminal a live table, otherwise the changes from now on)
 
 Global options:
   --json                         print one JSON object per line

@@ -19,19 +19,19 @@ import {
 } from './show.ts'
 import { createScreen, paint, table } from './terminal.ts'
 
-interface FeedData<Change> {
+interface FeedData {
   readonly changes: {
     readonly cursor: string
     readonly reset: { readonly reason: string } | null
-    readonly change: Change | null
+    readonly change: ShownChange | null
   }
 }
 
-const document = (deployment: string): string => `subscription Watch($filter: ChangeFilter, $after: Revision) {
-  changes(filter: $filter, after: $after) { cursor reset { reason } change { ${changeFields(deployment)} } }
+const changesDocument = `subscription Watch($filter: ChangeFilter, $after: Revision) {
+  changes(filter: $filter, after: $after) {
+    cursor reset { reason } change { ${changeFields} }
+  }
 }`
-
-const resume = (latest: FeedData<unknown>): { after: string } => ({ after: latest.changes.cursor })
 
 /** Runs until the signal is aborted. */
 export async function watchLines(
@@ -44,11 +44,11 @@ export async function watchLines(
   const variables = { filter: await changeFilter(api, selection), after: after ?? (await newestRevision(api)) }
   // Whether changes were missed, the next event says.
   let isRestored = false
-  await api.follow<FeedData<ShownChange>>(
+  await api.follow<FeedData>(
     {
-      query: document('deploymentId target { name }'),
+      query: changesDocument,
       variables,
-      resume,
+      resume: ({ changes: { cursor } }) => ({ after: cursor }),
       next({ changes }) {
         const { cursor, reset, change } = changes
         if (isRestored) warn(reset ? 'reconnected' : 'reconnected, no changes missed')
@@ -68,8 +68,13 @@ export async function watchLines(
   )
 }
 
-interface ChangedData {
-  readonly deployment?: ShownDeployment & { readonly forgottenAt: string | null }
+interface ListData {
+  readonly deployments: {
+    readonly cursor: string
+    readonly isSnapshot: boolean
+    readonly removed: readonly string[]
+    readonly rows: readonly { readonly position: number; readonly deployment: ShownDeployment }[]
+  }
 }
 
 /** One page. No screen shows more rows. */
@@ -77,44 +82,28 @@ const mostRows = 100
 /** Milliseconds. */
 const redrawInterval = 100
 
+const listDocument = `subscription WatchList($filter: DeploymentFilter, $after: Revision) {
+  deployments(filter: $filter, first: ${mostRows}, after: $after) {
+    cursor isSnapshot removed rows { position deployment { ${deploymentFields} } }
+  }
+}`
+const countsDocument = `subscription Counts($filter: DeploymentFilter) {
+  deploymentCounts(filter: $filter) { counts { ${countFields} } }
+}`
+
+/** The selected deployments that changed last, and the counts of all that are selected. */
 export async function watchTable(
   api: Api,
   { terminal }: Output,
-  { selection, after }: { selection: Selection; after: string | null },
+  { selection }: { selection: Selection },
   signal: AbortSignal,
 ): Promise<void> {
   const screen = createScreen(terminal)
-  const [changesOf, deploymentsOf] = [await changeFilter(api, selection), await deploymentFilter(api, selection)]
-  let rows = new Map<string, ShownDeployment>()
+  const filter = await deploymentFilter(api, selection)
+  let list: readonly ShownDeployment[] = []
   let counts: Counts | null = null
   let interruption: string | null = null
   let isDirty = true
-
-  async function load(): Promise<string> {
-    const { deployments, revision } = await api.ask<{ deployments: { nodes: ShownDeployment[] }; revision: string }>(
-      `query Begin($filter: DeploymentFilter) {
-        deployments(filter: $filter, first: ${mostRows}) { nodes { ${deploymentFields} } }
-        revision
-      }`,
-      { filter: deploymentsOf },
-    )
-    rows = new Map(deployments.nodes.map((node) => [node.id, node]))
-    isDirty = true
-    return revision
-  }
-
-  function show({ changes: { change, reset } }: FeedData<ChangedData>): void {
-    const { deployment } = change ?? {}
-    // It leaves lists and counts.
-    if (deployment?.forgottenAt) rows.delete(deployment.id)
-    else if (deployment) rows.set(deployment.id, deployment)
-    if (rows.size > 2 * mostRows) rows = new Map(newestFirst().map((row) => [row.id, row]))
-    if (reset) void load().catch(() => undefined)
-    isDirty = true
-  }
-
-  const newestFirst = (): ShownDeployment[] =>
-    [...rows.values()].toSorted((a, b) => Number(b.revision) - Number(a.revision)).slice(0, mostRows)
 
   function draw(): void {
     if (!isDirty) return
@@ -125,34 +114,33 @@ export async function watchTable(
         : paint(terminal, 'yellow', `disconnected, retrying; the table may be outdated: ${interruption}`),
       counts ? describeCounts(terminal, counts) : '',
       '',
-      ...table([[...deploymentHead], ...newestFirst().map((row) => deploymentRow(terminal, row))]),
+      ...table([[...deploymentHead], ...list.map((row) => deploymentRow(terminal, row))]),
     ])
   }
 
-  const interrupted = (reason: string | null): void => {
-    interruption = reason
-    isDirty = true
-  }
-  const revision = await load()
   const timer = setInterval(draw, redrawInterval)
   try {
     await Promise.all([
-      api.follow<FeedData<ChangedData>>(
+      api.follow<ListData>(
         {
-          query: document(`${deploymentFields} forgottenAt`),
-          variables: { filter: changesOf, after: after ?? revision },
-          resume,
-          next: show,
-          interrupted,
+          query: listDocument,
+          variables: { filter },
+          resume: ({ deployments: { cursor } }) => ({ after: cursor }),
+          next({ deployments }) {
+            list = afterUpdate(list, deployments)
+            isDirty = true
+          },
+          interrupted(reason) {
+            interruption = reason
+            isDirty = true
+          },
         },
         signal,
       ),
       api.follow<{ deploymentCounts: { counts: CountData } }>(
         {
-          query: `subscription Counts($filter: DeploymentFilter) {
-            deploymentCounts(filter: $filter) { counts { ${countFields} } }
-          }`,
-          variables: { filter: deploymentsOf },
+          query: countsDocument,
+          variables: { filter },
           next({ deploymentCounts }) {
             counts = readCounts(deploymentCounts.counts)
             isDirty = true
@@ -166,6 +154,17 @@ export async function watchTable(
     draw()
     screen.end()
   }
+}
+
+/** Rows that the update does not name keep their order. */
+function afterUpdate(
+  list: readonly ShownDeployment[],
+  { isSnapshot, removed, rows }: ListData['deployments'],
+): readonly ShownDeployment[] {
+  const moved = new Set([...removed, ...rows.map(({ deployment }) => deployment.id)])
+  const next = isSnapshot ? [] : list.filter(({ id }) => !moved.has(id))
+  for (const { position, deployment } of rows) next.splice(position, 0, deployment)
+  return next
 }
 
 async function newestRevision(api: Api): Promise<string> {

@@ -16,7 +16,6 @@ describe('the command line of rollcall', () => {
     [['get', 'deployment'], /^missing deployment/],
     [['get', 'deployments', 'x'], /for one, use get deployment x/],
     [['watch', 'x'], /^unexpected argument: x/],
-    [['watch', '--state', 'failed'], /^watch cannot filter by --state/],
     [['watch', '--after', 'x'], /^--after must be a cursor/],
     [['wait', '--for=ready', '--rollout', 'x'], /^--for must be one of pending, installing/],
     [['wait', '--for=installed'], /^missing selection/],

@@ -54,8 +54,8 @@ describe('rollcall watch', () => {
     await child.said(/web {2}INSTALLING → FAILED/)
   })
 
-  it('draws a live table in a terminal', async () => {
-    await declare('drawn', 'draw-1', 'draw-2')
+  /** What the command has written to a terminal until now, and its last picture. */
+  function watchInTerminal(...options: string[]) {
     let screen = ''
     const terminal: Terminal = {
       isLive: true,
@@ -66,23 +66,55 @@ describe('rollcall watch', () => {
       },
     }
     const stop = new AbortController()
-    const { task } = parseCommandLine(['watch', '--rollout', 'drawn'], {})
+    const { task } = parseCommandLine(['watch', ...options], {})
     if (task.name !== 'watch') expect.unreachable()
     const watching = watchTable(createApi(server().url), { terminal, isJson: false }, task, stop.signal)
-    await expect.poll(() => screen).toMatch(/draw-1/)
-    await expect.poll(() => screen).toMatch(/2 deployments: .*2 pending/)
+    return {
+      screen: () => screen,
+      lastDrawn: () => screen.slice(screen.lastIndexOf('\u001b[?25l')),
+      async stop() {
+        stop.abort()
+        await watching
+      },
+    }
+  }
+
+  it('refuses to filter changes by what changes over time, as a table can', async () => {
+    const child = rollcall('watch', '--state', 'failed')
+    await child.said(/^changes cannot be filtered by --state, because its value changes over time: use --rollout, /)
+    expect(await child.ended).toBe(64)
+  })
+
+  it('draws a live table in a terminal', async () => {
+    await declare('drawn', 'draw-1', 'draw-2')
+    const { screen, lastDrawn, stop } = watchInTerminal('--rollout', 'drawn')
+    await expect.poll(screen).toMatch(/draw-1/)
+    await expect.poll(screen).toMatch(/2 deployments: .*2 pending/)
     await report('draw-2', 'failed', { code: '507', message: 'disk full' })
-    await expect.poll(() => screen).toMatch(/draw-2 .*FAILED.* 507: disk full/)
-    await expect.poll(() => screen).toMatch(/1 failed/)
+    await expect.poll(screen).toMatch(/draw-2 .*FAILED.* 507: disk full/)
+    await expect.poll(screen).toMatch(/1 failed/)
     const { deployment } = await server().query('{ deployment(deploymentId: "draw-2") { id } }')
     const input = { ids: [deployment.id] }
     const forget = 'mutation ($input: ForgetDeploymentsInput!) { forgetDeployments(input: $input) { __typename } }'
     await server().query(forget, { input })
-    const lastDrawn = (): string => screen.slice(screen.lastIndexOf('\u001b[?25l'))
     await expect.poll(lastDrawn).toMatch(/ 1 deployment: .*1 pending/)
     await expect.poll(lastDrawn).not.toMatch(/draw-2/)
-    stop.abort()
-    await watching
-    expect(screen.endsWith('\u001b[?25h')).toBe(true)
+    await stop()
+    expect(screen().endsWith('\u001b[?25h')).toBe(true)
+  })
+
+  it('lists in the table only what the filter selects now, the latest change first', async () => {
+    await declare('filtered', 'state-1', 'state-2', 'state-3')
+    for (const name of ['state-1', 'state-2', 'state-3']) await report(name, 'failed')
+    const { lastDrawn, stop } = watchInTerminal('--rollout', 'filtered', '--state', 'failed')
+    const listed = (): string[] => lastDrawn().match(/(?<!edge-)state-\d/g) ?? []
+    await expect.poll(listed).toEqual(['state-3', 'state-2', 'state-1'])
+    await report('state-2', 'installed')
+    await expect.poll(listed).toEqual(['state-3', 'state-1'])
+    await report('state-1', 'failed', { code: '507', message: 'disk full' })
+    await expect.poll(listed).toEqual(['state-1', 'state-3'])
+    await report('state-2', 'failed')
+    await expect.poll(listed).toEqual(['state-2', 'state-1', 'state-3'])
+    await stop()
   })
 })
