@@ -133,7 +133,7 @@ describe('the layout of src', () => {
 
   it('has no folder with more files than a reader can hold in mind', () => {
     const folders = Map.groupBy(files, (file) => dirname(file))
-    const large = [...folders].filter(([, inside]) => inside.length > 27).map(([folder]) => folder)
+    const large = [...folders].filter(([, inside]) => inside.length > 25).map(([folder]) => folder)
     expect(large).toEqual([])
   })
 

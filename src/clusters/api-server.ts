@@ -5,15 +5,9 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { KubeConfig } from '@kubernetes/client-node'
-import { readJson } from '../dialects/body/json-reader.ts'
-import { DomainError } from '../domain/errors.ts'
 import { gather } from '../limits/gather.ts'
-import { paced } from '../limits/pace.ts'
-import { KubeconfigError } from './kubeconfig.ts'
-
-export type WatchEvent =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: object }
-  | { readonly type: 'BOOKMARK'; readonly object: object }
+import { ApiServerError, describeRefusal, toApiServerError } from './api-server-error.ts'
+import { createLineSplitter, readEvents, readObject, type WatchEvent } from './watch-events.ts'
 
 interface ListPage {
   readonly items: readonly object[]
@@ -40,30 +34,6 @@ export interface ApiServerLimits {
   readonly longestList?: number
 }
 
-/** An error for operators. Its message contains no credentials. */
-export class ApiServerError extends Error {
-  /** The HTTP status, or the code of the error in the stream. */
-  readonly status: number | null
-  /** Milliseconds. */
-  readonly retryAfter: number | null
-
-  constructor(message: string, status: number | null = null, retryAfter: number | null = null) {
-    super(message)
-    this.name = 'ApiServerError'
-    this.status = status
-    this.retryAfter = retryAfter
-  }
-
-  /** Our resourceVersion is too old for the server: list again. */
-  get isExpired(): boolean {
-    return this.status === 410
-  }
-}
-
-/** Bytes. Many times the limit that etcd has for an object. */
-const longestLine = 16 << 20
-/** Values of one response with a list, or of one line of a watch: `[{},{},…]` needs forty times its size as objects. An object has one in some thirty bytes. */
-const mostValues = 4_000_000
 const longestRefusal = 64 * 1024
 
 export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServerLimits = {}): ApiServer {
@@ -116,7 +86,10 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
           if (length > longestList) throw new ApiServerError('a list of it does not end')
           answer.add(bytes)
         }
-        const { metadata, items } = (await readObject(answer.take())) as { metadata?: Json; items?: unknown }
+        const { metadata, items } = (await readObject(answer.take())) as {
+          metadata?: Readonly<Record<string, unknown>>
+          items?: unknown
+        }
         const { resourceVersion, continue: more } = metadata ?? {}
         if (!Array.isArray(items) || typeof resourceVersion !== 'string' || resourceVersion === '')
           throw new ApiServerError('it answers with something that is not a list')
@@ -144,82 +117,6 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
       }
     },
   }
-}
-
-/** Splits a stream into lines. The end of a line may arrive later than its beginning. */
-function createLineSplitter(): (bytes: Buffer) => readonly Buffer[] {
-  const line = gather()
-  let length = 0
-  return (bytes) => {
-    const lines: Buffer[] = []
-    let begin = 0
-    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, begin)) {
-      line.add(bytes.subarray(begin, end))
-      lines.push(line.take())
-      length = 0
-      begin = end + 1
-    }
-    line.add(bytes.subarray(begin))
-    length += bytes.length - begin
-    if (length > longestLine) throw new ApiServerError('a line of its stream does not end')
-    return lines
-  }
-}
-
-type Json = Readonly<Record<string, unknown>>
-
-const newline = 0x0a
-const isBlank = (line: Buffer): boolean => line.length < 100 && line.toString().trim() === ''
-
-/** Events before an error are valid. */
-async function readEvents(lines: readonly Buffer[]) {
-  const events: WatchEvent[] = []
-  for (const line of lines) {
-    if (isBlank(line)) continue
-    const event = await readEvent(line)
-    if (event instanceof ApiServerError) return { events, failure: event }
-    if (event) events.push(event)
-  }
-  return { events, failure: null }
-}
-
-async function readEvent(line: Buffer): Promise<WatchEvent | ApiServerError | null> {
-  let event: Json
-  try {
-    event = (await readObject(line)) as Json
-  } catch (error) {
-    return error as ApiServerError
-  }
-  const { type, object } = event
-  if (typeof object !== 'object' || object === null) return new ApiServerError('an event of its stream has no object')
-  switch (type) {
-    case 'ADDED':
-    case 'MODIFIED':
-    case 'DELETED':
-    case 'BOOKMARK':
-      return { type, object }
-    case 'ERROR': {
-      const { code, reason } = object as Json
-      const status = typeof code === 'number' ? code : reason === 'Expired' || reason === 'Gone' ? 410 : 500
-      return new ApiServerError(`its stream ends with ${describe(status, object)}`, status)
-    }
-    default:
-      return null
-  }
-}
-
-/** Integers keep their digits. An object that is nested too deep fails alone, not the whole answer. */
-async function readObject(bytes: Buffer): Promise<object> {
-  try {
-    const options = { deepest: Number.POSITIVE_INFINITY, room: 'anywhere', most: mostValues } as const
-    const value = await paced(readJson(bytes, options))
-    if (typeof value === 'object' && value !== null) return value
-  } catch (error) {
-    if (error instanceof DomainError && error.code === 'TOO_LARGE')
-      throw new ApiServerError(`it answers with more than ${mostValues} values`)
-    // The error below does not quote the text.
-  }
-  throw new ApiServerError('it answers with something that is not JSON')
 }
 
 async function open(
@@ -271,7 +168,7 @@ async function open(
   const status = response.statusCode ?? 0
   const seconds = Number(response.headers['retry-after'])
   throw new ApiServerError(
-    `it answers with ${describe(status, parseStatus(text))}`,
+    `it answers with ${describeRefusal(status, parseStatus(text))}`,
     status,
     Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 300) * 1000 : null,
   )
@@ -283,20 +180,4 @@ function parseStatus(text: string): object {
   } catch {
     return {}
   }
-}
-
-/** The text of an API server about a refusal contains names of users and resources. */
-function describe(status: number, said: object): string {
-  const { reason, message } = said as Json
-  if (status === 401) return '401: it does not accept the kubeconfig’s credentials'
-  if (status === 404) return '404: it does not know ResourceBundleStates (is EMCO’s monitor installed there?)'
-  const words = [reason, message].filter((word) => typeof word === 'string' && word !== '').join(': ')
-  return words === '' ? String(status) : `${status} ${words.slice(0, 300)}`
-}
-
-function toApiServerError(error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted || error instanceof ApiServerError) return error
-  if (error instanceof KubeconfigError) return new ApiServerError(error.message)
-  const { code } = error as { code?: unknown }
-  return new ApiServerError(`the connection failed${typeof code === 'string' ? `: ${code}` : ''}`)
 }

@@ -19,7 +19,8 @@ import { eachPaced, paced } from '../limits/pace.ts'
 import type { Log } from '../log.ts'
 import type { Database } from '../store/database.ts'
 import { shownComponents } from '../store/read/orchestration/cluster-watch.ts'
-import { type ApiServer, ApiServerError, type WatchEvent } from './api-server.ts'
+import type { ApiServer } from './api-server.ts'
+import { ApiServerError } from './api-server-error.ts'
 import {
   type CustomResource,
   goneResource,
@@ -31,6 +32,7 @@ import {
 } from './custom-resource.ts'
 import { createPendingStates, type PendingStatesLimits } from './pending-states.ts'
 import { createStateSnapshots } from './state-snapshots.ts'
+import type { WatchEvent } from './watch-events.ts'
 
 type Owner = Pick<CustomResource['state'], 'context' | 'component' | 'uid'>
 
