@@ -1,0 +1,49 @@
+/** The user of docs/operating.md: owner of its database, and nothing more. All other tests run as a superuser. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openDatabase } from '../../src/store/open.ts'
+import { startApp } from '../support/app.ts'
+import { administer, urlOf } from '../support/postgres-admin.ts'
+import { postgresStores, postgresUrl } from '../support/stores.ts'
+
+interface Duty {
+  readonly name: string
+  readonly lastSuccess: string | null
+}
+
+describe.each(postgresStores)('the owner of a database on $name', () => {
+  const name = `rollcall_owner_${randomUUID().replaceAll('-', '')}`
+  let url = ''
+  beforeAll(async () => {
+    const server = postgresUrl()
+    await administer(server, async (sql) => {
+      await sql.unsafe(`create user ${name} password 'secret'`)
+      await sql.unsafe(`create database ${name} owner ${name}`)
+    })
+    url = Object.assign(new URL(urlOf(server, name)), { username: name, password: 'secret' }).href
+  })
+  afterAll(() =>
+    administer(postgresUrl(), async (sql) => {
+      await sql.unsafe(`drop database ${name} with (force)`)
+      await sql.unsafe(`drop user ${name}`)
+    }),
+  )
+
+  it('may do all that a server does', async () => {
+    const config = { url, dataDir: 'memory' }
+    const store = { config, open: () => openDatabase(config), drop: async () => {} }
+    const server = await startApp({ on: store, env: { HISTORY_DAYS: '30', FORGET_REMOVED_DAYS: '30' } })
+    try {
+      const report = { deploymentId: 'd', status: { state: 'installed' }, components: [] }
+      expect((await server.post('/device/e/deployment/d/status', report)).status).toBe(201)
+      const done = async () => {
+        const { duties } = await (await fetch(`${server.url}/readyz?verbose`)).json()
+        return duties.flatMap(({ name, lastSuccess }: Duty) => (lastSuccess === null ? [] : name))
+      }
+      const all = ['alerts', 'forgetting', 'partitions', 'retention', 'silence', 'statistics', 'summaries']
+      await expect.poll(done, { timeout: 20_000 }).toEqual(expect.arrayContaining(all))
+    } finally {
+      await server.stop()
+    }
+  })
+})
