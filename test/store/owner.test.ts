@@ -18,6 +18,8 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
     const server = postgresUrl()
     await administer(server, async (sql) => {
       await sql.unsafe(`create user ${name} password 'secret'`)
+      // PostgreSQL's default is ISO. A site may have another one.
+      await sql.unsafe(`alter user ${name} set datestyle = 'German'`)
       await sql.unsafe(`create database ${name} owner ${name}`)
     })
     url = Object.assign(new URL(urlOf(server, name)), { username: name, password: 'secret' }).href
@@ -29,13 +31,16 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
     }),
   )
 
-  it('may do all that a server does', async () => {
+  it('may do all that a server does, in any style of dates', async () => {
     const config = { url, dataDir: 'memory' }
     const store = { config, open: () => openDatabase(config), drop: async () => {} }
     const server = await startApp({ on: store, env: { HISTORY_DAYS: '30', FORGET_REMOVED_DAYS: '30' } })
     try {
       const report = { deploymentId: 'd', status: { state: 'installed' }, components: [] }
+      const before = Date.now()
       expect((await server.post('/device/e/deployment/d/status', report)).status).toBe(201)
+      const { deployments } = await server.query('{ deployments { nodes { changedAt } } }')
+      expect(Math.abs(Date.parse(deployments.nodes[0].changedAt) - before)).toBeLessThan(60_000)
       const done = async () => {
         const { duties } = await (await fetch(`${server.url}/readyz?verbose`)).json()
         return duties.flatMap(({ name, lastSuccess }: Duty) => (lastSuccess === null ? [] : name))

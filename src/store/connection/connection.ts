@@ -100,7 +100,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   const client = postgres(url, {
     max: 1,
     types,
-    connection: { application_name: 'rollcall', TimeZone: 'UTC', ...settings },
+    connection: { application_name: 'rollcall', TimeZone: 'UTC', DateStyle: 'ISO', ...settings },
     connect_timeout: silence / 1_000,
     keep_alive: 5,
     // A limited lifetime would end an idle transaction.
