@@ -1,6 +1,7 @@
 /** Opens the configured database: migrates it, begins an epoch if needed, and locks an embedded one (PGlite). */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { DomainError } from '../domain/errors.ts'
 import type { Revision } from '../domain/values.ts'
 import { readClock } from './connection/clock.ts'
 import { openConnection } from './connection/connection.ts'
@@ -12,7 +13,7 @@ import { ensureEpoch } from './connection/epoch.ts'
 import { openPostgres, withoutPassword } from './connection/postgres.ts'
 import { openStandby } from './connection/standbys/standby.ts'
 import { withStandbys } from './connection/standbys/standbys.ts'
-import type { Database } from './database.ts'
+import type { Database, Session } from './database.ts'
 import { migrate } from './migration/migrate.ts'
 
 export interface StoreConfig {
@@ -61,7 +62,9 @@ export async function openDatabase(
   const { url, readLimit, silence, readUrls = [], lagLimit = 10_000 } = config
   if (url !== null) {
     const patient = openPostgres({ url, readers: 1, writeLimit: migrationLimit })
-    await prepare(patient).finally(() => patient.close())
+    await requireUnicode(patient.session)
+      .then(() => prepare(patient))
+      .finally(() => patient.close())
     const reading = { ...(readLimit && { readLimit }), ...(silence && { silence }) }
     const primary = openPostgres({ url, ...reading })
     if (readUrls.length === 0) return primary
@@ -85,6 +88,16 @@ export async function openDatabase(
     await database.close()
     throw error
   }
+}
+
+/** In another encoding, PostgreSQL refuses reports with other characters, and cannot search for any. */
+async function requireUnicode(session: Session): Promise<void> {
+  const [row] = await session.run<{ encoding: string }>(`select current_setting('server_encoding') as encoding`)
+  if (row?.encoding === 'UTF8') return
+  throw new DomainError(
+    'CONFLICT',
+    `the database of DATABASE_URL has the encoding ${row?.encoding}, and must have UTF8: make another one (create database … encoding 'UTF8' template template0)`,
+  )
 }
 
 /**

@@ -1,6 +1,6 @@
-/** The user of docs/operating.md: owner of its database, and nothing more. All other tests run as a superuser. */
+/** The user and the database of docs/operating.md: the user owns the database, and nothing more. All other tests run as a superuser. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { startApp } from '../support/app.ts'
 import { administer, urlOf } from '../support/postgres-admin.ts'
@@ -50,5 +50,16 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
     } finally {
       await server.stop()
     }
+  })
+
+  // A cluster that was made with the locale C has it.
+  it('is told to make another one if its encoding cannot store the text of reports', async () => {
+    const ascii = `${name}_ascii`
+    await administer(postgresUrl(), (sql) =>
+      sql.unsafe(`create database ${ascii} owner ${name} encoding 'SQL_ASCII' locale 'C' template template0`),
+    )
+    onTestFinished(() => administer(postgresUrl(), (sql) => sql.unsafe(`drop database ${ascii} with (force)`)))
+    const opening = openDatabase({ url: urlOf(url, ascii), dataDir: 'memory' })
+    await expect(opening).rejects.toThrow('has the encoding SQL_ASCII, and must have UTF8')
   })
 })
