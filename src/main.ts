@@ -9,7 +9,7 @@ import { firstSteps } from './first-steps.ts'
 import { createLog } from './log.ts'
 import { openLogLines } from './log-lines.ts'
 import { endAsSignalled, endAtOnce } from './process-end.ts'
-import { because, explain } from './startup-errors.ts'
+import { because, explain, whyUnusable } from './startup-errors.ts'
 import type { Database } from './store/database.ts'
 
 // V8 would create objects among the old ones if a hundred of their kind are in use at a time, as the last requests of as many connections are. They are
@@ -43,11 +43,7 @@ async function main(): Promise<void> {
   const [{ createApp }, { openDatabase }] = await Promise.all([import('./app.ts'), import('./store/open.ts')])
   const { store, server } = config
   console.log(store.url === null ? `Opening ${store.dataDir} …` : 'Connecting to PostgreSQL …')
-  const database = await openDatabase(store, undefined, logEpoch(log)).catch(
-    store.url === null
-      ? because(`the data directory ${store.dataDir} cannot be used`, 'set DATA_DIR to another one')
-      : because('the database cannot be reached', 'check DATABASE_URL'),
-  )
+  const database = await openDatabase(store, undefined, logEpoch(log)).catch(whyUnusable(store))
   const app = await createApp({ config, database, log })
 
   let signals = 0

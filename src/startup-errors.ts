@@ -2,6 +2,7 @@
 import { UsageError } from './cli/arguments.ts'
 import { ConfigError } from './config/config.ts'
 import { DomainError } from './domain/errors.ts'
+import type { StoreConfig } from './store/open.ts'
 
 /** One sentence for errors that the operator can correct, a stack for all others. */
 export function explain(error: unknown): string {
@@ -17,4 +18,11 @@ export function because(what: string, remedy: string): (error: unknown) => never
     if (cause instanceof DomainError || code === undefined) throw cause
     throw new Error(`${what} (${message || code}): ${remedy}`, { cause })
   }
+}
+
+/** For what opens the database. The cause says whether it is away, or refuses what the server needs. */
+export function whyUnusable({ url, dataDir }: StoreConfig): (error: unknown) => never {
+  return url === null
+    ? because(`the data directory ${dataDir} cannot be used`, 'set DATA_DIR to another one')
+    : because('the database cannot be used', 'check DATABASE_URL and the rights of its user')
 }

@@ -85,11 +85,11 @@ describe('the layout of src', () => {
     const wrong = imports.filter(({ from, to }) => {
       const [a, b] = [stageOf(from), stageOf(to)]
       if (a === 'root' || a === b) return false
-      // The log's, the metrics' and the configuration's interfaces, time limits, pauses and rounds are shared. demo.ts composes a server, as main.ts does.
+      // The log's, the metrics' and the configuration's interfaces, time limits, pauses and rounds are shared. demo.ts and new-epoch.ts are programs, as main.ts is.
       if (b === 'root')
         return (
           !['log.ts', 'metrics/metrics.ts', 'config/config.ts', 'within.ts', 'back-off.ts', 'rounds.ts'].includes(to) &&
-          from !== 'simulate/demo.ts'
+          !['simulate/demo.ts', 'cli/new-epoch.ts'].includes(from)
         )
       return !allowed[a]?.includes(b)
     })

@@ -53,7 +53,7 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
   })
 
   // A cluster that was made with the locale C has it.
-  it('is told to make another one if its encoding cannot store the text of reports', async () => {
+  it('has to make another one if its encoding cannot store the text of reports', async () => {
     const ascii = `${name}_ascii`
     await administer(postgresUrl(), (sql) =>
       sql.unsafe(`create database ${ascii} owner ${name} encoding 'SQL_ASCII' locale 'C' template template0`),
