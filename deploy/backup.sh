@@ -4,13 +4,15 @@ set -eu
 
 dump() {
   name="rollcall-$(date -u +%Y%m%dT%H%M%SZ).dump"
-  # Under another name until it is whole.
-  pg_dump --format=custom --file="$BACKUP_DIR/$name.part" "$DATABASE_URL" && mv "$BACKUP_DIR/$name.part" "$BACKUP_DIR/$name"
+  # Under another name until it is whole. What a full disk kept of it must not keep the disk full.
+  pg_dump --format=custom --file="$BACKUP_DIR/$name.part" "$DATABASE_URL" && mv "$BACKUP_DIR/$name.part" "$BACKUP_DIR/$name" ||
+    { rm -f "$BACKUP_DIR/$name.part"; return 1; }
 }
 
 prune() {
   ls -1r "$BACKUP_DIR"/rollcall-*.dump 2>/dev/null | tail -n "+$((${BACKUPS:-7} + 1))" | while read -r old; do rm -- "$old"; done
-  rm -f "$BACKUP_DIR"/rollcall-*.part
+  # What killed dumps left. A younger one may be that of a dump that runs beside this one.
+  find "$BACKUP_DIR" -name 'rollcall-*.part' -mmin +1440 -exec rm -- {} +
 }
 
 if [ "${1:-}" = once ]; then

@@ -1,7 +1,7 @@
 /** deploy/backup.sh, with a real pg_dump. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -29,6 +29,7 @@ describe.each(postgresStores)('deploy/backup.sh on $name', (store) => {
     const older = ['2020', '2021', '2022'].map((year) => `rollcall-${year}0101T000000Z.dump`)
     for (const name of [...older, 'rollcall-20200101T000000Z.dump.part', 'other.dump'])
       writeFileSync(join(folder, name), '')
+    utimesSync(join(folder, 'rollcall-20200101T000000Z.dump.part'), 0, 0)
     await run('sh', [script, 'once'], { env })
     const [other, kept, made = '', ...more] = readdirSync(folder).toSorted()
     expect([other, kept, more]).toEqual(['other.dump', older[2], []])
@@ -42,6 +43,39 @@ describe.each(postgresStores)('deploy/backup.sh on $name', (store) => {
       run('sh', [script, 'once'], { env: { ...env, DATABASE_URL: 'postgres://127.0.0.1:9/none' } }),
     ).rejects.toThrow()
     expect(dumpsIn(folder)).toEqual([])
+  })
+
+  /** In place of pg_dump: writes to the file of the dump, and then executes `then`. */
+  function fakeDump(then: string): string {
+    const bin = temporaryFolder()
+    const text = `#!/bin/sh\nfor option; do case $option in --file=*) file=\${option#--file=};; esac; done\necho half > "$file"\n${then}\n`
+    writeFileSync(join(bin, 'pg_dump'), text)
+    chmodSync(join(bin, 'pg_dump'), 0o755)
+    return bin
+  }
+
+  it('leaves nothing of a dump that failed half way, such as on a full disk', async () => {
+    const { folder, env } = await prepare()
+    const PATH = `${fakeDump('exit 1')}:${env.PATH}`
+    await expect(run('sh', [script, 'once'], { env: { ...env, PATH } })).rejects.toThrow()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('makes a dump while another one is made', async () => {
+    const { folder, env } = await prepare()
+    const go = join(temporaryFolder(), 'go')
+    const PATH = `${fakeDump(`until [ -e ${go} ]; do sleep 0.1; done`)}:${env.PATH}`
+    const slow = run('sh', [script, 'once'], { env: { ...env, PATH } })
+    await expect.poll(() => readdirSync(folder)).toEqual([expect.stringMatching(/\.part$/)])
+    const [part = ''] = readdirSync(folder)
+    // Of another second, so of another name.
+    const name = () => new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')
+    await expect.poll(() => part.includes(name())).toBe(false)
+    await run('sh', [script, 'once'], { env })
+    expect(existsSync(join(folder, part))).toBe(true)
+    writeFileSync(go, '')
+    await slow
+    expect(dumpsIn(folder)).toHaveLength(2)
   })
 
   it('repeats until it is stopped, and stops at once', async () => {
