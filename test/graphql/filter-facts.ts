@@ -7,8 +7,8 @@ import { recordCapabilities } from '../../src/ingest/commands/devices/capabiliti
 import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
 import { reportResources, reportStateSnapshot } from '../../src/ingest/commands/resources.ts'
-import { declare, documentOf } from './desired-operations.ts'
 import type { Api } from './harness.ts'
+import { declare, documentOf } from './subscriptions/desired-operations.ts'
 
 export type Facts = ReturnType<typeof createFacts>
 

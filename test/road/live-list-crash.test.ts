@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { request } from '../../src/client/client.ts'
 import { transports } from '../graphql/clients.ts'
-import { type AnyUpdate, applyAny, liveListOf, withoutIds } from '../graphql/live-list-client.ts'
+import { type AnyUpdate, applyAny, liveListOf, withoutIds } from '../graphql/subscriptions/live-list-client.ts'
 import { groupOf } from '../support/emco.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { type Program, startProgram } from '../support/program.ts'

@@ -2,7 +2,7 @@
  * graphql's executor with six additions: it charges a budget, yields to the event loop, can be stopped, leaves no
  * rejection unhandled, keeps its plan for the next event of a subscription, and notes the types of objects. It overrides
  * the methods that complete values, because they see every list and field, including introspection; wrapped resolvers
- * would not. The class is internal to graphql, whose version is pinned. test/graphql/executor.test.ts fails if a new
+ * would not. The class is internal to graphql, whose version is pinned. test/graphql/execution/executor.test.ts fails if a new
  * version behaves differently.
  */
 import {
