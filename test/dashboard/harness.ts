@@ -1,6 +1,7 @@
 /** The page in Chromium, on a real server through real sockets. */
 import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import type { Database } from '../../src/store/database.ts'
 import { type AppOptions, type RunningApp, startApp } from '../support/app.ts'
 import { type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
 import { openPooledPglite } from '../support/pglite-pool.ts'
@@ -96,12 +97,14 @@ export async function tabThrough(page: Page): Promise<number> {
 export function useDashboard(options: Pick<AppOptions, 'timeouts'> = {}) {
   let browser: Browser
   let server: RunningApp
+  let database: Database
   let offset = -10 * minute
 
   beforeAll(async () => {
     browser = await sharedBrowser()
     const clock = (): number => Date.now() + offset
-    const on = { config: { url: null, dataDir: 'memory' }, open: () => openPooledPglite(clock), drop: async () => {} }
+    database = await openPooledPglite(clock)
+    const on = { config: { url: null, dataDir: 'memory' }, open: async () => database, drop: async () => {} }
     server = await startApp({ clock, on, ...options })
     await send(server.url, 'edge-1', 'hello', 'installing')
     await send(server.url, 'edge-2', 'other', 'failed', { code: '507', message: 'disk full' })
@@ -117,7 +120,7 @@ export function useDashboard(options: Pick<AppOptions, 'timeouts'> = {}) {
     return opened
   }
   /** `visit`: the page is closed at the end of the test. */
-  return { server: () => server, open, visit }
+  return { server: () => server, database: () => database, open, visit }
 }
 
 /** Requests of these operations get no answer until the returned function is called. */

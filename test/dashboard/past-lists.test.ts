@@ -32,7 +32,7 @@ async function bars(page: Page, within: string): Promise<string[]> {
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('lists of the past', () => {
-  const { server, visit } = useDashboard()
+  const { server, database, visit } = useDashboard()
   let then: { readonly revision: string; readonly time: string }
 
   const declareIn = (name: string, deviceId: string) =>
@@ -202,5 +202,32 @@ describe.runIf(findChromium())('lists of the past', () => {
     await page.goto(`${server().url}/feed`)
     await page.getByText('labels: team=b, c').waitFor()
     expect(complaints).toEqual([])
+  })
+
+  it('say that they have expired to an older link, and lead to what it is about now', async () => {
+    const ask = (name: string) =>
+      server().query(
+        'query ($name: String!, $at: Revision) { rollout(key: { name: $name }, atRevision: $at) { id presentId } }',
+        {
+          name,
+          at: then.revision,
+        },
+      )
+    const { rollout } = await ask('pumps')
+    const { page } = await visit('rollouts')
+    await database().session.run('update log_head set tail = revision')
+    const to = async (address: string) => {
+      await page.goto(`${server().url}/${address}`)
+      await page.getByText('No history for this time').waitFor()
+      await page.getByRole('main').getByRole('button', { name: 'Back to now' }).click()
+    }
+    await to(`rollout/${rollout.id}?state=FAILED`)
+    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    expect(page.url()).toBe(`${server().url}/rollout/${rollout.presentId}?state=FAILED`)
+    // The chosen time is still stored.
+    const at = new URLSearchParams({ at: new Date().toISOString() })
+    await page.goto(`${server().url}/rollout/${rollout.id}?${at}`)
+    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    expect(page.url()).toBe(`${server().url}/rollout/${rollout.presentId}?${at}`)
   })
 })

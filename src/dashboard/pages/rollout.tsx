@@ -68,11 +68,14 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
     asOf === null ? { rolloutIds: [id] } : null,
     one('by'),
   )
-  const isDated = asOf === null ? (data?.rollout?.asOf ?? null) !== null : error?.code === 'BAD_USER_INPUT'
+  const isDated =
+    asOf === null
+      ? (data?.rollout?.asOf ?? null) !== null || error?.code === 'HISTORY_EXPIRED'
+      : error?.code === 'BAD_USER_INPUT'
   const dated = useDatedId(id, isDated)
   const insight = useInsight(id, data && !isDated ? subjectOf(data) : null)
   useTitle(data?.rollout?.name ?? null)
-  if (dated.isReplacing) return <Loading title="Rollout" error={dated.error} />
+  if (dated.isReplacing) return <Loading title="Rollout" error={dated.error} toNow={dated.toNow} />
   // That there is none may be true of another time only.
   if (!data || !(data.rollout || isCurrent)) return <Loading title="Rollout" error={error} />
   const { rollout } = data

@@ -8,13 +8,19 @@ import { adjust } from '../route.ts'
 const describe = ({ code, message }: ApiError): string =>
   code === 'UNREACHABLE' ? "Can't reach the server" : message.replace(/(: retry later|\.)$/, '')
 
-export function ErrorMessage({ error }: { readonly error: ApiError }) {
+interface ErrorProps {
+  readonly error: ApiError
+  /** Shows the present, where the address has more of the past than its time. */
+  readonly toNow?: (() => void) | undefined
+}
+
+export function ErrorMessage({ error, toNow = () => adjust({ at: null }) }: ErrorProps) {
   const { oldestTime } = error.facts
   if (error.code === 'HISTORY_EXPIRED')
     return (
       <p class="trouble" role="alert">
         No history for this time.{typeof oldestTime === 'string' && ` It begins at ${formatTime(oldestTime)}.`}{' '}
-        <button type="button" class="quiet" onClick={() => adjust({ at: null })}>
+        <button type="button" class="quiet" onClick={toNow}>
           Back to now
         </button>
       </p>

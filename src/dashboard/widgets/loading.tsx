@@ -7,12 +7,13 @@ import { ErrorMessage } from './error-message.tsx'
 interface LoadingProps {
   readonly title: string
   readonly error?: ApiError | null
+  readonly toNow?: (() => void) | undefined
 }
 
-export const Loading = ({ title, error = null }: LoadingProps) => (
+export const Loading = ({ title, error = null, toNow }: LoadingProps) => (
   <>
     <h1 aria-busy={error === null}>{title}</h1>
-    {error ? <ErrorMessage error={error} /> : <LoadingPast />}
+    {error ? <ErrorMessage error={error} toNow={toNow} /> : <LoadingPast />}
   </>
 )
 
