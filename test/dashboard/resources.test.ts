@@ -2,9 +2,11 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { syncWords } from '../../src/dashboard/data/labels.ts'
+import type { Database } from '../../src/store/database.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
 import { type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { openPooledPglite } from '../support/pglite-pool.ts'
 import { holdAnswers } from './harness.ts'
 
 const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'sink-settings' }, data: {} }
@@ -17,6 +19,7 @@ const shown = (isReady: boolean): object => ({
 describe.runIf(findChromium())('the dashboard of an intent group', () => {
   let browser: Browser
   let server: RunningApp
+  let database: Database
   let emco: Emco
   let rollout = ''
   let between = ''
@@ -25,7 +28,9 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
 
   beforeAll(async () => {
     browser = await sharedBrowser()
-    server = await startApp()
+    database = await openPooledPglite()
+    const on = { config: { url: null, dataDir: 'memory' }, open: async () => database, drop: async () => {} }
+    server = await startApp({ on })
     emco = newGroup(server)
     const applied = [munich, porto].flatMap((cluster) => [
       { app: 'sink', cluster, name: 'sink' },
@@ -232,15 +237,16 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     expect(complaints).toEqual([])
   })
 
+  async function read(at: string | null): Promise<string> {
+    const { resources } = await server.query(
+      `query ($at: DateTime) { resources(filter: { names: ["sink"], clusters: ["${munich}"], instanceIds: ["${second}"] }, asOf: $at) {
+        nodes { id } } }`,
+      { at },
+    )
+    return resources.nodes[0].id
+  }
+
   it('shows one object as it was, and goes back to now, with its ID of either time', async () => {
-    const read = async (at: string | null): Promise<string> => {
-      const { resources } = await server.query(
-        `query ($at: DateTime) { resources(filter: { names: ["sink"], clusters: ["${munich}"], instanceIds: ["${second}"] }, asOf: $at) {
-          nodes { id } } }`,
-        { at },
-      )
-      return resources.nodes[0].id
-    }
     for (const id of [await read(null), await read(between)]) {
       const { page, complaints } = await visit(`resource/${id}?at=${between}`)
       const state = page.locator('.hero .headline')
@@ -253,5 +259,18 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
       await state.getByText('Ready', { exact: true }).waitFor()
       expect(complaints).toEqual([])
     }
+  })
+
+  it('goes back to now from an ID of a time that has expired', async () => {
+    const id = await read(between)
+    const { page } = await visit('resources')
+    await database.session.run('update log_head set tail = revision, tail_at = at')
+    await page.goto(`${server.url}/resource/${id}?at=${between}`)
+    await page.getByText('No history for this time').waitFor()
+    await page.getByRole('main').getByRole('button', { name: 'Back to now' }).click()
+    const heading = page.getByRole('heading', { name: /^sink/ })
+    await heading.waitFor()
+    await page.goto(`${server.url}/resource/${id}?at=${new Date().toISOString()}`)
+    await heading.waitFor()
   })
 })

@@ -14,9 +14,9 @@ import { ReadinessMark, SyncMark } from '../widgets/states/readiness.tsx'
 
 const resourceDocument = graphql(
   `
-    query Resource($id: ID!, $of: ResourceFilter, $asOf: DateTime, $isPresent: Boolean!, $filter: ChangeFilter) {
+    query Resource($id: ID!, $of: ResourceFilter, $asOf: DateTime, $isPresent: Boolean!, $isNamed: Boolean!, $filter: ChangeFilter) {
       revision
-      node(id: $id) { ... on Resource { instance { instanceId } } }
+      node(id: $id) @include(if: $isNamed) { ... on Resource { instance { instanceId } } }
       resources(filter: $of, asOf: $asOf, first: 1) {
         nodes {
           ...ResourceRow
@@ -44,6 +44,10 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
   // The first answer names the run. From then on only that run is read and followed: without it, a list has the current runs.
   const [run, setRun] = useState<string | null>(null)
   const ofRun = run === null ? {} : { instanceIds: [run] }
+  // The list has the object also if the revision in its ID has expired. Null: that is not known of this time.
+  const [expiredFor, setExpiredFor] = useState<string | null>(null)
+  const time = asOf ?? 'now'
+  const isNamed = expiredFor !== time
   const followed: ChangeFilter = { ...everyResource, ...ofRun }
   const { data, isCurrent, error } = useLiveAnswer(
     resourceDocument,
@@ -52,6 +56,7 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
       of: { ids: [id], ...ofRun },
       asOf,
       isPresent,
+      isNamed,
       filter: isPresent ? followed : { ...followed, before: justAfter(asOf) },
     },
     isPresent ? followed : null,
@@ -60,8 +65,12 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
   useEffect(() => {
     if (named !== null) setRun(named)
   }, [named])
+  useEffect(() => {
+    if (error?.code === 'HISTORY_EXPIRED') setExpiredFor(time)
+  }, [error])
   const resource = data?.resources.nodes[0] ?? null
-  if (!data || !(resource || (isCurrent && named === run))) return <Loading title="Resource" error={error} />
+  if (!data || !(resource || (isCurrent && (named === run || !isNamed))))
+    return <Loading title="Resource" error={error} />
   if (!resource)
     return (
       <>
