@@ -8,7 +8,15 @@ import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
-import { Choice, Filters, Pager, parseLabel, SearchField, useFilters } from '../widgets/lists/filters.tsx'
+import {
+  Choice,
+  describeNoLabel,
+  Filters,
+  Pager,
+  parseLabel,
+  SearchField,
+  useFilters,
+} from '../widgets/lists/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/lists/group-lines.tsx'
 import { Name } from '../widgets/name.tsx'
 import { LabelLinks } from '../widgets/rollout/rollout-labels.tsx'
@@ -98,7 +106,9 @@ export function RolloutsPage() {
       {error && <ErrorMessage error={error} />}
       <div class="table-bar">
         <p class="muted number" role="status">
-          {found ? plural(found.rollouts.totalCount, 'rollout') : !error && describeLoading()}
+          {found
+            ? plural(found.rollouts.totalCount, 'rollout') + describeNoLabel(one('label'))
+            : !error && describeLoading()}
           {(undeclared > 0 || (isPlain && !isPresent)) && (
             <>
               {' '}

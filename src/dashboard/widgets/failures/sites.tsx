@@ -3,7 +3,7 @@ import type { SitesData } from '../../data/causes.ts'
 import { formatNumber } from '../../data/labels.ts'
 import type { SiteLabels } from '../../data/use-causes.ts'
 import type { Parameters } from '../../route.ts'
-import { useFilters } from '../lists/filters.tsx'
+import { useFilters, writeLabel } from '../lists/filters.tsx'
 
 interface ChoiceProps {
   readonly of: SitesData | undefined
@@ -45,7 +45,11 @@ export function Sites({ of, labels: { chosen, answered }, label, to }: SitesProp
     <ul class="sites" aria-label={label}>
       {nodes.map((site) => (
         <li key={site.key}>
-          {site.key === null ? `no ${chosen}` : <a href={to(`${chosen}=${site.key}`)}>{site.key}</a>}{' '}
+          {site.key === null || chosen === null ? (
+            `no ${chosen}`
+          ) : (
+            <a href={to(writeLabel({ key: chosen, value: site.key }))}>{site.key}</a>
+          )}{' '}
           <b class="number">{formatNumber(site.counts.total)}</b>
         </li>
       ))}

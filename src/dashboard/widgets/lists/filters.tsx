@@ -142,6 +142,10 @@ export function writeLabel({ key, value }: { readonly key: string; readonly valu
   return `${key.replaceAll('%', '%25').replaceAll('=', '%3D')}=${value}`
 }
 
+/** Why a text filters nothing, after the number of rows. Empty: it is a label, or there is none. */
+export const describeNoLabel = (text: string | null): string =>
+  text && parseLabel(text) === null ? `, not filtered by “${text}”: a label has the form key=value` : ''
+
 /** Null: not the text of a filter by label. */
 export function parseLabel(text: string | null): { readonly key: string; readonly value: string } | null {
   const at = text?.indexOf('=') ?? -1
