@@ -22,7 +22,8 @@ export const reportsFragment = graphql(
 /** Newest first. Each attempt has a heading. */
 export function History({ of: { nodes, totalCount } }: { readonly of: FragmentOf<typeof historyFragment> }) {
   const more = useMore()
-  let attempt = 1
+  // Before a part of the history, any attempt may have begun.
+  let attempt = totalCount > nodes.length ? Number.POSITIVE_INFINITY : 1
   const entries = nodes.map((change) => {
     const began = change.__typename === 'DeploymentStateChanged' && change.attempt > attempt ? change.attempt : null
     if (change.__typename === 'DeploymentStateChanged') attempt = change.attempt
@@ -118,6 +119,7 @@ export function Reports({ of: { nodes, totalCount } }: { readonly of: FragmentOf
         </table>
       </div>
       <more.Button of={nodes.length} at={12} />
+      {more.isAll && totalCount > nodes.length && <p class="muted">Older reports are available through the API.</p>}
     </section>
   )
 }

@@ -75,8 +75,7 @@ export function Head({ deployment, alike }: HeadProps) {
         )}
       </p>
       <p class="standing">
-        {stateWords[deployment.state]} for{' '}
-        {formatSpan(moment.value - Date.parse(findStateChange(deployment) ?? deployment.changedAt))}
+        {stateWords[deployment.state]} for {describeDuration(deployment)}
         {deployment.attempt > 1 && `, attempt ${formatNumber(deployment.attempt)}`}
         {cause && <Others key={`${cause.key} ${cause.detail}`} of={cause} />}
         <span class="copies">
@@ -108,9 +107,14 @@ function Why({ deployment: { error, state, broken } }: { readonly deployment: De
   )
 }
 
-/** When its state last changed: later changes were of the error or of components. */
-const findStateChange = ({ history }: Deployment): string | undefined =>
-  history.nodes.findLast((change) => change.__typename === 'DeploymentStateChanged' && change.from !== change.to)?.at
+/** Since its state last changed: later changes were of the error or of components, and there may be more of them than were read. */
+function describeDuration({ history, changedAt }: Deployment): string {
+  const entered = history.nodes.findLast(
+    (change) => change.__typename === 'DeploymentStateChanged' && change.from !== change.to,
+  )
+  const since = entered ?? history.nodes[0]
+  return `${entered || !since ? '' : 'at least '}${formatSpan(moment.value - Date.parse(since?.at ?? changedAt))}`
+}
 
 const describeIds = ({ deploymentId, reporter, target, rollout, revision }: Deployment): string =>
   [
