@@ -65,7 +65,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
   it('of a deployment or device that is not known names it', async () => {
     const { page } = await visit('deployment/a/b')
     await page.getByRole('heading', { name: 'Deployment “b”' }).waitFor()
-    await page.getByText('No report from device “a” yet.').waitFor()
+    await page.getByText('“a” has no deployment with this ID.').waitFor()
     await page.goto(`${server().url}/device/a`)
     await page.getByRole('heading', { name: 'Device “a”' }).waitFor()
   })

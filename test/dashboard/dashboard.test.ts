@@ -28,7 +28,7 @@ describe.runIf(findChromium())('the dashboard', () => {
 
   it('shows the attempts, errors and report verdicts of one deployment', async () => {
     const { page, complaints } = await visit('#/deployment/edge-7/retried')
-    await page.getByText('The deployment appears here after its first report.').waitFor()
+    await page.getByText('It appears here when it is reported or declared.').waitFor()
     const error = { code: '500', message: `a long story ${'that goes on '.repeat(40)}and ends` }
     await send(server().url, 'edge-7', 'retried', 'installing', null, { seq: '7', boot: 'b' })
     await send(server().url, 'edge-7', 'retried', 'failed', error, { seq: '8', boot: 'b' })

@@ -91,7 +91,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
   })
 
   it.each([
-    ['deployment/oven-1/bread', 'had not reported'],
+    ['deployment/oven-1/bread', 'had no deployment'],
     ['device/oven-1', 'does not exist'],
   ])('says of no other time that %s is not there', async (path, words) => {
     const { page } = await visit(`${path}?at=${new Date(Date.now() - 9 * minute).toISOString()}`)
@@ -99,7 +99,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     const release = await holdAnswers(page, /query (Deployment|Device)\b/)
     await page.getByRole('button', { name: 'Back to now' }).click()
     await page.getByText(words).waitFor({ state: 'detached' })
-    expect(await page.getByText(/No report from|not registered/).count()).toBe(0)
+    expect(await page.getByText(/has no deployment|not registered/).count()).toBe(0)
     await release()
     await page.getByRole('heading', { level: 1, name: 'oven-1' }).waitFor()
   })

@@ -147,6 +147,13 @@ export function followChanges<Change, Variables>(
 
 /** Minimum milliseconds between two repetitions. */
 const refreshInterval = 500
+/** Milliseconds after which a query is repeated for what makes no revision: contacts, repeated and stale reports. */
+const contactInterval = 10_000
+
+interface LiveOptions extends Pick<AskOptions, 'version' | 'about'> {
+  /** The page shows when a device was last heard, or its reports. */
+  readonly hasContacts?: boolean
+}
 
 /**
  * Repeats the query after each change that matches the filter and is newer than the answer. `filter` null: the query is about
@@ -156,10 +163,11 @@ export function useLiveAnswer<Data extends { readonly revision: string }, Variab
   query: Document<Data, Variables>,
   variables: Variables,
   filter: ChangeFilter | null,
-  options: Pick<AskOptions, 'version' | 'about'> = {},
+  { hasContacts = false, ...options }: LiveOptions = {},
 ): AnswerTo<Data, Variables> {
   const [version, setVersion] = useState(0)
-  const answer = useAnswer(query, variables, { ...options, version: `${version} ${options.version}` })
+  const contacts = hasContacts && filter !== null ? Math.floor(now.value / contactInterval) : 0
+  const answer = useAnswer(query, variables, { ...options, version: `${version} ${options.version} ${contacts}` })
   useLoading(filter === null && !answer.isCurrent && answer.error === null)
   useOutdated(answer.data !== null && !answer.isCurrent)
   const { isCurrent } = answer

@@ -1,5 +1,6 @@
 /** One deployment: its state, its history and its reports. */
-import { graphql, type ResultOf } from '../data/graphql.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { useResources } from '../data/resource-rows.ts'
 import { formatAge, formatFull, formatTime, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
@@ -9,7 +10,7 @@ import { History, historyFragment, Reports, reportsFragment } from '../widgets/d
 import { DesiredState, desiredFragment } from '../widgets/deployment/desired-state.tsx'
 import { alikeFragment, Head, headFragment, nameOf } from '../widgets/deployment/head.tsx'
 import { Swimlanes } from '../widgets/deployment/swimlanes.tsx'
-import { TargetLink } from '../widgets/links.tsx'
+import { deploymentHref, TargetLink } from '../widgets/links.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/lists/resource-list.tsx'
 import { Loading } from '../widgets/loading.tsx'
 import { ReasonLine } from '../widgets/reason.tsx'
@@ -17,61 +18,88 @@ import { ReadinessMark } from '../widgets/states/readiness.tsx'
 import { ConnectivityMark, StateMark, toMark } from '../widgets/states/state-mark.tsx'
 import { useTitle } from '../widgets/tab.ts'
 
+const wholeFragment = graphql(
+  `
+    fragment Whole on Deployment {
+      id deploymentId reporter application applicationVersion state derivedState consistent stalled attempt
+      ...Head
+      ...Desired
+      reportedAt receivedAt changedAt revision readiness
+      error { code message source }
+      components { id name state readiness changedAt error { code message source } }
+      target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } ... on Cluster { provider } }
+      rollout { presentId name }
+      instance { instanceId }
+      history(last: 100) { ...History }
+      reports(last: 50) { ...Reports }
+    }
+  `,
+  [headFragment, desiredFragment, historyFragment, reportsFragment],
+)
+
+/**
+ * The address names the reporter, or the device that it runs on: mostly one deployment has that name. The lists have the others: `own` one of several,
+ * and `closed` one of a retired device.
+ */
 const deploymentDocument = graphql(
   `
-    query Deployment($deploymentId: String!, $reporter: String!, $asOf: DateTime) {
+    query Deployment($deploymentId: String!, $reporter: String!, $asOf: DateTime, $isListed: Boolean!) {
       revision
       alike: deploymentGroups(by: ERROR, filter: { deploymentIds: [$deploymentId], reporters: [$reporter], states: [FAILED] }, asOf: $asOf, first: 1) {
         ...Alike
       }
-      deployment(deploymentId: $deploymentId, deviceId: $reporter, asOf: $asOf) {
-        id deploymentId reporter application applicationVersion state derivedState consistent stalled attempt
-        ...Head
-        ...Desired
-        reportedAt receivedAt changedAt revision readiness
-        error { code message source }
-        components { id name state readiness changedAt error { code message source } }
-        target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } ... on Cluster { provider } }
-        rollout { presentId name }
-        instance { instanceId }
-        history(last: 100) { ...History }
-        reports(last: 50) { ...Reports }
+      deployment(deploymentId: $deploymentId, deviceId: $reporter, asOf: $asOf) @skip(if: $isListed) { ...Whole }
+      own: deployments(filter: { deploymentIds: [$deploymentId], reporters: [$reporter] }, asOf: $asOf, first: 1) @include(if: $isListed) {
+        nodes { ...Whole }
+      }
+      closed: deployments(filter: { deploymentIds: [$deploymentId], reporters: [$reporter], retired: true }, asOf: $asOf, first: 1) @include(if: $isListed) {
+        nodes { ...Whole }
+      }
+      here: deployments(filter: { deploymentIds: [$deploymentId], deviceIds: [$reporter] }, asOf: $asOf, first: 10) @include(if: $isListed) {
+        totalCount nodes { deploymentId reporter }
       }
     }
   `,
-  [headFragment, alikeFragment, desiredFragment, historyFragment, reportsFragment],
+  [alikeFragment, wholeFragment],
 )
 
-type Deployment = NonNullable<ResultOf<typeof deploymentDocument>['deployment']>
+type Deployment = FragmentOf<typeof wholeFragment>
+
+function useDeployment(reporter: string, deploymentId: string) {
+  const asOf = at.value
+  const [isListed, setIsListed] = useState(false)
+  const answer = useLiveAnswer(
+    deploymentDocument,
+    { deploymentId, reporter, asOf, isListed },
+    asOf === null ? { deploymentIds: [deploymentId] } : null,
+    { hasContacts: true },
+  )
+  const { data, isCurrent, error } = answer
+  const [closed = null] = data?.closed?.nodes ?? []
+  const found = data?.deployment ?? data?.own?.nodes[0] ?? closed
+  const others = found ? [] : (data?.here?.nodes ?? [])
+  const isNamed = isCurrent && found !== null
+  const isOne = isCurrent && others.length === 1
+  useEffect(() => {
+    if (isListed ? isOne : error?.code === 'AMBIGUOUS' || (isCurrent && !isNamed)) setIsListed(!isListed)
+  }, [isListed, isOne, isNamed, isCurrent, error])
+  // That there is none may be true of another time only, and of the first question.
+  const isKnown = found !== null || (isCurrent && isListed && !isOne)
+  return { data, found, isClosed: found !== null && found === closed, others, isKnown, error }
+}
 
 export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { readonly steps: readonly string[] }) {
   const asOf = at.value
-  const { data, isCurrent, error } = useLiveAnswer(
-    deploymentDocument,
-    { deploymentId, reporter, asOf },
-    asOf === null ? { deploymentIds: [deploymentId] } : null,
-  )
-  const found = data?.deployment
-  useTitle(found ? `${nameOf(found)} on ${found.target.name}` : null)
-  // That there is none may be true of another time only.
-  if (!data || !(found || isCurrent)) return <Loading title={deploymentId} error={error} />
-  const { deployment } = data
-  if (!deployment)
-    return (
-      <>
-        <h1>Deployment “{deploymentId}”</h1>
-        <p>
-          {asOf === null
-            ? `No report from device “${reporter}” yet. The deployment appears here after its first report.`
-            : `Device “${reporter}” had not reported this deployment at this time.`}
-        </p>
-      </>
-    )
+  const { data, found: deployment, isClosed, others, isKnown, error } = useDeployment(reporter, deploymentId)
+  useTitle(deployment ? `${nameOf(deployment)} on ${deployment.target.name}` : null)
+  if (!data || !isKnown) return <Loading title={deploymentId} error={error?.code === 'AMBIGUOUS' ? null : error} />
+  if (!deployment) return <Missing reporter={reporter} deploymentId={deploymentId} others={others} />
   return (
     <>
       <p class="crumbs">
         <a href={href(['rollout', deployment.rollout.presentId])}>{deployment.rollout.name}</a>
       </p>
+      {isClosed && <p class="note">Closed, because its device was retired. It is in no other lists and counts.</p>}
       <Head deployment={deployment} alike={data.alike} />
       <div class="columns">
         <Components deployment={deployment} />
@@ -90,6 +118,41 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
       <History of={deployment.history} />
       {/* An orchestrated deployment has resources instead of reports. */}
       {deployment.reports.totalCount > 0 && <Reports of={deployment.reports} />}
+    </>
+  )
+}
+
+interface MissingProps {
+  readonly reporter: string
+  readonly deploymentId: string
+  /** With this ID, on the device that the address names. */
+  readonly others: readonly Pick<Deployment, 'deploymentId' | 'reporter'>[]
+}
+
+function Missing({ reporter, deploymentId, others }: MissingProps) {
+  return (
+    <>
+      <h1>
+        Deployment “<bdi>{deploymentId}</bdi>”
+      </h1>
+      {others.length > 0 ? (
+        <>
+          <p>Several reporters report this deployment on “{reporter}”:</p>
+          <ul>
+            {others.map((other) => (
+              <li key={other.reporter}>
+                <a href={deploymentHref(other)}>{other.reporter}</a>
+              </li>
+            ))}
+          </ul>
+        </>
+      ) : (
+        <p>
+          {at.value === null
+            ? `“${reporter}” has no deployment with this ID. It appears here when it is reported or declared.`
+            : `“${reporter}” had no deployment with this ID at this time.`}
+        </p>
+      )}
     </>
   )
 }
@@ -140,6 +203,8 @@ function Components({ deployment }: { readonly deployment: Deployment }) {
 function Facts({ deployment }: { readonly deployment: Deployment }) {
   const { target } = deployment
   const parent = 'parent' in target ? target.parent : null
+  // Contacts make no revisions, so the past does not have them.
+  const isPresent = at.value === null
   return (
     <section class="panel" aria-labelledby="facts">
       <h2 id="facts">Details</h2>
@@ -162,13 +227,11 @@ function Facts({ deployment }: { readonly deployment: Deployment }) {
         <dt>Attempt</dt>
         <dd class="number">{deployment.attempt}</dd>
         <dt>Last report</dt>
-        <dd>
-          <Moment time={deployment.receivedAt} />
-        </dd>
+        <dd>{isPresent ? <Moment time={deployment.receivedAt} /> : <span class="muted">not recorded</span>}</dd>
         <dt>Reporter's clock</dt>
         <dd>
           {deployment.reportedAt ? <Moment time={deployment.reportedAt} /> : <span class="muted">not reported</span>}{' '}
-          <Skew at={deployment.receivedAt} observedAt={deployment.reportedAt} />
+          {isPresent && <Skew at={deployment.receivedAt} observedAt={deployment.reportedAt} />}
         </dd>
         <dt>Last changed</dt>
         <dd>

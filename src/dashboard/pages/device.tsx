@@ -217,6 +217,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
     deviceDocument,
     { deviceId, asOf, until: asOf && justAfter(asOf), isPresent },
     isPresent ? { deviceIds: [deviceId] } : null,
+    { hasContacts: true },
   )
   const isRetired = Boolean(data?.device?.retirement)
   const scope = useMemo(

@@ -11,7 +11,16 @@ import { at } from '../route.ts'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { type DeviceRow, DeviceTable, deviceFragment } from '../widgets/lists/device-table.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
-import { Choice, Filters, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/lists/filters.tsx'
+import {
+  Choice,
+  describeNoLabel,
+  Filters,
+  Pager,
+  parseLabel,
+  SearchField,
+  Toggle,
+  useFilters,
+} from '../widgets/lists/filters.tsx'
 import { type Action, SelectionBar, useSelection } from '../widgets/lists/selection.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
 
@@ -75,6 +84,7 @@ export function DevicesPage() {
   const about = JSON.stringify([{ ...filter, lastHeardBefore: silence }, orderBy, after, asOf])
   const { data, isCurrent, error } = useLiveAnswer(devicesDocument, variables, asOf === null ? {} : null, {
     about,
+    hasContacts: true,
   })
   const found = isCurrent ? data?.devices : undefined
   const selection = useSelection({
@@ -104,7 +114,7 @@ export function DevicesPage() {
       {asOf !== null && <p class="note">Names, labels and registrations are those of now.</p>}
       <div class="table-bar">
         <p class="muted number" role="status">
-          {found ? plural(found.totalCount, 'device') : !error && describeLoading()}
+          {found ? plural(found.totalCount, 'device') + describeNoLabel(one('label')) : !error && describeLoading()}
         </p>
         <ExportButtons
           name="devices"

@@ -13,7 +13,7 @@ import { StateMark, toMark } from '../states/state-mark.tsx'
 
 export const desiredFragment = graphql(`
   fragment Desired on Deployment {
-    deploymentId reporter state convergence adoptedManifestVersion targetManifestVersion
+    id deploymentId reporter state convergence adoptedManifestVersion targetManifestVersion
     error { code }
     desired { digest }
     desiredHistory { digest sizeBytes fromManifestVersion untilManifestVersion declaredAt declaredBy reason }
@@ -22,10 +22,12 @@ export const desiredFragment = graphql(`
 
 /** A separate query: callers without access to documents can still read everything else. */
 const contentsDocument = graphql(`
-  query DesiredContents($deploymentId: String!, $reporter: String, $before: String!, $after: String!) {
-    deployment(deploymentId: $deploymentId, deviceId: $reporter) {
-      before: desiredDocument(digest: $before) { content }
-      after: desiredDocument(digest: $after) { content }
+  query DesiredContents($id: ID!, $before: String!, $after: String!) {
+    node(id: $id) {
+      ... on Deployment {
+        before: desiredDocument(digest: $before) { content }
+        after: desiredDocument(digest: $after) { content }
+      }
     }
   }
 `)
@@ -165,19 +167,22 @@ function Comparison({ deployment, versions }: ComparisonProps) {
 }
 
 interface DifferenceProps {
-  readonly deployment: Pick<Desired, 'deploymentId' | 'reporter'>
+  readonly deployment: Pick<Desired, 'id' | 'deploymentId' | 'reporter'>
   /** Digests. Empty: no document. */
   readonly before: string
   readonly after: string
 }
 
-function Difference({ deployment: { deploymentId, reporter }, before, after }: DifferenceProps) {
-  const { data, isCurrent, error } = useAnswer(contentsDocument, { deploymentId, reporter, before, after })
+function Difference({ deployment: { id, deploymentId, reporter }, before, after }: DifferenceProps) {
+  // At each time of the past, the deployment has another ID.
+  const about = JSON.stringify([deploymentId, reporter, before, after])
+  const { data, isCurrent, error } = useAnswer(contentsDocument, { id, before, after }, { about })
   if (error?.code === 'FORBIDDEN')
     return <p class="empty">Only operators can read documents. Sign in with a key that has the role operator.</p>
   if (error) return <ErrorMessage error={error} />
   if (!data) return <p class="empty">Loading…</p>
-  const lines = diffLines(data.deployment?.before?.content ?? '', data.deployment?.after?.content ?? '')
+  const of = data.node && 'before' in data.node ? data.node : null
+  const lines = diffLines(of?.before?.content ?? '', of?.after?.content ?? '')
   const added = lines.filter(({ kind }) => kind === 'added').length
   const removed = lines.filter(({ kind }) => kind === 'removed').length
   if (lines.length === 0) return <p class="empty">{isCurrent ? 'Neither version has a document.' : 'Loading…'}</p>
