@@ -209,10 +209,10 @@ describe.runIf(findChromium())('the dashboard of a server that is killed', () =>
     const viewport = { width: 1280, height: 2_000 }
     const list = await openPage(browser, `${url}/#/deployments?order=NAME`, { viewport })
     onTestFinished(list.close)
-    await feed.page.getByText('0 changes since this page opened').waitFor()
+    await feed.page.getByText('0 changes since this list opened').waitFor()
     await list.page.getByText('1 deployment', { exact: true }).waitFor()
     for (const state of ['installed', 'installing']) await send(url, 'edge-1', 'd-0', state)
-    await feed.page.getByText('2 changes since this page opened').waitFor()
+    await feed.page.getByText('2 changes since this list opened').waitFor()
 
     await first.dispose()
     for (const { page } of [feed, list]) await page.getByText('Showing data from').waitFor()
@@ -224,7 +224,7 @@ describe.runIf(findChromium())('the dashboard of a server that is killed', () =>
     for (let index = 0; index < 30; index += 1)
       await send(url, 'edge-1', `d-${index}`, 'failed', { code: '1', message: 'no' })
     for (const { page } of [feed, list]) await page.getByText('Live', { exact: true }).waitFor()
-    await feed.page.getByText('32 changes since this page opened').waitFor()
+    await feed.page.getByText('32 changes since this list opened').waitFor()
     const told = await feed.page
       .locator('time')
       .evaluateAll((times) => times.map((time) => (time as { title?: string }).title ?? ''))

@@ -36,7 +36,7 @@ describe.runIf(findChromium())('the dashboard of a fleet that declares no rollou
     ['#/devices', '100 devices'],
     ['#/device/d-1', '100 deployments'],
     ['#/resources', '0 resources'],
-    ['#/feed', '0 changes since this page opened'],
+    ['#/feed', '0 changes since this list opened'],
   ])('%s needs few requests, and looks into no past', async (hash, content) => {
     const { asked, complaints } = await load(hash, content)
     expect(asked.filter((text) => text.includes('"asOf":"'))).toEqual([])

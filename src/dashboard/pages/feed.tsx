@@ -168,7 +168,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
     <section aria-label="Changes">
       <div class="table-bar">
         <p class="muted number">
-          {isAnswered ? `${plural(received.value, 'change')} since this page opened` : !error && 'Loading…'}
+          {isAnswered ? `${plural(received.value, 'change')} since this list opened` : !error && 'Loading…'}
           {isPaused.value && held.value > 0 && `, ${formatNumber(held.value)} not shown yet`}
         </p>
         <ExportButtons name="feed" pages={() => readNewest(filter)} columns={changeColumns} />

@@ -60,5 +60,5 @@ const pages = {
   '#/devices': 'devices',
   '#/device/edge-4': 'deployments',
   '#/resources': 'resources',
-  '#/feed': 'changes since this page opened',
+  '#/feed': 'changes since this list opened',
 }
