@@ -28,6 +28,7 @@ function KeyForm() {
   const isBusy = useSignal(false)
   const submit = (event: SubmitEvent): void => {
     event.preventDefault()
+    if (isBusy.value) return
     const credential = String(new FormData(event.currentTarget as HTMLFormElement).get('credential') ?? '').trim()
     isBusy.value = true
     signIn(credential).catch((error: Error) => {
@@ -50,7 +51,7 @@ function KeyForm() {
       <p id="sign-in-problem" class="trouble-text" role="alert">
         {problem.value}
       </p>
-      <button type="submit" class="primary" disabled={isBusy.value}>
+      <button type="submit" class="primary" aria-disabled={isBusy.value}>
         Sign in
       </button>
       <p class="muted">

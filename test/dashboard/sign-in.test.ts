@@ -26,6 +26,8 @@ it.runIf(findChromium())('signs in with a key, reads and follows, signs out', as
   await field.fill('a-key-that-was-never-issued')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('alert').getByText('the key is refused').waitFor()
+  // What waits for an answer keeps the focus.
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Sign in')
   expect(await page.getByText('secret').count()).toBe(0)
 
   await field.fill(key)
@@ -81,6 +83,35 @@ it.runIf(findChromium())(
       })
       expect({ width, overlaps, cut }).toEqual({ width, overlaps: [], cut: [] })
     }
+  },
+)
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+it.runIf(findChromium())(
+  'says of what a caller with an access scope does not find that it may be outside',
+  async () => {
+    const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
+    onTestFinished(() => server.stop())
+    await server.post('/device/edge-1/deployment/hidden/status', {
+      deploymentId: 'hidden',
+      status: { state: 'installed' },
+      components: [],
+    })
+    const query =
+      'mutation { createApiKey(input: { name: "tenant", roles: [VIEWER], scopes: ["label:site=munich"] }) { ... on CreateApiKeySuccess { key } } }'
+    const made = await server.post('/graphql', { query }, { authorization: `Bearer ${key}` })
+    const { data } = (await made.json()) as { data: { createApiKey: { key: string } } }
+    const { page, close } = await openPage(await sharedBrowser(), `${server.url}/device/edge-1`)
+    onTestFinished(close)
+    await page.getByLabel('API key or token').fill(data.createApiKey.key)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Live', { exact: true }).waitFor()
+    for (const address of ['device/edge-1', 'deployment/edge-1/hidden', 'rollout/none', 'resource/none']) {
+      await page.goto(`${server.url}/${address}`)
+      await page.getByText('or it is outside the part of the fleet that you can see').waitFor()
+    }
+    await page.goto(`${server.url}/`)
+    await page.getByText('No reports yet in the part of the fleet that you can see.').waitFor()
   },
 )
 

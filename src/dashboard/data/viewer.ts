@@ -10,5 +10,10 @@ const has = (...wanted: readonly string[]): boolean =>
 /** The role operator or admin for the whole fleet. */
 export const isOperator = computed(() => has('operator', 'admin'))
 
+/** After a statement that something does not exist: the API says the same of what the caller may not see. Empty: the caller sees the whole fleet. */
+export const orOutside = computed(() =>
+  (session.value?.scopes.length ?? 0) > 0 ? ', or it is outside the part of the fleet that you can see' : '',
+)
+
 /** The role admin for the whole fleet. */
 export const isAdmin = computed(() => has('admin'))

@@ -4,6 +4,7 @@ import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { useResources } from '../data/resource-rows.ts'
 import { formatAge, formatFull, formatTime, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
+import { orOutside } from '../data/viewer.ts'
 import { at, href, moment } from '../route.ts'
 import { Skew } from '../widgets/change-line.tsx'
 import { History, historyFragment, Reports, reportsFragment } from '../widgets/deployment/deployment-past.tsx'
@@ -149,8 +150,8 @@ function Missing({ reporter, deploymentId, others }: MissingProps) {
       ) : (
         <p>
           {at.value === null
-            ? `“${reporter}” has no deployment with this ID. It appears here when it is reported or declared.`
-            : `“${reporter}” had no deployment with this ID at this time.`}
+            ? `“${reporter}” has no deployment with this ID${orOutside.value}. It appears here when it is reported or declared.`
+            : `“${reporter}” had no deployment with this ID at this time${orOutside.value}.`}
         </p>
       )}
     </>

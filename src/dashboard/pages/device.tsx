@@ -4,6 +4,7 @@ import { graphql, type ResultOf } from '../data/graphql.ts'
 import { plural } from '../data/labels.ts'
 import { formatAge, formatFull, formatSpan, justAfter, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
+import { orOutside } from '../data/viewer.ts'
 import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { Deviations } from '../widgets/deviations.tsx'
@@ -71,11 +72,12 @@ function Missing({ deviceId, isPresent }: { readonly deviceId: string; readonly 
       </h1>
       {isPresent ? (
         <p>
-          This device is not registered and has not reported. It appears here after its registration or first report.
+          This device is not registered and has not reported{orOutside.value}. It appears here after its registration or
+          first report.
         </p>
       ) : (
         <p>
-          This device does not exist at this time. <a href={href(['devices'])}>All devices</a>
+          This device does not exist at this time{orOutside.value}. <a href={href(['devices'])}>All devices</a>
         </p>
       )}
     </>

@@ -4,6 +4,7 @@ import { graphql, type ResultOf } from '../data/graphql.ts'
 import { resourceFragment } from '../data/resource-rows.ts'
 import { formatAge, formatFull, formatTime, justAfter } from '../data/time.ts'
 import { type ChangeFilter, useLiveAnswer } from '../data/use-query.ts'
+import { orOutside } from '../data/viewer.ts'
 import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { nameOf } from '../widgets/deployment/head.tsx'
@@ -76,7 +77,8 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
       <>
         <h1>Resource not found</h1>
         <p>
-          This resource does not exist{at.value && ' at this time'}. <a href={href(['resources'])}>All resources</a>
+          This resource does not exist{at.value && ' at this time'}
+          {orOutside.value}. <a href={href(['resources'])}>All resources</a>
         </p>
       </>
     )

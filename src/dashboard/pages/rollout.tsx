@@ -11,6 +11,7 @@ import { useResources } from '../data/resource-rows.ts'
 import { formatSpan, now } from '../data/time.ts'
 import { type SiteLabels, useCauses } from '../data/use-causes.ts'
 import { knownUntil } from '../data/use-query.ts'
+import { orOutside } from '../data/viewer.ts'
 import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
@@ -260,7 +261,8 @@ const Gone = () => (
   <>
     <h1>Rollout not found</h1>
     <p>
-      This rollout does not exist{at.value && ' at this time'}. <a href={href(['rollouts'])}>All rollouts</a>
+      This rollout does not exist{at.value && ' at this time'}
+      {orOutside.value}. <a href={href(['rollouts'])}>All rollouts</a>
     </p>
   </>
 )

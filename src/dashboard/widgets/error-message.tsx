@@ -1,5 +1,5 @@
 /** A failed request, and what to do about it. */
-import type { ApiError } from '../../client/client.ts'
+import { ApiError } from '../../client/client.ts'
 import { formatTime } from '../data/time.ts'
 import { isPassing } from '../data/use-query.ts'
 import { adjust } from '../route.ts'
@@ -8,13 +8,23 @@ import { adjust } from '../route.ts'
 const describe = ({ code, message }: ApiError): string =>
   code === 'UNREACHABLE' ? "Can't reach the server" : message.replace(/(: retry later|\.)$/, '')
 
+/** Why an action of the reader has failed. */
+export const describeFailure = (error: unknown): string =>
+  error instanceof ApiError && isPassing(error)
+    ? `${describe(error)}. Try again.`
+    : error instanceof Error
+      ? error.message
+      : String(error)
+
 interface ErrorProps {
   readonly error: ApiError
+  /** An action of the reader has failed, which is not repeated. */
+  readonly isOnce?: boolean
   /** Shows the present, where the address has more of the past than its time. */
   readonly toNow?: (() => void) | undefined
 }
 
-export function ErrorMessage({ error, toNow = () => adjust({ at: null }) }: ErrorProps) {
+export function ErrorMessage({ error, isOnce = false, toNow = () => adjust({ at: null }) }: ErrorProps) {
   const { oldestTime } = error.facts
   if (error.code === 'HISTORY_EXPIRED')
     return (
@@ -27,7 +37,7 @@ export function ErrorMessage({ error, toNow = () => adjust({ at: null }) }: Erro
     )
   return (
     <p class="trouble" role="alert">
-      {isPassing(error) ? `${describe(error)}. Retrying automatically.` : error.message}
+      {isPassing(error) && !isOnce ? `${describe(error)}. Retrying automatically.` : describeFailure(error)}
     </p>
   )
 }

@@ -6,6 +6,7 @@ import { graphql } from '../../data/graphql.ts'
 import { formatAge, now } from '../../data/time.ts'
 import { useLiveAnswer } from '../../data/use-query.ts'
 import { href } from '../../route.ts'
+import { describeFailure } from '../../widgets/error-message.tsx'
 import { Command } from '../../widgets/setup/command.tsx'
 import { Field, Form, labelsOf, Select, TextArea, textOf } from '../../widgets/setup/form.tsx'
 import { StateMark } from '../../widgets/states/state-mark.tsx'
@@ -137,13 +138,13 @@ export function RegisterDevice() {
 function Result({ of: { deviceId, method, token: issued, heardBefore } }: { readonly of: Registered }) {
   const [rotated, setRotated] = useState<string | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
-  const { data } = useLiveAnswer(heardDocument, { deviceId }, { deviceIds: [deviceId] })
+  const { data } = useLiveAnswer(heardDocument, { deviceId }, { deviceIds: [deviceId] }, { hasContacts: true })
   const heardAt = data?.device?.lastHeardAt ?? null
   const token = rotated ?? issued
   const rotate = async (): Promise<void> => {
     const result = await ask(rotateDocument, { input: { deviceId } }).then(
       ({ rotateDeviceToken }) => rotateDeviceToken,
-      (error: unknown) => ({ message: String(error) }),
+      (error: unknown) => ({ message: describeFailure(error) }),
     )
     if ('message' in result) setProblem(result.message)
     else setRotated(result.token)

@@ -17,6 +17,7 @@ export function ExportButtons<Row>({ name, pages, columns }: ExportProps<Row>) {
   const [isBusy, setIsBusy] = useState(false)
   const [error, setError] = useState<ApiError | null>(null)
   const save = async (format: keyof typeof types): Promise<void> => {
+    if (isBusy) return
     setIsBusy(true)
     setError(null)
     try {
@@ -34,11 +35,11 @@ export function ExportButtons<Row>({ name, pages, columns }: ExportProps<Row>) {
   return (
     <span class="exports" role="group" aria-label="Save this list">
       {(['csv', 'json'] as const).map((format) => (
-        <button key={format} type="button" class="quiet" disabled={isBusy} onClick={() => void save(format)}>
+        <button key={format} type="button" class="quiet" aria-disabled={isBusy} onClick={() => void save(format)}>
           {format.toUpperCase()}
         </button>
       ))}
-      {error && <ErrorMessage error={error} />}
+      {error && <ErrorMessage error={error} isOnce />}
     </span>
   )
 }

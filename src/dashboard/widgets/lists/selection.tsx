@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatNumber } from '../../data/labels.ts'
 import { isOperator } from '../../data/viewer.ts'
+import { describeFailure } from '../error-message.tsx'
 
 export interface Action {
   /** `Remove` */
@@ -114,9 +115,10 @@ export function Confirmation({ action, ids, what, done, close }: ConfirmationPro
   const title = `${action.word} ${what}`
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
+    if (isBusy) return
     const reason = String(new FormData(event.currentTarget as HTMLFormElement).get('reason') ?? '').trim()
     setIsBusy(true)
-    const failure = await action.run(ids, reason).catch((error: unknown) => String(error))
+    const failure = await action.run(ids, reason).catch(describeFailure)
     setIsBusy(false)
     setProblem(failure)
     if (failure !== null) return
@@ -141,7 +143,7 @@ export function Confirmation({ action, ids, what, done, close }: ConfirmationPro
           <button type="button" onClick={() => dialog.current?.close()}>
             Cancel
           </button>
-          <button type="submit" class="primary" disabled={isBusy}>
+          <button type="submit" class="primary" aria-disabled={isBusy}>
             {title}
           </button>
         </div>

@@ -7,7 +7,7 @@ import {
   simulateCommand,
   whereToRun,
 } from '../../data/commands.ts'
-import { isOperator } from '../../data/viewer.ts'
+import { isOperator, orOutside } from '../../data/viewer.ts'
 import { href } from '../../route.ts'
 import { Command, Watch } from './command.tsx'
 
@@ -15,7 +15,10 @@ export function FirstReport() {
   const isOpen = isOpenToDevices()
   return (
     <section class="panel empty" aria-label="Get started">
-      <p>No reports yet. {isOpen ? 'Send the first one from a terminal:' : 'Devices need a credential here.'}</p>
+      <p>
+        No reports yet{orOutside.value && ' in the part of the fleet that you can see'}.{' '}
+        {isOpen ? 'Send the first one from a terminal:' : 'Devices need a credential here.'}
+      </p>
       {!isOpen && isOperator.value && (
         <p>
           <a href={href(['setup', 'devices'])}>Register a device</a> to get its token. Then send its first report:

@@ -1,6 +1,7 @@
 /** Forms of the set-up. A form says what the server refuses, keeps what was typed, and is emptied after a success. */
 import { type ComponentChildren, type ComponentProps, Fragment } from 'preact'
 import { useId, useRef, useState } from 'preact/hooks'
+import { describeFailure } from '../error-message.tsx'
 
 interface FormProps {
   readonly label: string
@@ -21,9 +22,7 @@ export function Form({ label, word, submit, cancel, children }: FormProps) {
     event.preventDefault()
     if (!form.current || isBusy) return
     setIsBusy(true)
-    const failure = await submit(new FormData(form.current)).catch((error: unknown) =>
-      error instanceof Error ? error.message : String(error),
-    )
+    const failure = await submit(new FormData(form.current)).catch(describeFailure)
     setIsBusy(false)
     setProblem(failure)
     if (failure === null) setRound((before) => before + 1)
@@ -40,7 +39,7 @@ export function Form({ label, word, submit, cancel, children }: FormProps) {
             Cancel
           </button>
         )}
-        <button type="submit" class="primary" disabled={isBusy}>
+        <button type="submit" class="primary" aria-disabled={isBusy}>
           {word}
         </button>
       </div>

@@ -5,6 +5,7 @@ import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { plural } from '../../data/labels.ts'
 import { formatAge, formatFull, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
+import { describeFailure } from '../error-message.tsx'
 import { type Action, Confirmation } from '../lists/selection.tsx'
 import { type Mark, StateMark } from '../states/state-mark.tsx'
 
@@ -57,16 +58,17 @@ export function SinkLine({ of: sink, changed }: LineProps) {
     setSaid(['WAITING', 'Sending a test…'])
     const result = await ask(testDocument, { input: { id } }).then(
       ({ testSink }) => testSink,
-      (error: unknown) => ({ message: String(error) }),
+      (error: unknown) => ({ message: describeFailure(error) }),
     )
     if ('message' in result) setSaid(['FAILED', result.message])
     else if (result.error !== null) setSaid(['FAILED', `Test not accepted: ${result.error}`])
     else setSaid(['ONLINE', `Test accepted: ${result.status}`])
   }
   const pause = async (): Promise<void> => {
-    const result = paused
-      ? (await ask(resumeDocument, { input: { id } })).resumeSink
-      : (await ask(pauseDocument, { input: { id } })).pauseSink
+    const asked = paused
+      ? ask(resumeDocument, { input: { id } }).then(({ resumeSink }) => resumeSink)
+      : ask(pauseDocument, { input: { id } }).then(({ pauseSink }) => pauseSink)
+    const result = await asked.catch((error: unknown) => ({ message: describeFailure(error) }))
     if ('message' in result) setSaid(['FAILED', result.message])
     changed()
   }
@@ -112,7 +114,7 @@ export function SinkLine({ of: sink, changed }: LineProps) {
       <p role="status" class="said">
         {said && <StateMark of={said[0]}>{said[1]}</StateMark>}
       </p>
-      {kind === 'WEBHOOK' && <Deliveries of={id} />}
+      {kind === 'WEBHOOK' && <Deliveries of={id} failed={(problem) => setSaid(['FAILED', problem])} />}
       {isAsked && <Confirmation action={remove} ids={[]} what={name} done={changed} close={() => setIsAsked(false)} />}
     </li>
   )
@@ -130,13 +132,22 @@ function describe({ failures, lastError, attemptedAt, succeededAt, lag }: Listed
   return succeededAt === null ? behind : `delivered ${formatAge(succeededAt, now.value)}, ${behind}`
 }
 
-function Deliveries({ of: id }: { readonly of: string }) {
+interface DeliveriesProps {
+  readonly of: string
+  readonly failed: (problem: string) => void
+}
+
+function Deliveries({ of: id, failed }: DeliveriesProps) {
   const [isOpen, setIsOpen] = useState(false)
   const [version, setVersion] = useState(0)
   const { data } = useAnswer(deliveriesDocument, { id }, { version, isOff: !isOpen })
   const deliveries = data?.sink?.deliveryHistory.nodes
   const again = async (deliveryId: string): Promise<void> => {
-    await ask(redeliverDocument, { input: { deliveryId } })
+    const result = await ask(redeliverDocument, { input: { deliveryId } }).then(
+      ({ redeliver }) => redeliver,
+      (error: unknown) => ({ message: describeFailure(error) }),
+    )
+    if ('message' in result) failed(result.message)
     setVersion((current) => current + 1)
   }
   return (
