@@ -1,6 +1,6 @@
 /** The connection's status, and the age of what is shown when it is not live. */
 import { connection, reconnect } from './data/api.ts'
-import { isLoadingPast } from './data/loading.ts'
+import { isFailing, isLoadingPast } from './data/loading.ts'
 import { formatFull, formatSpan, formatTime, now, zoneAt } from './data/time.ts'
 import { adjust, at, chosenTime } from './route.ts'
 
@@ -40,6 +40,11 @@ export function Notices() {
           <button type="button" onClick={reconnect}>
             Retry now
           </button>
+        </div>
+      )}
+      {value.state !== 'lost' && isFailing.value && (
+        <div class="notice lost">
+          <p role="alert">The server does not answer, so this may be outdated. Retrying automatically.</p>
         </div>
       )}
       {then && (

@@ -1,7 +1,7 @@
 /** What an action of the reader says if it fails: why, and what to do. */
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../support/browser.ts'
-import { useDashboard } from './harness.ts'
+import { send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('an action that does not reach the server', () => {
@@ -21,6 +21,26 @@ describe.runIf(findChromium())('an action that does not reach the server', () =>
     await page.getByRole('dialog').getByText(advice).waitFor()
     expect(await focused()).toBe('Forget 1 deployment')
   })
+
+  it.each(['', 'device/edge-1', 'deployment/edge-1/hello'])(
+    'as a repetition of /%s says that the page may be outdated, until it succeeds',
+    async (address) => {
+      const { page } = await visit(address)
+      await page.locator('.hero').waitFor()
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.route('**/graphql', (route) => route.fulfill({ status: 503, body: '' }))
+      const notice = page.getByRole('alert').getByText('The server does not answer, so this may be outdated.')
+      // The changes of the present answer may not be followed yet.
+      await expect
+        .poll(async () => {
+          for (const state of ['failed', 'installed']) await send(server().url, 'edge-1', 'hello', state)
+          return notice.count()
+        })
+        .toBe(1)
+      await page.unroute('**/graphql')
+      await notice.waitFor({ state: 'detached' })
+    },
+  )
 
   it('of the set-up says so', async () => {
     const created = await server().query(

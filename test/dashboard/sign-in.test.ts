@@ -105,7 +105,7 @@ it.runIf(findChromium())(
     onTestFinished(close)
     await page.getByLabel('API key or token').fill(data.createApiKey.key)
     await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
     for (const address of ['device/edge-1', 'deployment/edge-1/hidden', 'rollout/none', 'resource/none']) {
       await page.goto(`${server.url}/${address}`)
       await page.getByText('or it is outside the part of the fleet that you can see').waitFor()

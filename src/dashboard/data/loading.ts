@@ -14,8 +14,16 @@ export const isLoadingPast = (): boolean => loading.value > 0
 /** Whether the page shows the answer to another question: of another time, or with other filters. */
 export const isOutdated = computed(() => outdated.value > 0)
 
+/** The number of answers on the page that could not be repeated after a change. */
+const failing = signal(0)
+
+/** Whether the page may show what is no longer true, although it is connected. */
+export const isFailing = computed(() => failing.value > 0)
+
 /** `isLoading`: there is neither an answer to the question nor an error yet. */
 export const useLoading = (isLoading: boolean): void => useCounted(loading, isLoading && at.value !== null)
+
+export const useFailing = (is: boolean): void => useCounted(failing, is)
 
 export const useOutdated = (is: boolean): void => useCounted(outdated, is)
 

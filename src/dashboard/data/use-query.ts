@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../client/client.ts'
 import { ask, connection, connections, follow } from './api.ts'
 import { type Document, graphql, type VariablesOf } from './graphql.ts'
-import { useLoading, useOutdated } from './loading.ts'
+import { useFailing, useLoading, useOutdated } from './loading.ts'
 import { perFrame, throttle } from './throttle.ts'
 import { clock, now } from './time.ts'
 
@@ -17,6 +17,8 @@ interface Answer<Data> {
   /** Why this question has no answer. */
   readonly error: ApiError | null
   readonly isAsking: boolean
+  /** The last request on this connection has failed, and the data is that of an earlier one. */
+  readonly isFailing: boolean
 }
 
 interface AskOptions {
@@ -59,9 +61,11 @@ interface Outcome<Data> {
   /** What both are about. */
   readonly about: string | null
   readonly isAsking: boolean
+  /** The connection, as a number, on which the error came. */
+  readonly failedOn: number | null
 }
 
-const none = { data: null, askedAt: null, error: null, about: null, isAsking: true }
+const none = { data: null, askedAt: null, error: null, about: null, isAsking: true, failedOn: null }
 
 /** For what several requests answer. `key`: the request is repeated when it changes. */
 export function useAsked<Data>(
@@ -79,7 +83,7 @@ export function useAsked<Data>(
     const askedAt = clock()
     request(abort.signal).then(
       (data) => {
-        if (!abort.signal.aborted) setOutcome({ data, askedAt, error: null, about, isAsking: false })
+        if (!abort.signal.aborted) setOutcome({ ...none, data, askedAt, about, isAsking: false })
       },
       (error: unknown) => {
         if (abort.signal.aborted) return
@@ -92,6 +96,7 @@ export function useAsked<Data>(
           error: problem,
           about,
           isAsking: false,
+          failedOn: connections.value,
         }))
       },
     )
@@ -101,8 +106,10 @@ export function useAsked<Data>(
     }
   }, [key, about, version, isOff, failures, connections.value])
   const isAbout = outcome.about === about
-  const { data, askedAt, error, isAsking } = outcome
-  return { data, askedAt, isCurrent: data !== null && isAbout, error: isAbout ? error : null, isAsking }
+  const { data, askedAt, error, isAsking, failedOn } = outcome
+  const isCurrent = data !== null && isAbout
+  const isFailing = isCurrent && failedOn === connections.value
+  return { data, askedAt, isCurrent, error: isAbout ? error : null, isAsking, isFailing }
 }
 
 /** Until when live data is known that was requested at a time: as long as the page is connected, it gets each change. */
@@ -170,6 +177,7 @@ export function useLiveAnswer<Data extends { readonly revision: string }, Variab
   const answer = useAnswer(query, variables, { ...options, version: `${version} ${options.version} ${contacts}` })
   useLoading(filter === null && !answer.isCurrent && answer.error === null)
   useOutdated(answer.data !== null && !answer.isCurrent)
+  useFailing(answer.isFailing)
   const { isCurrent } = answer
   const began = answer.data?.revision
   const key = filter && JSON.stringify(filter)
