@@ -103,7 +103,8 @@ function failingFieldOf(type: GraphQLNamedType): string | null {
   if (!isObjectType(type) || type === schema.getQueryType()) return null
   const page = Object.values(type.getFields()).find((one) => getNamedType(one.type).name.endsWith('Connection'))
   if (!page) return null
-  const required = page.args.filter((arg) => isNonNullType(arg.type)).map((arg) => `${argumentOf(arg)}, `)
+  const others = page.args.filter(({ name, type }) => isNonNullType(type) && name !== 'first')
+  const required = others.map((arg) => `${argumentOf(arg)}, `)
   return `s: ${page.name}(${required.join('')}first: 1000) { totalCount }`
 }
 
