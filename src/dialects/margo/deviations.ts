@@ -1,6 +1,7 @@
 /** How a report deviates from Margo's specification. It shows an integrator which sentence an agent breaks. Only an unknown kind is refused. */
 import type { Deviation, DeviationKind } from '../../domain/deviation.ts'
 import type { FieldProblem } from '../../domain/errors.ts'
+import { failureStage as stageOf } from '../../domain/failure-stage.ts'
 import type { StatusReport } from '../../domain/report.ts'
 import { isConsistent } from '../../domain/rollup.ts'
 
@@ -29,7 +30,8 @@ export function deviationsOf(report: StatusReport): readonly Deviation[] {
   if (isWithoutError(report)) note('FAILED_WITHOUT_ERROR', `deployment ${deploymentId}: FAILED`)
   else if (failed) note('FAILED_WITHOUT_ERROR', `deployment ${deploymentId}: component ${failed.name} FAILED`)
   if (state === 'PENDING' && error === null) note('PENDING_WITHOUT_REASON', `deployment ${deploymentId}: PENDING`)
-  if (!isConsistent(state, components, failureStage ?? null)) {
+  // A failure before or after the components is none of theirs, whether the report names its stage or its components imply it.
+  if (!isConsistent(state, components, stageOf(state, failureStage ?? null, components, null))) {
     const parts = components.slice(0, longestExample).map((part) => `${part.name} ${part.state}`)
     note('INCONSISTENT_STATE', `deployment ${deploymentId}: ${state}, components: ${parts.join(', ')}`)
   }

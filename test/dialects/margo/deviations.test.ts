@@ -18,6 +18,17 @@ describe('deviations from the specification', () => {
       { state: 'FAILED', error, failureStage: 'PRE_PROCESSING', components: [part('PENDING')] },
       [],
     ],
+    [
+      'a failure before any component',
+      { state: 'FAILED', error, components: [part('PENDING'), { ...part('PENDING'), name: 'second' }] },
+      [],
+    ],
+    ['a failure after all components', { state: 'FAILED', error, components: [part('INSTALLED')] }, []],
+    [
+      'FAILED while one of its components is still to be installed',
+      { state: 'FAILED', error, components: [part('INSTALLED'), part('PENDING')] },
+      ['INCONSISTENT_STATE'],
+    ],
     ['FAILED and no error', { state: 'FAILED' }, ['FAILED_WITHOUT_ERROR']],
     ['FAILED and no message', { state: 'FAILED', error: { code: 'E1', message: '' } }, ['FAILED_WITHOUT_ERROR']],
     [
