@@ -1,4 +1,5 @@
 /** Finds, assesses and puts one resource, the same for every source. */
+import { presentGroup } from '../domain/orchestration/api-group.ts'
 import type { Instance } from '../domain/orchestration/instance.ts'
 import type { ObjectName } from '../domain/orchestration/orchestrated-facts.ts'
 import type { Assessment, Resource, ResourceDetail } from '../domain/orchestration/resource.ts'
@@ -8,12 +9,17 @@ import { resourceReadiness } from '../readiness/sum.ts'
 import type { InstanceOnTarget } from './derived-states.ts'
 import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'
 
+/** Whether the two are of one kind, whatever their versions are. */
+function isSameKind(a: Pick<ObjectName, 'group' | 'kind'>, b: Pick<ObjectName, 'group' | 'kind'>): boolean {
+  return a.kind === b.kind && presentGroup(a.group, a.kind) === presentGroup(b.group, b.kind)
+}
+
 /** Candidates have the same name. Compares group and kind, not the version. If a source gives no namespace, the only candidate matches. */
 export function matchResource(
   candidates: readonly Resource[],
   wanted: { readonly group: string; readonly kind: string; readonly namespace: string | null },
 ): Resource | null {
-  const alike = candidates.filter(({ group, kind }) => group === wanted.group && kind === wanted.kind)
+  const alike = candidates.filter((candidate) => isSameKind(candidate, wanted))
   const exact = alike.find(({ namespace }) => namespace === wanted.namespace)
   if (exact) return exact
   if (wanted.namespace !== null) return alike.find(({ namespace }) => namespace === null) ?? null
@@ -36,12 +42,8 @@ export function matchListed(
   const known = matchResource(like(wanted), wanted)
   if (known) return known
   const listed = like({ ...wanted, namespace: null }).filter(
-    ({ group, kind, goneAt, sync, presence }) =>
-      group === wanted.group &&
-      kind === wanted.kind &&
-      goneAt === null &&
-      sync !== null &&
-      (isGuessed || presence !== 'PRESENT'),
+    (one) =>
+      isSameKind(one, wanted) && one.goneAt === null && one.sync !== null && (isGuessed || one.presence !== 'PRESENT'),
   )
   return listed.length === 1 ? (listed[0] ?? null) : null
 }

@@ -22,6 +22,16 @@ const toText = (query: SQL): string => dialect.sqlToQuery(query).sql
 describe.each(stores)('orchestration on $name', (store) => {
   const { road, rolloutNamed, act, applied, observed, snapshot, session, rollout } = useOrchestration(store)
 
+  const listed = async (instanceId: string): Promise<string[]> => {
+    const instance = await instanceById(session(), instanceId, null)
+    const rows = await session().run<Record<'id' | 'sync' | 'presence' | 'readiness', string>>(
+      `select r.api_group || '/' || version || ' ' || kind || ' ' || name as id, sync, presence, readiness
+       from resources r where instance_key = $1::bigint and gone_at is null`,
+      [instance?.key ?? 0],
+    )
+    return rows.map(({ id, sync, presence, readiness }) => `${id} ${sync} ${presence} ${readiness}`).toSorted()
+  }
+
   it('has failed as soon as one resource has, whatever is still tried beside it', async () => {
     const { name, a } = rolloutNamed()
     const tell = (...items: Parameters<typeof applied>[]) =>
@@ -49,6 +59,40 @@ describe.each(stores)('orchestration on $name', (store) => {
     await tell(['z', 'DELETED'])
     expect(await rollout(name)).toMatchObject({ status: 'TERMINATED' })
     expect(await audit(session())).toEqual([])
+  })
+
+  it('finds an object that the cluster shows in the group to which Kubernetes moved its kind', async () => {
+    const { name, a } = rolloutNamed()
+    await act(name, 'CREATED', 'APPROVED', ['INSTANTIATED', a])
+    const ingress = applied('i', 'APPLIED', { group: 'extensions', version: 'v1beta1', kind: 'Ingress' })
+    const other = applied('i', 'APPLIED', { group: 'example.org', kind: 'Ingress', namespace: 'default' })
+    await road().writer.submit(reportResources(name, a, [applied('x', 'APPLIED', { group: 'extensions' }), ingress]))
+    await snapshot(name, a, '1', [
+      observed('x'),
+      observed('i', { group: 'networking.k8s.io', kind: 'Ingress' }),
+      observed('i', { group: 'example.org', kind: 'Ingress' }),
+    ])
+    await road().writer.submit(reportResources(name, a, [ingress, other]))
+    expect(await listed(a)).toEqual([
+      'example.org/v1 Ingress i APPLIED PRESENT READY',
+      'extensions/v1 Deployment x APPLIED PRESENT READY',
+      'extensions/v1beta1 Ingress i APPLIED PRESENT READY',
+    ])
+  })
+
+  it('keeps the version that the orchestrator applied, and takes a repeat for one, whatever version the cluster shows', async () => {
+    const { name, a } = rolloutNamed()
+    await act(name, 'CREATED', 'APPROVED', ['INSTANTIATED', a])
+    const old = applied('x', 'APPLIED', { version: 'v1beta2' })
+    await snapshot(name, a, '1', [observed('x')])
+    await road().writer.submit(reportResources(name, a, [old]))
+    const { revision } = await snapshot(name, a, '2', [observed('x')])
+    expect(await road().writer.submit(reportResources(name, a, [old]))).toMatchObject({
+      revision,
+      verdicts: ['UNCHANGED'],
+    })
+    expect(await snapshot(name, a, '3', [observed('x')])).toEqual({ revision, verdict: 'UNCHANGED' })
+    expect(await listed(a)).toEqual(['apps/v1beta2 Deployment x APPLIED PRESENT READY'])
   })
 
   it('keeps no resource that is gone longer than the history, and lets its name come again', async () => {

@@ -8,6 +8,7 @@
  *
  * A small snapshot is one unit of work. A large one is written in parts (divided-write.ts), with the same steps.
  */
+import { presentGroup } from '../../domain/orchestration/api-group.ts'
 import type { Instance } from '../../domain/orchestration/instance.ts'
 import type { ObjectName, ObservedObject } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Resource } from '../../domain/orchestration/resource.ts'
@@ -165,7 +166,8 @@ function putObserved(
   const base = known ?? blankResource(work.newKey(), place, { ...object, component })
   const next: Resource = {
     ...base,
-    version: object.version || base.version,
+    // What an orchestrator applied keeps its version: the cluster may serve it in another one, and its monitor may not state one.
+    version: (base.sync !== null && base.version) || object.version || base.version,
     namespace: isNamespaceGuessed ? (base.namespace ?? object.namespace) : (object.namespace ?? base.namespace),
     presence: 'PRESENT',
     showable: true,
@@ -202,7 +204,7 @@ function listedIn({ component, isOfAll }: ComponentSnapshot): string | null {
 
 /** The source can show what it says it can, and what it shows. */
 function shownBy({ objects, canShow }: ComponentSnapshot): ComponentSnapshot['canShow'] {
-  const kindOf = (group: string, kind: string): string => `${group}/${kind}`
+  const kindOf = (group: string, kind: string): string => `${presentGroup(group, kind)}/${kind}`
   const shown = new Set(objects.map(({ group, kind }) => kindOf(group, kind)))
   return (group, kind) => shown.has(kindOf(group, kind)) || canShow(group, kind)
 }

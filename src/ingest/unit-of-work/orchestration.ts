@@ -2,6 +2,7 @@
  * The orchestrators' part of a batch's unit of work: rollouts with a lifecycle, their instances, resources and tallies. Pure
  * bookkeeping: unit-of-work.ts owns it and numbers its changes.
  */
+import { presentGroup } from '../../domain/orchestration/api-group.ts'
 import { type Instance, type SyncCounts, stateOfSync } from '../../domain/orchestration/instance.ts'
 import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
 import type { DerivedDeployment } from '../../domain/orchestration/orchestrated.ts'
@@ -200,7 +201,7 @@ function syncCountsOf(tallies: readonly Tally[]): SyncCounts {
 }
 
 function kindAndName({ group, kind, name }: Omit<ObjectName, 'namespace'>): string {
-  return `${group}/${kind}/${name}`
+  return `${presentGroup(group, kind)}/${kind}/${name}`
 }
 
 function bucketOf({ component, sync, presence, readiness, showable }: Tally): string {
