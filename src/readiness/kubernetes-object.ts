@@ -61,15 +61,26 @@ export const annotationsOf = (object: KubernetesObject): Fields => fields(object
 export const parseKubernetesObject = (value: unknown): KubernetesObject | null => {
   if (!isFields(value)) return null
   const status = fields(value.status)
+  const metadata = fields(value.metadata)
   return {
     kind: text(value.kind),
     group: groupOf(value.apiVersion),
-    metadata: fields(value.metadata),
-    spec: fields(value.spec),
+    metadata,
+    spec: validSpec(fields(value.spec), metadata, status),
     status,
     conditions: conditionsOf(status.conditions),
     malformed: malformation(value, status),
   }
+}
+
+/**
+ * EMCO's monitor refreshes only the status of an object that it knows. If the status is of a later generation, what users and autoscalers
+ * change in a spec is unknown: a Deployment that was scaled would be PENDING for ever.
+ */
+const validSpec = (spec: Fields, { generation }: Fields, { observedGeneration }: Fields): Fields => {
+  if ((optionalNumber(observedGeneration) ?? 0) <= (optionalNumber(generation) ?? Number.POSITIVE_INFINITY)) return spec
+  const { replicas, paused, ...rest } = spec
+  return rest
 }
 
 const groupOf = (apiVersion: unknown): string | null => {

@@ -40,6 +40,22 @@ describe('a Deployment', () => {
       'GenerationNotObserved',
     ],
     [
+      'is ready after it was scaled down, if only its status was refreshed',
+      deployment({ ...full, observedGeneration: 2 }, { replicas: 5 }),
+      'READY',
+    ],
+    [
+      'is ready after it was scaled up and continued, if only its status was refreshed',
+      deployment({ ...full, observedGeneration: 2 }, { replicas: 1, paused: true }),
+      'READY',
+    ],
+    [
+      'waits for its replicas, if only its status was refreshed',
+      deployment({ ...full, observedGeneration: 2, readyReplicas: 2, availableReplicas: 2 }, { replicas: 1 }),
+      'PENDING',
+      'LessAvailable',
+    ],
+    [
       'waits for replicas to exist',
       deployment({ observedGeneration: 1, replicas: 1 }, three),
       'PENDING',
