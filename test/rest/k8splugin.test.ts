@@ -151,6 +151,32 @@ describe.each(stores)("k8splugin's instance API on $name", (store) => {
     expect(await send('POST', '/wrong', {})).toMatchObject({ status: 405 })
   })
 
+  it.each([
+    ['small', 2],
+    ['large', 1_200],
+  ])('lets no %s status that arrives late bring back the objects of a deleted instance', async (id, size) => {
+    const resourcesStatus = Array.from({ length: size }, (_, index) => ({ ...pod, name: `pod-${index}`, status: {} }))
+    const counts = async () =>
+      (await server.query(`{ deployment(deploymentId: "${id}") { state readiness resourceCounts { total } } }`))
+        .deployment
+    await send('PUT', `/${id}`, { ...fixture('instance'), id, resources: [] })
+    expect(await send('PUT', `/${id}/status`, { resourcesStatus })).toMatchObject({ status: 200 })
+    await send('DELETE', `/${id}`)
+    expect(await send('PUT', `/${id}/status`, { resourcesStatus })).toMatchObject({
+      status: 404,
+      body: { retryable: true },
+    })
+    expect(await send('PUT', `/${id}/status`, { resourcesStatus: [] })).toMatchObject({
+      body: { verdict: 'UNCHANGED' },
+    })
+    expect(await counts()).toEqual({ state: 'REMOVED', readiness: 'UNKNOWN', resourceCounts: { total: 0 } })
+    const subscription = { name: 'late', 'callback-url': 'https://so.example/status' }
+    expect(await send('POST', `/${id}/status/subscription`, subscription)).toMatchObject({ status: 404 })
+    await send('PUT', `/${id}`, { ...fixture('instance'), id, resources: [] })
+    expect(await send('PUT', `/${id}/status`, { resourcesStatus })).toMatchObject({ body: { verdict: 'APPLIED' } })
+    expect(await counts()).toMatchObject({ state: 'INSTALLED', resourceCounts: { total: size } })
+  })
+
   it('forgets what was deleted, and its history does not', async () => {
     await send('PUT', '/gone', { ...fixture('instance'), id: 'gone', status: 'CREATING' })
     const list = async () => (await send('GET', '')).body.map(({ id }: { id: string }) => id)

@@ -92,9 +92,9 @@ export function reportInstanceStatus(
     const partsNeed = partNeeds({}, { ...own, whole: 'without resources' })
     const snapshot = await write({
       needs: partsNeed([]),
-      decide: (work) => snapshotOf(requireInstance(work, instanceId), objects),
+      decide: (work) => snapshotOf(requirePresent(work, instanceId, objects), objects),
     })
-    return writeSnapshot(write, partsNeed, (work) => requireInstance(work, instanceId), snapshot)
+    return writeSnapshot(write, partsNeed, (work) => requirePresent(work, instanceId, objects), snapshot)
   })
 }
 
@@ -103,7 +103,7 @@ function* applyStatus(
   instanceId: string,
   objects: readonly ObservedObject[],
 ): Paced<{ readonly revision: number; readonly verdict: Verdict }> {
-  const place = requireInstance(work, instanceId)
+  const place = requirePresent(work, instanceId, objects)
   const verdict = yield* applySnapshot(work, place, snapshotOf(place, objects))
   return { revision: work.revision(), verdict }
 }
@@ -250,6 +250,14 @@ function requireInstance(work: UnitOfWork, instanceId: string): InstanceOnTarget
       `there is no instance ${instanceId}: PUT /v1/instance/${instanceId} makes it`,
     )
   return { instance, rollout, targetKey: deployment.targetKey, deploymentKey: deployment.key }
+}
+
+/** A status that was under way while its instance was removed must not bring the objects back: nothing would remove them again. */
+function requirePresent(work: UnitOfWork, instanceId: string, objects: readonly ObservedObject[]): InstanceOnTarget {
+  const place = requireInstance(work, instanceId)
+  if (place.instance.reportedState !== 'REMOVED' || objects.length === 0) return place
+  const message = `instance ${instanceId} was removed, so it has no objects: PUT /v1/instance/${instanceId} makes it again`
+  throw new DomainError('NOT_FOUND_YET', message)
 }
 
 function newInstance(work: UnitOfWork, rollout: Rollout, { instanceId, reportedState }: BundleInstance): Instance {

@@ -60,7 +60,8 @@ function operated(handlers: Readonly<Record<string, Handler>>): Methods {
 async function subscribe(deps: SubscriptionDeps, exchange: Exchange, instanceId: string): Promise<void> {
   const { session } = deps.database
   const body = parseSubscription(await readJson(exchange), deps.refuseTarget, null)
-  const { key: instanceKey } = await requireInstance(deps.database, instanceId)
+  const { key: instanceKey, reportedState } = await requireInstance(deps.database, instanceId)
+  if (reportedState === 'REMOVED') throw unknownInstance(instanceId)
   const { name, callbackUrl: url, secret = null, minNotifyInterval, metadata } = body
   const settings = { minNotifyInterval, metadata }
   const sink = await createSink(
@@ -114,8 +115,12 @@ function show(sink: Sink): object {
 
 async function requireInstance(database: Database, instanceId: string): Promise<InstanceRow> {
   const instance = await instanceById(database.session, instanceId, null)
-  if (!instance) throw new DomainError('NOT_FOUND', `there is no instance ${instanceId}`)
+  if (!instance) throw unknownInstance(instanceId)
   return instance
+}
+
+function unknownInstance(instanceId: string): DomainError {
+  return new DomainError('NOT_FOUND', `there is no instance ${instanceId}`)
 }
 
 async function find({ database }: SubscriptionDeps, instanceId: string, name: string): Promise<Sink> {
