@@ -103,6 +103,39 @@ describe.each(stores)('time on $name', (store) => {
     expect(await connectivity('punctual')).toBe('ONLINE')
   })
 
+  it('hears a child that was heard, or that promised to be, when its gateway reports about it, and no other child', async () => {
+    const { road, keeper, send, connectivity, pass } = await open(store, { offlineAfter: 30 })
+    await road.writer.submit(promise('gw/promised', 30))
+    await send('gw/heard')
+    const tell = (child: string, code: string) =>
+      road.writer.submit(
+        recordReport(
+          report({
+            reporter: 'gw',
+            deviceId: child,
+            deploymentId: child,
+            state: 'FAILED',
+            error: { code, message: 'no' },
+          }),
+        ),
+      )
+    const children = ['gw/heard', 'gw/promised', 'gw/other']
+    const all = () => Promise.all(children.map(connectivity))
+    const time = keeper()
+    await time.tick()
+    for (let round = 0; round < 3; round++) {
+      for (const child of children) await tell(child, '1')
+      await time.tick()
+      expect(await all()).toEqual(['ONLINE', 'ONLINE', 'UNKNOWN'])
+      pass(20_000)
+    }
+    await tell('gw/heard', '102')
+    expect(await connectivity('gw/heard')).toBe('OFFLINE')
+    pass(20_000)
+    await time.tick()
+    expect(await all()).toEqual(['OFFLINE', 'OFFLINE', 'UNKNOWN'])
+  })
+
   it('expects every device to be heard when OFFLINE_AFTER says so', async () => {
     const { keeper, send, connectivity, pass } = await open(store, { offlineAfter: 10 })
     const time = keeper()

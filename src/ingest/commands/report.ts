@@ -107,6 +107,14 @@ function noteChild(work: UnitOfWork, targetKey: number, reporterKey: number, rep
   if (targetKey === reporterKey) return
   const target = work.targetByKey(targetKey)
   const codes = [report.error, ...report.components.map((component) => component.error)].map((error) => error?.code)
-  if (codes.includes(childUnreachable)) changeConnectivity(work, target, 'OFFLINE', 'GATEWAY', report.observedAt)
-  else if (target.connectivity === 'OFFLINE') changeConnectivity(work, target, 'ONLINE', 'GATEWAY', report.observedAt)
+  if (codes.includes(childUnreachable)) {
+    changeConnectivity(work, target, 'OFFLINE', 'GATEWAY', report.observedAt)
+    return
+  }
+  // Otherwise the silence of the child itself makes it OFFLINE again and again, while its gateway reaches it.
+  const isAwaited = target.lastHeardAt !== null || target.expectedInterval !== null
+  const heard = isAwaited ? { ...target, lastHeardAt: work.now } : target
+  if (isAwaited) work.putTarget(heard, 'heard')
+  if (target.connectivity === 'OFFLINE' || (target.expectedInterval !== null && target.connectivity === 'UNKNOWN'))
+    changeConnectivity(work, heard, 'ONLINE', 'GATEWAY', report.observedAt)
 }
