@@ -39,6 +39,7 @@ import { prefers } from './negotiation.ts'
 import { emcoMethods } from './orchestrators/emco.ts'
 import { type K8spluginDeps, k8spluginMethods } from './orchestrators/k8splugin.ts'
 import { keepInventory } from './orchestrators/subscriptions.ts'
+import { toOriginForm } from './origin-form.ts'
 import { createPage } from './page/page.ts'
 import { limitPipelines } from './pipelines.ts'
 import { toProblem } from './problem.ts'
@@ -208,6 +209,7 @@ export function createHttpServer(deps: ServerDeps): Server {
   const listener: RequestListener = (request, response) => {
     if (!pipelines.begin(request, response)) return
     dropUnreadBody(request, admission.bodies)
+    toOriginForm(request)
     const url = request.url ?? '/'
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)

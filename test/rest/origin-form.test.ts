@@ -1,0 +1,40 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+
+describe('a request with a whole URL', () => {
+  let server: RunningApp
+  beforeAll(async () => {
+    server = await startApp()
+  })
+  afterAll(() => server.stop())
+
+  /** `target`: the request target, as sent. */
+  function send(target: string, body?: object): Promise<{ status: number | undefined; text: string }> {
+    return new Promise((resolve, reject) => {
+      const { port } = server
+      const headers = { host: 'other.example', 'content-type': 'application/json', accept: 'application/json' }
+      const method = body ? 'POST' : 'GET'
+      request({ host: '127.0.0.1', port, path: target, method, headers, agent: false }, async (response) => {
+        resolve({ status: response.statusCode, text: (await response.setEncoding('utf8').toArray()).join('') })
+      })
+        .on('error', reject)
+        .end(body && JSON.stringify(body))
+    })
+  }
+
+  it('is one for its path', async () => {
+    const report = { deploymentId: 'a/b', status: { state: 'installed' }, components: [] }
+    const path = '/device/edge-1/deployment/a%2Fb/status'
+    expect(await send(`http://rollcall.example:4000${path}`, report)).toMatchObject({ status: 201 })
+    expect(await send(`HTTPS://rollcall.example${path}?a=b`, report)).toMatchObject({ status: 201 })
+    expect((await send('http://rollcall.example/graphql?query={__typename}')).text).toContain('Query')
+    expect(await send('http://rollcall.example/healthz')).toMatchObject({ status: 200 })
+    expect(await send('http://rollcall.example?verbose')).toMatchObject({ status: 200 })
+  })
+
+  it('is none for what is not a URL of HTTP', async () => {
+    for (const target of ['ftp://rollcall.example/healthz', 'http:///healthz', 'http://a@rollcall.example/healthz'])
+      expect(await send(target), target).toMatchObject({ status: 404 })
+  })
+})
