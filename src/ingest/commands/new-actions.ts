@@ -12,7 +12,7 @@ import type { ActionFact } from '../../domain/orchestration/orchestrated-facts.t
 import { kindInWords, type LifecycleRolloutName, type Rollout } from '../../domain/rollout.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
-type Known = Pick<LifecycleAction, 'state' | 'instanceId' | 'at'>
+type Known = Pick<LifecycleAction, 'state' | 'instanceId' | 'at' | 'timestamp'>
 
 /** A rollout before the next action of the list. */
 interface History {
@@ -29,7 +29,9 @@ export function newActions(work: UnitOfWork, name: LifecycleRolloutName, facts: 
   if (!history.rollout && facts[0] && facts[0].state !== 'CREATED')
     throw new DomainError('NOT_FOUND_YET', `there is no ${kindInWords(name)}: Created comes first`)
   const found: ActionFact[] = []
+  const recorded = recordedPrefix(facts, history)
   for (const [index, sent] of facts.entries()) {
+    if (index < recorded) continue
     const fact = withInstance(sent, history)
     if (isRecorded(sent, fact.instanceId, history)) continue
     const field = facts.length === 1 ? '' : `Actions[${index}].`
@@ -52,8 +54,8 @@ function historyOf(work: UnitOfWork, name: LifecycleRolloutName): History {
   }
 }
 
-function remember(history: History, { state, instanceId, at }: ActionFact, now: number): void {
-  history.actions.push({ state, instanceId, at: at ?? now })
+function remember(history: History, { state, instanceId, at, timestamp }: ActionFact, now: number): void {
+  history.actions.push({ state, instanceId, at: at ?? now, timestamp })
   if (instanceId === null) return
   history.instanceIds.add(instanceId)
   if (startsInstance(state) || history.currentInstanceId === null) history.currentInstanceId = instanceId
@@ -61,6 +63,20 @@ function remember(history: History, { state, instanceId, at }: ActionFact, now: 
 
 function withInstance(fact: ActionFact, { currentInstanceId }: History): ActionFact {
   return { ...fact, instanceId: fact.instanceId ?? (changesInstance(fact.state) ? currentInstanceId : null) }
+}
+
+/**
+ * The number of actions at the beginning of an orchestrator's list that are recorded already. Times are optional, and where one side has none, the
+ * place in the list and the instance identify the action. One action alone has no place.
+ */
+function recordedPrefix(facts: readonly ActionFact[], { actions }: History): number {
+  if (facts.length < 2) return 0
+  const isSame = ({ state, instanceId, at }: ActionFact, known: Known | undefined): boolean =>
+    known?.state === state &&
+    (instanceId === known.instanceId || (instanceId === null && !startsInstance(state))) &&
+    (at === null || known.timestamp === null || at === known.at)
+  const first = facts.findIndex((fact, index) => !isSame(fact, actions[index]))
+  return first < 0 ? facts.length : first
 }
 
 /** Orchestrators send actions again: with the time of the first one, or as the latest action. */
