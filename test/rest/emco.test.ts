@@ -37,33 +37,6 @@ describe.each(stores)('EMCO on $name', (store) => {
     expect(whole.status).toBe(200)
   })
 
-  it('skips what it has of a list of actions, with and without times', async () => {
-    const emco = newGroup(server)
-    const [a, b] = [newContext(), newContext()]
-    const tell = async (...actions: readonly (readonly [State: string, ContextId?: string, TimeStamp?: string])[]) => {
-      const Actions = actions.map(([State, ContextId, TimeStamp]) => ({ State, ContextId, TimeStamp }))
-      const { status, body } = await emco.call('POST', `${emco.base}/actions`, { Actions })
-      return [status, body.state?.Actions.map((action: Answer) => action.State).join(' ')]
-    }
-    const begun = [['Created'], ['Approved'], ['Instantiated', a]] as const
-    await emco.act('Created', 'Approved')
-    expect(await tell(...begun)).toEqual([201, 'Created Approved Instantiated'])
-    expect(await tell(...begun, ['Terminated'])).toEqual([201, 'Created Approved Instantiated Terminated'])
-    expect(await tell(...begun, ['Terminated', a])).toEqual([200, 'Created Approved Instantiated Terminated'])
-    expect(await tell(...begun)).toEqual([200, 'Created Approved Instantiated Terminated'])
-    // The orchestrator's own times, where the actions were first sent without any.
-    const timed = [
-      ['Created', '', '2026-03-01T08:00:00Z'],
-      ['Approved', '', '2026-03-01T08:01:00Z'],
-      ['Instantiated', a, '2026-03-01T08:02:00Z'],
-      ['Terminated', a, '2026-03-01T08:03:00Z'],
-      ['Instantiated', b, '2026-03-01T08:04:00Z'],
-    ] as const
-    expect(await tell(...timed)).toEqual([201, 'Created Approved Instantiated Terminated Instantiated'])
-    expect(await tell(...timed)).toEqual([200, 'Created Approved Instantiated Terminated Instantiated'])
-    expect((await emco.call('POST', `${emco.base}/actions`, { State: 'Created' })).status).toBe(409)
-  })
-
   it('understands resources in every generation of keys, each for itself', async () => {
     const emco = newGroup(server)
     const context = newContext()

@@ -5,10 +5,11 @@
 import { DomainError, type FieldProblem } from '../../domain/errors.ts'
 import type { ObservedObject } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Paced } from '../../limits/pace.ts'
+import { unknown } from '../../readiness/assessment.ts'
 import { readiness } from '../../readiness/index.ts'
 import { deepest } from '../body/json.ts'
 import { type Room, readJson } from '../body/json-reader.ts'
-import { type Body, isObject, refusal, shown } from '../body/problems.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from '../body/problems.ts'
 import { idProblem, longestId, textProblem } from '../body/text.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
 
@@ -67,6 +68,7 @@ const deploymentLabel = 'emco/deployment-id'
 export function* parseBundleState(body: unknown): Paced<BundleState> {
   const object = isObject(body) ? body : {}
   const metadata = isObject(object.metadata) ? object.metadata : {}
+  checkParts(object)
   const { context, component } = readContext(object, metadata)
   const status = isObject(object.status) ? object.status : {}
   checkCount(status)
@@ -80,9 +82,9 @@ export function* parseBundleState(body: unknown): Paced<BundleState> {
       yield
     }
   for (const [field, entry] of entriesOf(status, 'resourceStatuses', unreadable)) {
-    const object = isObject(entry) ? yield* showGeneric(entry) : null
-    if (object) objects.push(object)
-    else unreadable.push({ field, message: 'must have a kind, a name, and in res an object in base64' })
+    const { listed, isReadable } = yield* readGeneric(entry)
+    if (listed) objects.push(listed)
+    if (!isReadable) unreadable.push({ field, message: 'must have a kind, a name, and in res an object in base64' })
     yield
   }
   const listed = new Set(objects.map(({ group, kind }) => `${group}/${kind}`))
@@ -105,6 +107,18 @@ function showListed(entry: Body, { kind, groups, version }: ListKind): ObservedO
 
 function faultOf(entry: unknown): string {
   return isObject(entry) ? 'has no valid one' : `is ${shown(entry)}`
+}
+
+/**
+ * EMCO gives the label to every object of an app. One of another kind, or a status that is none, would say that the cluster shows no object at
+ * all. A new ResourceBundleState has no status yet, and clients that know the type omit the kind.
+ */
+function checkParts({ kind, status }: Body): void {
+  const problems: Problems = { list: null }
+  if (!isAbsent(kind) && kind !== '' && kind !== 'ResourceBundleState')
+    complain(problems, 'kind', `must be ResourceBundleState, but is ${shown(kind)}`)
+  if (!isAbsent(status) && !isObject(status)) complain(problems, 'status', `must be an object, but is ${shown(status)}`)
+  if (problems.list) throw refusal(problems.list, 'The ResourceBundleState')
 }
 
 function checkCount(status: Body): void {
@@ -145,11 +159,20 @@ function* entriesOf(status: Body, key: string, unreadable: FieldProblem[]): Gene
   for (const [index, entry] of list.entries()) yield [`status.${key}[${index}]`, entry]
 }
 
+/** An object that cannot be read exists all the same, because it is listed. */
+function* readGeneric(entry: unknown): Paced<{ readonly listed: ObservedObject | null; readonly isReadable: boolean }> {
+  if (!isObject(entry)) return { listed: null, isReadable: false }
+  const object = yield* decodeObject(entry.res)
+  const listed = showGeneric(entry, object ?? {})
+  if (object || !listed) return { listed, isReadable: listed !== null }
+  const assessment = unknown('Malformed', 'the object of its entry cannot be read')
+  return { listed: { ...listed, assessment, detail: null }, isReadable: false }
+}
+
 /** `res` is the whole object in base64. The entry's own fields apply where the object lacks them. */
-function* showGeneric(entry: Body): Paced<ObservedObject | null> {
-  const { group = '', version = '', kind, name, namespace, res } = entry
-  const object = yield* decodeObject(res)
-  if (!object || typeof group !== 'string' || typeof version !== 'string') return null
+function showGeneric(entry: Body, object: Body): ObservedObject | null {
+  const { group = '', version = '', kind, name, namespace } = entry
+  if (typeof group !== 'string' || typeof version !== 'string') return null
   const metadata = isObject(object.metadata) ? object.metadata : {}
   const apiVersion = group === '' ? version : `${group}/${version}`
   return showObject({
