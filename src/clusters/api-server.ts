@@ -15,6 +15,8 @@ interface ListPage {
 }
 
 export interface ApiServer {
+  /** The least seconds of a watch that the server itself ends. */
+  readonly streamSeconds: number
   /** A watch continues at the last page's resourceVersion. `isPaged` false: one page with everything, for servers whose pages expire too soon. */
   list(path: string, signal: AbortSignal, isPaged: boolean): AsyncGenerator<ListPage>
   /** Events that arrived together are one item. The first item is empty: the stream has begun. */
@@ -75,6 +77,7 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
   }
 
   return {
+    streamSeconds,
     async *list(path, signal, isPaged) {
       let token: string | undefined
       do {

@@ -5,6 +5,7 @@
  *
  *   the stream ends or breaks   continue at the last version, after a pause
  *   410 Gone                    list again; while listing: everything in one page
+ *   nothing in a whole stream   list again: the cluster may have been restored from a copy, so that its versions begin below ours
  *   the server refuses us       RETRYING, after further attempts OFFLINE; the pauses grow
  *   our database is away        list again; the state of the cluster does not change
  */
@@ -18,7 +19,7 @@ import type { Writer } from '../ingest/writer.ts'
 import { eachPaced, paced } from '../limits/pace.ts'
 import type { Log } from '../log.ts'
 import type { Database } from '../store/database.ts'
-import { shownComponents } from '../store/read/orchestration/cluster-watch.ts'
+import { newestVersion, shownComponents } from '../store/read/orchestration/cluster-watch.ts'
 import type { ApiServer } from './api-server.ts'
 import { ApiServerError } from './api-server-error.ts'
 import {
@@ -29,6 +30,7 @@ import {
   path,
   readCustomResource,
   resourceVersionOf,
+  withoutVersion,
 } from './custom-resource.ts'
 import { createPendingStates, type PendingStatesLimits } from './pending-states.ts'
 import { createStateSnapshots } from './state-snapshots.ts'
@@ -101,7 +103,11 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   let lastFailure: string | null = null
 
   async function list(): Promise<string> {
-    const known = await shownComponents(database.session, target.provider, target.name)
+    const { session } = database
+    // Read before the list, which shows the cluster as it is now: only one that was restored from a copy has a lower version then.
+    const newest = await newestVersion(session, target.provider, target.name)
+    const known = await shownComponents(session, target.provider, target.name)
+    let isRestored = false
     const listed = new Map<string, Owner>()
     const labels = new Set<string>()
     let version = ''
@@ -110,19 +116,23 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     for await (const page of api.list(path, signal, isPaged)) {
       if (version === '') await noteReachable()
       version = page.resourceVersion
+      isRestored = newest !== null && /^\d+$/.test(version) && BigInt(version) < BigInt(newest)
       const resources = (await paced(eachPaced(page.items, (object) => read(object, false, listed)))).flat()
       for (const { label } of resources) labels.add(label)
-      await stateSnapshots.take(resources)
+      await stateSnapshots.take(isRestored ? resources.map(withoutVersion) : resources)
     }
     isPaged = true
+    if (isRestored) log.warn({ cluster, version, newest }, 'the versions of a cluster begin again: it was listed anew')
     const gone = known.filter((one) => !labels.has(labelOf(one)))
-    await stateSnapshots.take(gone.map((one) => goneResource(one, version)))
+    await stateSnapshots.take(gone.map((one) => goneResource(one, isRestored ? null : version)))
     pending.sweep((label) => labels.has(label))
     present = listed
     return version
   }
 
   async function watch(from: string): Promise<void> {
+    const beganAt = performance.now()
+    let isEmpty = true
     for await (const events of api.watch(path, from, signal)) {
       const last = events.at(-1)
       if (!last) {
@@ -132,7 +142,10 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
       await stateSnapshots.take(events.flatMap(resourcesAfter))
       after = resourceVersionOf(last.object) ?? after
       failures = 0
+      isEmpty = false
     }
+    // Without any change it sends a bookmark each minute, but none of a version before `from`.
+    if (isEmpty && performance.now() - beganAt >= api.streamSeconds * 1000) after = null
   }
 
   /** What an event of the watch changes: the state of its object, and the end of what the object was before. */

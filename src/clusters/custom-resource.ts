@@ -38,6 +38,11 @@ export function goneResource(
   return { label: labelOf(whose), state, isGone: true, size: 0 }
 }
 
+/** The same without its version, so that it counts as the newest. */
+export function withoutVersion(one: CustomResource): CustomResource {
+  return { ...one, state: { ...one.state, resourceVersion: null } }
+}
+
 export function labelOf({ context, component }: Pick<BundleState, 'context' | 'component'>): string {
   return `${context}-${component}`
 }

@@ -98,6 +98,27 @@ describe('a watch', () => {
     },
   )
 
+  it('shows a cluster that was restored from a copy, although its versions begin again', async () => {
+    const { cluster, watch, put, remove, shown } = await open()
+    put('web', ['a'])
+    put('old', ['c'])
+    const copied = cluster.version
+    put('web', ['b'])
+    put('db', ['d'])
+    remove('old')
+    watch({ server: { streamSeconds: 0.05 } })
+    const present = async () => (await shown()).filter((row) => row.endsWith(' PRESENT')).toSorted()
+    await expect.poll(present).toEqual(['db/d PRESENT', 'web/b PRESENT'])
+    cluster.restore(copied)
+    const ended = setInterval(() => cluster.end(), 100)
+    await expect
+      .poll(present)
+      .toEqual(['old/c PRESENT', 'web/a PRESENT'])
+      .finally(() => clearInterval(ended))
+    put('web', ['e'])
+    await expect.poll(present).toEqual(['old/c PRESENT', 'web/e PRESENT'])
+  })
+
   it('reads a list in pages, and whole when pages expire', async () => {
     const { cluster, watch, put, remove, shown } = await open()
     for (let index = 0; index < 7; index += 1) put(`app${index}`, ['a'])

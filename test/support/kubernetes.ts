@@ -35,6 +35,8 @@ export interface Kubernetes {
   drop(): void
   /** Everything until now is too old to go on from. `told` in a stream, or as the answer's status. */
   compact(told: 'stream' | 'status'): void
+  /** Everything is as it was at that version, as after etcd was restored from a copy. Streams stay, and are empty until they reach their version. */
+  restore(to: number): void
   /** A list that has begun cannot be continued, so often. */
   expirePages(times: number): void
   /** From now on every request is answered with this. */
@@ -198,6 +200,18 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
       oldest = version
       expired = told
       history.length = 0
+    },
+    restore(to) {
+      version = to
+      history.splice(0, history.length, ...history.filter((one) => one.version <= to))
+      objects.clear()
+      for (const { line } of history) {
+        const { type, object } = JSON.parse(line) as Json
+        if (type === 'DELETED') objects.delete(object.metadata.name)
+        else objects.set(object.metadata.name, object)
+      }
+      for (const stream of streams) stream.end()
+      streams.clear()
     },
     expirePages(times) {
       expiring = times

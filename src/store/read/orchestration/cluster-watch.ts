@@ -25,6 +25,19 @@ export async function shownComponents(session: Session, provider: string, name: 
   )
 }
 
+/** The highest version of a custom resource that the cluster has shown, in digits. Null: none is known. */
+export async function newestVersion(session: Session, provider: string, name: string): Promise<string | null> {
+  const [row] = await session.run<{ newest: string | null }>(
+    `select max(b.resource_version::numeric)::text as newest
+     from targets t
+     join deployments d on d.target_key = t.key
+     join bundles b on b.instance_key = d.instance_key and b.target_key = d.target_key
+     where t.kind = 'CLUSTER' and t.provider = $1::text and t.name = $2::text and b.resource_version ~ '^[0-9]{1,30}$'`,
+    [provider, name],
+  )
+  return row?.newest ?? null
+}
+
 /** The rollouts whose instances have these status contexts. Unknown contexts are absent. */
 export async function rolloutsOfContexts(
   session: Session,
