@@ -39,6 +39,7 @@ import { createDatabaseClock } from './store/connection/clock.ts'
 import { ensureEpoch, restartEpoch } from './store/connection/epoch.ts'
 import { isTransient } from './store/connection/failure.ts'
 import type { Database } from './store/database.ts'
+import { requireComplete } from './store/migration/complete.ts'
 import { within } from './within.ts'
 
 export interface App {
@@ -80,7 +81,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     config.server.tls && (await watchTls({ config: config.server.tls, log, clock, interval: timeouts.tlsFiles }))
   const metrics = createMetrics()
   let isClosing = false
-  const outage = createOutage({ log, ping: () => database.ping(), clock })
+  const outage = createOutage({ log, ping: () => requireComplete(database.session), clock })
   const warn = outage.note
 
   logStandbys(database.standbys, log)

@@ -4,12 +4,14 @@
  *
  *   it answers     ──▶ the failure is logged with its own message
  *   it does not    ──▶ "database unreachable since …" once, and "database reachable again after … s" once it answers
+ *   it is incomplete ─▶ what it lacks, once, as an error: unlike an outage, this may be a mistake of a person or of this program
  */
 import type { Log } from './log.ts'
-import { isTransient } from './store/connection/failure.ts'
+import { incompleteness, isTransient } from './store/connection/failure.ts'
 
 interface OutageDeps {
   readonly log: Log
+  /** Rejects while the database cannot be reached or is incomplete. */
   readonly ping: () => Promise<void>
   readonly clock: () => number
   /** Milliseconds between two attempts to reach the database, and the time-out of an attempt. */
@@ -26,6 +28,8 @@ export interface Outage {
 export function createOutage({ log, ping, clock, interval = 1_000 }: OutageDeps): Outage {
   let asking: Promise<boolean> | null = null
   let since: number | null = null
+  /** What the database lacks, as it was logged last. */
+  let lacking: string | null = null
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
@@ -52,25 +56,33 @@ export function createOutage({ log, ping, clock, interval = 1_000 }: OutageDeps)
   }
 
   function begin(error: unknown): void {
-    since = clock()
-    log.warn({ error }, `database unreachable since ${new Date(since).toISOString()}: reports get 503 until it answers`)
-    lookAgain()
+    if (since === null) lookAgain()
+    since ??= clock()
+    lacking = incompleteness(error)
+    const from = new Date(since).toISOString()
+    if (lacking === null) log.warn({ error }, `database unreachable since ${from}: reports get 503 until it answers`)
+    else log.error({ error }, `${lacking} since ${from}: reports get 503 until it is complete`)
   }
 
   function end(): void {
     if (since === null || isClosed) return
     const seconds = Math.round((clock() - since) / 1_000)
+    log.info({ seconds }, `database ${lacking === null ? 'reachable' : 'complete'} again after ${seconds} s`)
     since = null
-    log.info({ seconds }, `database reachable again after ${seconds} s`)
+    lacking = null
+  }
+
+  function isKnown(error: unknown): boolean {
+    return since !== null && isTransient(error) && (incompleteness(error) ?? lacking) === lacking
   }
 
   return {
     note: (message) => async (error) => {
-      if (isClosed || (since !== null && isTransient(error))) return
+      if (isClosed || isKnown(error)) return
       const isAway = isTransient(error) && !(await isReachable())
       if (isClosed) return
       if (!isAway) log.warn({ error }, message)
-      else if (since === null) begin(error)
+      else if (!isKnown(error)) begin(error)
     },
     close() {
       isClosed = true

@@ -1,12 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { createLog } from '../src/log.ts'
 import { createOutage } from '../src/outage.ts'
+import { incomplete } from '../src/store/connection/failure.ts'
 
 const gone = Object.assign(new Error('no route'), { code: 'ECONNREFUSED' })
 
 function prepare() {
   const logged: string[] = []
-  const log = createLog({ level: 'info', to: { write: (line: string) => void logged.push(JSON.parse(line).msg) } })
+  const levels: string[] = []
+  const write = (line: string): void => {
+    const { msg, level } = JSON.parse(line)
+    logged.push(msg)
+    levels.push(level)
+  }
+  const log = createLog({ level: 'info', to: { write } })
   const database = { isAway: true, pings: 0 }
   let now = Date.parse('2026-03-01T02:14:00.000Z')
   const outage = createOutage({
@@ -20,6 +27,7 @@ function prepare() {
   })
   return {
     logged,
+    levels,
     database,
     outage,
     pass(seconds: number) {
@@ -46,6 +54,27 @@ describe('the log while the database is away', () => {
     outage.note('the log cannot be read: trying again')(gone)
     await expect.poll(() => logged.at(-1)).toBe('the log cannot be read: trying again')
     expect(database.pings).toBe(pings + 1)
+    outage.close()
+  })
+
+  it('names what an incomplete database lacks as an error, once for each reason, also when it was away before', async () => {
+    const { logged, levels, database, outage, pass } = prepare()
+    outage.note('a request failed in the database')(gone)
+    await expect.poll(() => logged.length).toBe(1)
+    pass(1)
+    for (const missing of ['the database lacks our tables', 'the database has no log head']) {
+      for (let n = 0; n < 100; n += 1) outage.note('a request failed in the database')(incomplete(missing))
+      await expect.poll(() => logged.at(-1)).toMatch(missing)
+    }
+    for (let n = 0; n < 100; n += 1) outage.note('a request failed in the database')(gone)
+    pass(41)
+    database.isAway = false
+    await expect.poll(() => logged.at(-1)).toBe('database complete again after 42 s')
+    expect(logged.slice(1, -1)).toEqual([
+      'the database lacks our tables since 2026-03-01T02:14:00.000Z: reports get 503 until it is complete',
+      'the database has no log head since 2026-03-01T02:14:00.000Z: reports get 503 until it is complete',
+    ])
+    expect(levels).toEqual(['warn', 'error', 'error', 'info'])
     outage.close()
   })
 

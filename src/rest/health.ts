@@ -5,7 +5,7 @@ import { describeOutage, isTransient } from '../store/connection/failure.ts'
 import { answerWithin } from '../store/connection/timeout.ts'
 import { isReadOnly, probeWriting } from '../store/connection/writable.ts'
 import type { Database, StandbyState } from '../store/database.ts'
-import { missingMigrations } from '../store/migration/migrate.ts'
+import { whatIsMissing } from '../store/migration/complete.ts'
 import { ageOf, type DutyState, listDuties } from '../store/read/duties.ts'
 import { answer, type Exchange, searchOf } from './exchange.ts'
 
@@ -77,10 +77,10 @@ async function findProblem(database: Database, { failure }: HealthDeps['writer']
   try {
     // On the embedded database a write goes before the reads that wait: the check of a busy server is not the last of them.
     const { missing, readOnly } = await database.transaction(async (session) => ({
-      missing: await missingMigrations(session),
+      missing: await whatIsMissing(session),
       readOnly: await isReadOnly(session),
     }))
-    if (missing.length > 0) return `the database lacks the migrations ${missing.join(', ')}`
+    if (missing !== null) return missing
     if (readOnly) return 'the database is read-only'
     // Only a write detects a full disk. A write in every probe would cost too much, so it runs only after a failure.
     if (failure) await probeWriting(database)

@@ -16,7 +16,7 @@ import { ClientGone } from '../limits/bodies.ts'
 import { CompactRequest } from '../limits/compact-request.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { isTransient } from '../store/connection/failure.ts'
+import { incompleteness, isTransient } from '../store/connection/failure.ts'
 import { findTips } from '../store/read/desired/manifest-tips.ts'
 import { createDesired } from './devices/desired.ts'
 import { type DeviceDeps, deviceMethods } from './devices/device-methods.ts'
@@ -163,7 +163,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     const { status, headers, body } = problem
     if (status === 413) admission.refuse('bodySize', 'the body was not read')
     if (exchange.method === 'POST') metrics.reportRefused(status)
-    if (!(error instanceof DomainError)) {
+    if (incompleteness(error) !== null) deps.databaseFailed(error)
+    else if (!(error instanceof DomainError)) {
       const facts = { requestId: exchange.id, path: exchange.path, error }
       if (isTransient(error)) deps.databaseFailed(error)
       else log.error(facts, 'a request failed with an unexpected error')

@@ -61,7 +61,7 @@ export async function openDatabase(
   }
   const { url, readLimit, silence, readUrls = [], lagLimit = 10_000 } = config
   if (url !== null) {
-    const patient = openPostgres({ url, readers: 1, writeLimit: migrationLimit })
+    const patient = openPostgres({ url, readers: 1, writeLimit: migrationLimit, isMigrating: true })
     await requireUnicode(patient.session)
       .then(() => prepare(patient))
       .finally(() => patient.close())

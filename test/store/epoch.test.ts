@@ -61,6 +61,19 @@ describe.each(stores)('an epoch on $name', (store) => {
     await expect(begun).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
+  it('does not begin while a copy is made, and a running server makes no head of it', async () => {
+    const database = await openFresh(store)
+    const { session } = database
+    const before = await readHead(session)
+    const checkRunning = () => database.transaction((own) => ensureEpoch(own, Date.now(), before.revision))
+    await session.run(`update log_head set identity = 'elsewhere'`)
+    await session.run('alter table manifests drop constraint manifests_target_key_version_pk')
+    await expect(checkRunning()).rejects.toThrow('the database lacks our tables')
+    await session.run('delete from log_head')
+    await expect(checkRunning()).rejects.toThrow('the database has no log head')
+    expect(await session.run('select 1 from log_head')).toEqual([])
+  })
+
   it('begins once, however many notice at the same time', async () => {
     const database = await openFresh(store)
     await database.session.run(`update log_head set identity = 'elsewhere'`)

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { describeOutage, isTransient, StatementError } from '../../src/store/connection/failure.ts'
+import {
+  describeOutage,
+  incomplete,
+  incompleteness,
+  isTransient,
+  StatementError,
+} from '../../src/store/connection/failure.ts'
 
 const states = (...codes: string[]): StatementError[] => codes.map((code) => new StatementError(code, code))
 
@@ -15,6 +21,7 @@ describe('a failure', () => {
       Object.assign(new Error('password authentication failed'), { code: '28P01', severity: 'FATAL' }),
       new AggregateError([Object.assign(new Error('connect'), { code: 'ETIMEDOUT' })]),
       new Error('outer', { cause: new StatementError('inner', '08003') }),
+      incomplete('the database lacks our tables', states('42P01')[0]),
     ])
       expect(isTransient(error), String(error)).toBe(true)
   })
@@ -31,6 +38,12 @@ describe('a failure', () => {
       'the database did not get to it in time',
       'the database cannot be reached',
     ])
+  })
+
+  it('says what an incomplete database lacks', () => {
+    const outer = new Error('outer', { cause: incomplete('the database lacks our tables', states('42P01')[0]) })
+    expect([describeOutage(outer), incompleteness(outer)]).toEqual(Array(2).fill('the database lacks our tables'))
+    expect(states('42P01', '08006', '53100').map(incompleteness)).toEqual([null, null, null])
   })
 
   it('of the statement is none', () => {

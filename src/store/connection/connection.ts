@@ -47,6 +47,8 @@ export interface ConnectionOptions {
   readonly isWorking?: (process: number) => Promise<boolean>
   /** Asks the server, on another connection, to cancel the statement of the process with that id. */
   readonly cancelProcess?: (process: number) => void
+  /** The error of a statement, or the one that explains it. */
+  readonly explain?: (error: unknown) => Promise<unknown>
   readonly notified?: Notified
 }
 
@@ -82,6 +84,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     isPipelined = false,
     isWorking,
     cancelProcess,
+    explain = async (error) => error,
     notified,
   } = options
   opened += 1
@@ -172,6 +175,12 @@ export function openConnection(options: ConnectionOptions): Connection {
     return result
   }
 
+  function explained<T>(answer: Promise<T>): Promise<T> {
+    return answer.catch(async (error: unknown) => {
+      throw await explain(error)
+    })
+  }
+
   async function ask<T extends object>(text: string, parameters: readonly unknown[]): Promise<T[]> {
     const prepare = !isPipelined || isKept(text, parameters)
     // postgres.js prepares none without parameters.
@@ -197,12 +206,12 @@ export function openConnection(options: ConnectionOptions): Connection {
       return prepared.size >= mostStatements
     },
     run: <T extends object>(text: string, parameters: readonly unknown[] = []) =>
-      sendInTurn(() => ask<T>(text, parameters)),
+      explained(sendInTurn(() => ask<T>(text, parameters))),
     append<T extends object>(text: string, parameters: readonly unknown[]) {
       const result = send(() => ask<T>(text, parameters))
       // Without the value, which has that of the promise before it, and so on: all of them would stay in memory.
       last = Promise.allSettled([last, result]).then(nothing)
-      return result
+      return explained(result)
     },
     runAll: <T extends object>(text: string) =>
       sendInTurn(async () => {

@@ -13,8 +13,9 @@ import { randomInt } from 'node:crypto'
 import { DomainError } from '../../domain/errors.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { type Database, doorbellChannel, type Session } from '../database.ts'
+import { requireComplete } from '../migration/complete.ts'
 import { iso } from '../sql/record-set.ts'
-import { StatementError } from './failure.ts'
+import { noLogHead, StatementError } from './failure.ts'
 
 /**
  * The identity of the database: the cluster, its timeline (new after a recovery), the database in it (new after a copy as a template),
@@ -39,12 +40,15 @@ async function readDatabaseId(session: Session): Promise<string> {
 /**
  * Ensures that the log continues where it ended. Another identity, or a head below a revision that a server has seen, means
  * that this is a copy of an earlier state, without the later writes. Returns the base of an epoch that begins after another one.
+ *
+ * Only a server that starts makes the head. One that has seen revisions may have lost it to a restore, which would fail at a second head.
  */
 export async function ensureEpoch(session: Session, now: Millis, newestSeen: Revision = 0): Promise<Revision | null> {
   const databaseId = await readDatabaseId(session)
   const [head] = await session.run<{ databaseId: string; revision: Revision }>(
     'select identity as "databaseId", revision from log_head where id = 1',
   )
+  if (!head && newestSeen > 0) throw noLogHead()
   if (!head) {
     const base = ofClock(now)
     await session.run(
@@ -54,6 +58,8 @@ export async function ensureEpoch(session: Session, now: Millis, newestSeen: Rev
     )
     await session.run('insert into epochs (base, began_at) select epoch_base, at from log_head on conflict do nothing')
   } else if (head.databaseId !== databaseId || head.revision < newestSeen) {
+    // While the copy is made, a part of what an epoch changes is not there yet.
+    await requireComplete(session)
     return beginEpoch(session, now, {
       databaseId,
       above: newestSeen,
@@ -108,7 +114,7 @@ export async function beginEpoch(
   const [head] = await session.run<{ databaseId: string; revision: Revision; at: Millis }>(
     'select identity as "databaseId", revision, at from log_head where id = 1 for update',
   )
-  if (!head) throw new Error('the database has no log head: it was not migrated')
+  if (!head) throw noLogHead()
   if (unless?.(head)) return null
   const base = Math.max(ofClock(now), head.revision, above) + leap + randomInt(leap)
   if (base > Number.MAX_SAFE_INTEGER - leap)

@@ -4,8 +4,8 @@
 export class StatementError extends Error {
   readonly code: string | undefined
 
-  constructor(message: string, code: string | undefined) {
-    super(message)
+  constructor(message: string, code: string | undefined, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
     this.name = 'StatementError'
     this.code = code
   }
@@ -15,11 +15,30 @@ export function lost(): StatementError {
   return new StatementError('the connection to the database was lost', '08006')
 }
 
+/** Of this program, in a class that PostgreSQL leaves to others. */
+const incompleteState = 'R0001'
+
+/** The database answers, but is not complete (migration/complete.ts). The same statement succeeds when it is. `missing`: in a clause. */
+export function incomplete(missing: string, cause?: unknown): StatementError {
+  return new StatementError(missing, incompleteState, cause)
+}
+
+export function noLogHead(): StatementError {
+  return incomplete('the database has no log head')
+}
+
+/** What the database lacks, in a clause. Null: the failure has another reason. */
+export function incompleteness(error: unknown): string | null {
+  if (!(error instanceof Error)) return null
+  if (error instanceof StatementError && error.code === incompleteState) return error.message
+  return error.cause === error ? null : incompleteness(error.cause)
+}
+
 /**
  * SQLSTATEs of a lost or cancelled session (a frozen holder of a lock, a restart, a failover, a time-out), or of a server that
  * lacks a resource (a full disk, memory). The statement itself is correct.
  */
-const transientStates = /^(08...|53...|58...|57P0[1-5]|57014|25P03|55P03|40001|40P01|25006)$/
+const transientStates = /^(08...|53...|58...|57P0[1-5]|57014|25P03|55P03|40001|40P01|25006|R0001)$/
 const transientCodes = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_ENDED',
@@ -58,6 +77,8 @@ const outages: readonly (readonly [RegExp, string])[] = [
 
 /** Describes a transient failure in a clause. */
 export function describeOutage(error: unknown): string {
+  const missing = incompleteness(error)
+  if (missing !== null) return missing
   const code = codesOf(error).find((one) => outages.some(([pattern]) => pattern.test(one))) ?? ''
   return outages.find(([pattern]) => pattern.test(code))?.[1] ?? 'the database cannot be reached'
 }

@@ -1,5 +1,6 @@
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { LogHead, Session } from '../database.ts'
+import { noLogHead } from './failure.ts'
 
 /** A statement and its parameters. postgres.js prepares none without parameters, and to parse and plan this one takes longer than to execute it. */
 export interface HeadStatement {
@@ -17,7 +18,7 @@ export const headText = headStatement.text.replace('$1', '1')
 
 export async function readHead(session: Session): Promise<LogHead> {
   const [head] = await session.run<LogHead>(headStatement.text, headStatement.parameters)
-  if (!head) throw new Error('the database has no log head: it was not migrated')
+  if (!head) throw noLogHead()
   return head
 }
 
@@ -47,7 +48,7 @@ export async function readRange(session: Session): Promise<{ head: LogHead; tail
     `select h.*, (select json_agg(json_build_object('base', base, 'ended', ended) order by base) from epochs) as epochs
      from (${headText}) h`,
   )
-  if (!row) throw new Error('the database has no log head: it was not migrated')
+  if (!row) throw noLogHead()
   const { epochs, ...head } = row
   return { head, tail: head.tail, epochs }
 }

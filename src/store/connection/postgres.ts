@@ -27,9 +27,11 @@ const alterLimit = 3_600_000
 export interface PostgresOptions extends ReadPoolOptions {
   /** Milliseconds a statement of the writer may take, waiting for the lock included. */
   readonly writeLimit?: number
+  /** The tables are made now: a statement that fails has another reason than that they are not there. */
+  readonly isMigrating?: boolean
 }
 
-export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOptions): Database {
+export function openPostgres({ writeLimit = 30_000, isMigrating = false, ...reading }: PostgresOptions): Database {
   const { url, silence = silenceLimit } = reading
   const writeSettings = {
     // A batch touches some rows of large tables, by their keys; the planner does not know how few and would read them all.
@@ -47,7 +49,8 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
     // The kernel of a frozen process still acknowledges packets. This ends a session whose client does not read its answers.
     tcp_user_timeout: frozenAfter,
   }
-  const side = createSideConnection({ url, timeout: grace, silence })
+  const asking = createSideConnection({ url, timeout: grace, silence })
+  const side = isMigrating ? { ...asking, explain: async (error: unknown) => error } : asking
   const reader = openReadPool(reading, side)
   const openForWriter = (isPipelined: boolean) =>
     createPool(
@@ -58,6 +61,7 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
           timeout: writeLimit + grace,
           silence,
           isWorking: side.isWorking,
+          explain: side.explain,
           isPipelined,
         }),
       { size: 1, timeout: writeLimit },

@@ -56,6 +56,7 @@ export function openReadPool(
         isPipelined: true,
         isWorking: side.isWorking,
         cancelProcess: side.cancel,
+        explain: side.explain,
       }),
     { size: readers, timeout: waitLimit },
   )

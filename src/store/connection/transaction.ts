@@ -3,6 +3,7 @@ import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { LogHead, Session, Snapshot, WritingSession } from '../database.ts'
 import { orAborted } from './abort.ts'
+import { noLogHead } from './failure.ts'
 
 const dialect = new PgDialect()
 
@@ -73,7 +74,7 @@ export function openSnapshot({
 }: SnapshotOptions): Snapshot {
   const use = limited(run)
   const head = orAborted(begin(), signal).then(([first]) => {
-    if (!first) throw new Error('the database has no log head: it was not migrated')
+    if (!first) throw noLogHead()
     return first
   })
   // Readers get the error.

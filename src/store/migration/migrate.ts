@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Database, Session } from '../database.ts'
+import type { Database, Reader, Session } from '../database.ts'
 import { buildAhead } from './build-ahead.ts'
 import { attemptChange } from './lock-attempts.ts'
 
@@ -82,11 +82,11 @@ function locked<T>(database: Database, work: (session: Session) => Promise<T>): 
 }
 
 /** The known migrations that are missing in the database. */
-export async function missingMigrations(session: Session): Promise<string[]> {
+export async function missingMigrations(session: Reader): Promise<string[]> {
   const applied = await appliedTags(session)
   return (await readMigrations()).map(({ tag }) => tag).filter((tag) => !applied.has(tag))
 }
 
-async function appliedTags(session: Session): Promise<Set<string>> {
+async function appliedTags(session: Reader): Promise<Set<string>> {
   return new Set((await session.run<{ tag: string }>('select tag from migrations')).map(({ tag }) => tag))
 }

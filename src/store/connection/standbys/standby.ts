@@ -11,7 +11,7 @@ import type { LogHead, Snapshot } from '../../database.ts'
 import { missingMigrations } from '../../migration/migrate.ts'
 import { openConnection } from '../connection.ts'
 import { createPool } from '../connection-pool.ts'
-import { isTransient } from '../failure.ts'
+import { incompleteness, isTransient } from '../failure.ts'
 import { type HeadStatement, headStatement, includes, type LogPosition } from '../log-head.ts'
 import { type CancellableSnapshot, openReadPool, type ReadPoolOptions } from '../read-pool.ts'
 import { createSideConnection } from '../side-connection.ts'
@@ -59,6 +59,10 @@ interface StandbyHead extends LogHead {
 const unreachable = 'it cannot be reached'
 const foreign = 'it lacks our tables'
 const promoted = 'it is not a standby: it was promoted, or never was one'
+
+function reasonOf(error: unknown): string {
+  return isTransient(error) && incompleteness(error) === null ? unreachable : foreign
+}
 
 export function openStandby({ patience, epochBase, problemChanged, ...options }: StandbyOptions): Standby {
   const asking = { url: options.url, timeout: silentAfter, silence: silentAfter }
@@ -112,7 +116,7 @@ export function openStandby({ patience, epochBase, problemChanged, ...options }:
       if (head) note(head)
       else fail('it has no log')
     } catch (error) {
-      fail(isTransient(error) ? unreachable : foreign)
+      fail(reasonOf(error))
     }
   }
 
@@ -142,7 +146,7 @@ export function openStandby({ patience, epochBase, problemChanged, ...options }:
           if (missing.length > 0) return fail(`it lacks the migrations ${missing.join(', ')}`)
         }
       } catch (error) {
-        return fail(isTransient(error) ? unreachable : foreign)
+        return fail(reasonOf(error))
       }
       hasTables = true
       await look()
@@ -160,12 +164,12 @@ export function openStandby({ patience, epochBase, problemChanged, ...options }:
           note(head)
           if (head.isStandby && head.epochBase === epochBase() && includes(head, wanted)) {
             reads += 1
-            return tracked(snapshot, () => fail(unreachable))
+            return tracked(snapshot, (error) => fail(reasonOf(error)))
           }
         }
       } catch (error) {
         signal?.throwIfAborted()
-        fail(isTransient(error) ? unreachable : foreign)
+        fail(reasonOf(error))
       }
       await snapshot.close()
       return null
@@ -182,7 +186,7 @@ const timedOut = '57014'
 /** The code of a statement that the standby cancelled, because it kept the standby from replaying the log. */
 const inTheWay = '40001'
 
-function tracked(snapshot: Snapshot, lost: () => void): Snapshot {
+function tracked(snapshot: Snapshot, lost: (error: unknown) => void): Snapshot {
   let isLost = false
   const run: Run = async (text, parameters) => {
     try {
@@ -191,7 +195,7 @@ function tracked(snapshot: Snapshot, lost: () => void): Snapshot {
       const code = error instanceof Error && 'code' in error ? error.code : null
       if (isTransient(error) && code !== timedOut && !isLost) {
         isLost = true
-        if (code !== inTheWay) lost()
+        if (code !== inTheWay) lost(error)
       }
       throw error
     }

@@ -6,6 +6,7 @@ import { manifestOwner } from '../../../domain/desired.ts'
 import type { RolloutLabels, RolloutName } from '../../../domain/rollout.ts'
 import type { TargetName } from '../../../domain/target.ts'
 import { storableJson } from '../../../domain/text.ts'
+import { noLogHead } from '../../connection/failure.ts'
 import type { Reader, Session } from '../../database.ts'
 import { deviceNamed } from '../../sql/lateral-lookup.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
@@ -35,7 +36,7 @@ const lockHeadText = 'select revision, at, next_key as "nextKey", writes, stamp 
 
 export async function lockHead(session: Session): Promise<LockedHead> {
   const [head] = await session.run<LockedHead>(lockHeadText)
-  if (!head) throw new Error('the database has no log head: it was not migrated')
+  if (!head) throw noLogHead()
   return head
 }
 
