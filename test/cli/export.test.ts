@@ -1,12 +1,13 @@
 /** `rollcall export` against a server of its own: files, manifests, and continuing after a lost connection and a kill. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { kindNames } from '../../src/export/kinds/kind.ts'
 import { type Child, startNode } from '../support/child.ts'
 import { report, useServer } from './harness.ts'
@@ -54,6 +55,16 @@ async function cutAfter(bytes: number, isSilent: boolean) {
       middle.closeAllConnections()
     },
   }
+}
+
+async function listen(listener: RequestListener): Promise<string> {
+  const listening = createServer(listener).listen(0, '127.0.0.1')
+  await once(listening, 'listening')
+  onTestFinished(() => {
+    listening.close()
+    listening.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(listening.address() as AddressInfo).port}`
 }
 
 async function expectWhole(file: string, kind: string): Promise<void> {
@@ -117,6 +128,24 @@ describe('rollcall export', () => {
     expect(await run(server().url, 'changes', '--format', 'csv', '-o', file).ended).toBe(0)
     expect(await readFile(file, 'utf8')).not.toContain('edge-later')
     await expectWhole(file, 'changes')
+  })
+
+  it.each([
+    ['an answer', ''],
+    ['the next row', '{"cursor":"1"}'],
+  ])('waits an hour for %s', async (_, first) => {
+    const { promise: passed, resolve: pass } = Promise.withResolvers<void>()
+    const url = await listen(async (_request, outgoing) => {
+      if (first !== '') outgoing.write(`${first}\n`)
+      await passed
+      outgoing.end('{"cursor":"2"}\n')
+    })
+    const NODE_OPTIONS = `--import=${new URL('../support/short-hours.mjs', import.meta.url)}`
+    const child = startNode(['src/bin.ts', 'export', 'changes', '--url', url], { NODE_OPTIONS })
+    await child.said(/an hour has passed/)
+    pass()
+    expect(await child.ended).toBe(0)
+    expect(child.lines.toSorted()).toEqual(['an hour has passed', ...(first && [first]), '{"cursor":"2"}'])
   })
 
   it('says which file it cannot write, and why', async () => {
