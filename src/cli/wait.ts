@@ -84,11 +84,12 @@ export async function wait(
     screen.draw([seen.counts ? describeCounts(terminal, seen.counts) : `${hint || 'not found yet'}: waiting`])
   }
 
+  // A removed deployment may be forgotten before its state REMOVED arrives. A condition on what changes may end without either.
+  const forgottenIsRemoved = task.state === 'REMOVED' && !isChanging(task.selection)
   const take = (next: Seen): void => {
-    // A removed deployment may be forgotten before its state REMOVED arrives.
-    const isGone = task.state === 'REMOVED' && seen !== null && seen.counts !== null && next.counts === null
+    const isForgotten = forgottenIsRemoved && isEmpty(next) && seen !== null && !isEmpty(seen)
     seen = next
-    verdict = isGone ? 'reached' : evaluate(next.counts, task)
+    verdict = isForgotten ? 'reached' : evaluate(next.counts, task)
     // Without an answer the wait goes on without a hint.
     if (next.counts === null && rollout && hint === null) void findSimilar(rollout).catch(() => undefined)
     draw()
@@ -121,6 +122,10 @@ export async function wait(
       counts: describeSeen(seen) ?? (hint || 'no such deployment or rollout'),
     })
   return result
+}
+
+function isEmpty({ counts }: Seen): boolean {
+  return counts === null || counts.total === 0
 }
 
 function sayResult(
@@ -169,11 +174,14 @@ async function subscribe(
   }
 }
 
-function isNarrowed({
+function isNarrowed(selection: Selection): boolean {
+  return selection.labels.length + selection.selector.length > 0 || isChanging(selection)
+}
+
+/** Whether it has conditions on what changes over time. */
+function isChanging({
   states,
   convergence,
-  labels,
-  selector,
   applications,
   components,
   errorCodes,
@@ -182,7 +190,7 @@ function isNarrowed({
   retired,
 }: Selection): boolean {
   return (
-    [states, convergence, labels, selector, applications, components, errorCodes].some((list) => list.length > 0) ||
+    [states, convergence, applications, components, errorCodes].some((list) => list.length > 0) ||
     text !== null ||
     stalled !== null ||
     retired !== null

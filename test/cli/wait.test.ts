@@ -4,6 +4,18 @@ import { declare, report, rollcall, useServer } from './harness.ts'
 
 const server = useServer()
 
+async function forget(...deploymentIds: readonly string[]): Promise<void> {
+  const { deployments } = await server().query(
+    'query ($filter: DeploymentFilter) { deployments(filter: $filter) { nodes { id } } }',
+    { filter: { deploymentIds } },
+  )
+  const ids = deployments.nodes.map(({ id }: { id: string }) => id)
+  await server().query(
+    'mutation ($input: ForgetDeploymentsInput!) { forgetDeployments(input: $input) { __typename } }',
+    { input: { ids } },
+  )
+}
+
 describe('rollcall wait', () => {
   it('exits with 0 when the whole rollout is installed, even if it was declared after the wait began', async () => {
     const child = rollcall('wait', '--for=installed', '--rollout', 'waited', '--json')
@@ -76,16 +88,26 @@ describe('rollcall wait', () => {
     expect([await one.ended, await some.ended]).toEqual([0, 0])
   })
 
-  it('counts a forgotten deployment as removed', async () => {
-    await report('wait-gone', 'removing')
-    const child = rollcall('wait', '--for=removed', '--deployment', 'wait-gone')
+  it.each([
+    ['a deployment', ['--deployment', 'gone-1'], ['gone-1']],
+    ['a rollout', ['--rollout', 'going'], ['gone-2', 'gone-3']],
+    ['devices', ['--device', 'edge-gone-4', '--device', 'edge-gone-5'], ['gone-4', 'gone-5']],
+  ])('counts forgotten deployments as removed: %s', async (_, selected, ids) => {
+    await declare('going', 'gone-2', 'gone-3')
+    for (const id of ids) await report(id, 'removing')
+    const child = rollcall('wait', '--for=removed', ...selected)
     await expect.poll(() => server().app.metrics.print()).toMatch(/subscribers\{kind="state"\} [1-9]/)
-    const { deployment } = await server().query('{ deployment(deploymentId: "wait-gone") { id } }')
-    await server().query(
-      'mutation ($input: ForgetDeploymentsInput!) { forgetDeployments(input: $input) { __typename } }',
-      { input: { ids: [deployment.id] } },
-    )
+    await forget(...ids)
     expect(await child.ended).toBe(0)
+    await expect.poll(() => server().app.metrics.print()).toMatch(/subscribers\{kind="state"\} 0/)
+  })
+
+  it('does not take a deployment for removed that is in another state than the selected one', async () => {
+    await report('moving', 'installed')
+    const child = rollcall('wait', '--for=removed', '--device', 'edge-moving', '--state', 'installed', '--timeout=3s')
+    await expect.poll(() => server().app.metrics.print()).toMatch(/subscribers\{kind="state"\} [1-9]/)
+    await report('moving', 'removing')
+    expect(await child.ended).toBe(2)
   })
 
   it('says at the timeout which options select a rollout of that name', async () => {
