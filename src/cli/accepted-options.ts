@@ -4,6 +4,7 @@
  */
 import { UsageError } from './arguments.ts'
 import { objects } from './completion.ts'
+import { options as exportOptions } from './export-options.ts'
 import type { options } from './usage.ts'
 
 type Option = keyof typeof options
@@ -41,6 +42,30 @@ const accepted: Readonly<Record<string, readonly Option[]>> = {
   'get clusters': ['limit'],
   'get resources': [...labels, 'limit'],
 }
+
+const simulateOptions = [
+  'mqtt',
+  'devices',
+  'rollouts',
+  'clusters',
+  'agents',
+  'seed',
+  'speed',
+  'duration',
+  'run',
+  'token',
+  'help',
+]
+
+/** The options of each command, by its name or by `get` and the object: also of those that are programs of their own. */
+export const optionsByCommand = new Map<string, readonly string[]>([
+  ...Object.entries(accepted).map(([command, own]) => [command, [...own, ...everywhere]] as const),
+  ['export', Object.keys(exportOptions)],
+  ['serve', ['help']],
+  ['demo', simulateOptions],
+  ['simulate', ['url', ...simulateOptions]],
+  ['new-epoch', ['yes', 'help']],
+])
 
 /** Throws a UsageError. Unknown commands are refused elsewhere. */
 export function refuseUnused(verb: string | undefined, noun: string | undefined, given: readonly string[]): void {

@@ -1,5 +1,6 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
 import { ApiError } from '../client/client.ts'
+import { optionsByCommand } from './accepted-options.ts'
 import { getAlerts } from './alerts.ts'
 import { type Api, createApi, forTerminal, problemOf, until } from './api.ts'
 import { commandOf, exitCodes, UsageError } from './arguments.ts'
@@ -11,7 +12,7 @@ import { NotThereError } from './selection.ts'
 import { oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
 import { exitWithoutOutput, terminalOf } from './terminal.ts'
-import { options, usage } from './usage.ts'
+import { usage } from './usage.ts'
 import { wait } from './wait.ts'
 import { watchLines, watchTable } from './watch.ts'
 
@@ -70,7 +71,7 @@ async function show(api: Api, output: Output, task: ShownTask): Promise<void> {
     case 'get resources':
       return getResources(api, output, task.selection, task.limit)
     case 'completion':
-      return void process.stdout.write(completionOf(task.shell, Object.keys(options)))
+      return void process.stdout.write(completionOf(task.shell, optionsByCommand))
     case 'counts':
       return getCounts(api, output, task.selection)
     case 'alerts':

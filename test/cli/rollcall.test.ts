@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { optionsByCommand } from '../../src/cli/accepted-options.ts'
 import { type Api, createApi, forTerminal } from '../../src/cli/api.ts'
 import { completionOf } from '../../src/cli/completion.ts'
-import { options } from '../../src/cli/usage.ts'
 import { standBetween } from '../support/between.ts'
 import { startNode } from '../support/child.ts'
 import { declare, report, rollcall, useServer } from './harness.ts'
@@ -66,7 +66,7 @@ describe('rollcall get and counts', () => {
       expect(child.lines.join('\n')).toMatch(/deployments.*devices/)
       expect(child.lines.join('\n')).toMatch(/rollout/)
     }
-    const script = completionOf('bash', Object.keys(options))
+    const script = completionOf('bash', optionsByCommand)
     // biome-ignore lint/suspicious/noTemplateCurlyInString: bash expands it.
     const asked = 'COMP_WORDS=(rollcall get dev); COMP_CWORD=2; _rollcall; echo "${COMPREPLY[@]}"'
     expect(execFileSync('bash', ['-c', `${script}\n${asked}`], { encoding: 'utf8' })).toBe('devices device\n')
@@ -75,12 +75,27 @@ describe('rollcall get and counts', () => {
       ['rollcall wait --for = c', 4, 'converged'],
       ['rollcall counts --state = r', 4, 'removing removed'],
       ['rollcall wait --for =', 3, 'pending installing installed failed removing removed converged'],
+      ['rollcall export d', 2, 'deployments devices'],
+      ['rollcall export changes --a', 3, '--at-revision --as-of --after-revision'],
+      ['rollcall export changes --format c', 4, 'csv'],
+      ['rollcall export changes --output READM', 4, 'README.md'],
+      ['rollcall get clusters --', 3, '--limit --json --url --token --help'],
+      ['rollcall new-epoch --', 2, '--yes --help'],
     ] as const) {
       // biome-ignore lint/suspicious/noTemplateCurlyInString: bash expands it.
       const shown = `COMP_WORDS=(${line}); COMP_CWORD=${at}; _rollcall; ${'echo "${COMPREPLY[@]}"'}`
       expect(execFileSync('bash', ['-c', `${script}\n${shown}`], { encoding: 'utf8' }), line).toBe(`${words}\n`)
     }
   })
+
+  it.each(['export', 'simulate', 'serve', 'new-epoch'])(
+    'completes the options that the help of %s lists',
+    (program) => {
+      const help = execFileSync(process.execPath, ['src/bin.ts', program, '--help'], { encoding: 'utf8' })
+      const listed = help.matchAll(/^ .*/gm).flatMap(([line]) => line.matchAll(/ --([a-z-]+)/g).map(([, name]) => name))
+      expect(optionsByCommand.get(program)?.toSorted()).toEqual([...new Set(listed)].toSorted())
+    },
+  )
 
   it('lists the selected deployments', async () => {
     const child = rollcall('get', 'deployments', '--rollout', 'shown')
