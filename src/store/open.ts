@@ -62,7 +62,7 @@ export async function openDatabase(
   const { url, readLimit, silence, readUrls = [], lagLimit = 10_000 } = config
   if (url !== null) {
     const patient = openPostgres({ url, readers: 1, writeLimit: migrationLimit, isMigrating: true })
-    await requireUnicode(patient.session)
+    await requireUsable(patient.session)
       .then(() => prepare(patient))
       .finally(() => patient.close())
     const reading = { ...(readLimit && { readLimit }), ...(silence && { silence }) }
@@ -90,14 +90,26 @@ export async function openDatabase(
   }
 }
 
-/** In another encoding, PostgreSQL refuses reports with other characters, and cannot search for any. */
-async function requireUnicode(session: Session): Promise<void> {
-  const [row] = await session.run<{ encoding: string }>(`select current_setting('server_encoding') as encoding`)
-  if (row?.encoding === 'UTF8') return
-  throw new DomainError(
-    'CONFLICT',
-    `the database of DATABASE_URL has the encoding ${row?.encoding}, and must have UTF8: make another one (create database … encoding 'UTF8' template template0)`,
+/** In another encoding, PostgreSQL refuses reports with other characters, and cannot search for any. In another schema, migrations do not find their types. */
+async function requireUsable(session: Session): Promise<void> {
+  const [row] = await session.run<{ encoding: string; schema: string | null }>(
+    `select current_setting('server_encoding') as encoding, current_schema() as schema`,
   )
+  if (row?.encoding !== 'UTF8')
+    throw new DomainError(
+      'CONFLICT',
+      `the database of DATABASE_URL has the encoding ${row?.encoding}, and must have UTF8: make another one (create database … encoding 'UTF8' template template0)`,
+    )
+  if (row.schema === null)
+    throw new DomainError(
+      'CONFLICT',
+      'the database of DATABASE_URL has no schema public that its user may use: create it (create schema public), or make the user the owner of the database',
+    )
+  if (row.schema !== 'public')
+    throw new DomainError(
+      'CONFLICT',
+      `DATABASE_URL sets search_path to the schema ${row.schema}, and the tables are in public: leave search_path out`,
+    )
 }
 
 /**

@@ -20,8 +20,11 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
       await sql.unsafe(`create user ${name} password 'secret'`)
       // PostgreSQL's default is ISO. A site may have another one.
       await sql.unsafe(`alter user ${name} set datestyle = 'German'`)
+      // PostgreSQL's default begins with the schema of the user's name, if there is one.
+      await sql.unsafe(`alter user ${name} set search_path = ${name}, public`)
       await sql.unsafe(`create database ${name} owner ${name}`)
     })
+    await administer(urlOf(server, name), (sql) => sql.unsafe(`create schema ${name} authorization ${name}`))
     url = Object.assign(new URL(urlOf(server, name)), { username: name, password: 'secret' }).href
   })
   afterAll(() =>
@@ -31,7 +34,7 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
     }),
   )
 
-  it('may do all that a server does, in any style of dates', async () => {
+  it('may do all that a server does, in any style of dates and with any path of schemas', async () => {
     const config = { url, dataDir: 'memory' }
     const store = { config, open: () => openDatabase(config), drop: async () => {} }
     const server = await startApp({ on: store, env: { HISTORY_DAYS: '30', FORGET_REMOVED_DAYS: '30' } })
@@ -61,5 +64,18 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
     onTestFinished(() => administer(postgresUrl(), (sql) => sql.unsafe(`drop database ${ascii} with (force)`)))
     const opening = openDatabase({ url: urlOf(url, ascii), dataDir: 'memory' })
     await expect(opening).rejects.toThrow('has the encoding SQL_ASCII, and must have UTF8')
+  })
+
+  it('gets the remedy when its tables cannot be in the schema public', async () => {
+    const elsewhere = openDatabase({ url: `${url}?search_path=${name}`, dataDir: 'memory' })
+    await expect(elsewhere).rejects.toThrow(
+      `DATABASE_URL sets search_path to the schema ${name}, and the tables are in public: leave search_path out`,
+    )
+    const bare = `${name}_bare`
+    await administer(postgresUrl(), (sql) => sql.unsafe(`create database ${bare} owner ${name}`))
+    onTestFinished(() => administer(postgresUrl(), (sql) => sql.unsafe(`drop database ${bare} with (force)`)))
+    await administer(urlOf(postgresUrl(), bare), (sql) => sql.unsafe('drop schema public'))
+    const opening = openDatabase({ url: urlOf(url, bare), dataDir: 'memory' })
+    await expect(opening).rejects.toThrow('has no schema public that its user may use: create it')
   })
 })

@@ -103,7 +103,8 @@ export function openConnection(options: ConnectionOptions): Connection {
   const client = postgres(url, {
     max: 1,
     types,
-    connection: { application_name: 'rollcall', TimeZone: 'UTC', DateStyle: 'ISO', ...settings },
+    // The types are in the schema public, whatever the path of the role or of the database is.
+    connection: { application_name: 'rollcall', TimeZone: 'UTC', DateStyle: 'ISO', search_path: 'public', ...settings },
     connect_timeout: silence / 1_000,
     keep_alive: 5,
     // A limited lifetime would end an idle transaction.
