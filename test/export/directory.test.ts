@@ -6,6 +6,13 @@ import { createDirectory } from '../../src/export/archive/directory.ts'
 
 const hour = 3_600_000
 
+it('has no file in a directory that is there, and fails if the directory is not', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'rollcall-directory-'))
+  expect(await createDirectory(root).get('changes/archived.json')).toBeNull()
+  await rm(root, { recursive: true })
+  await expect(createDirectory(root).get('changes/archived.json')).rejects.toMatchObject({ code: 'ENOENT', path: root })
+})
+
 it('removes the partial files of killed servers, and no others', async () => {
   const root = await mkdtemp(join(tmpdir(), 'rollcall-directory-'))
   onTestFinished(() => rm(root, { recursive: true, force: true }))

@@ -1,6 +1,6 @@
 /** Files in a directory. A file has its name when all of it is on the disk, and not before: a partial file is never taken for a whole one. */
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { access, constants, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 export interface Storage {
@@ -45,9 +45,11 @@ export function createDirectory(root: string): Storage {
       await syncFolder(folder)
     },
     get: (name) =>
-      readFile(join(root, name)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return null
-        throw error
+      readFile(join(root, name)).catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+        // A directory that is missing or read-only is noticed now, and not months later, when the first rows expire.
+        await access(root, constants.W_OK)
+        return null
       }),
   }
 }
