@@ -86,6 +86,10 @@ describe('the containers of deploy/', () => {
     expect(standby['x-reading'].environment.DATABASE_READ_URL).toContain('@standby:5432/rollcall')
     expect(added.environment.PRIMARY_URL).toContain('@postgres:5432/rollcall')
     expect(added.command).toContain(added.environment.STANDBY_DATA)
+    // When it has taken the place of the primary, all that write or dump follow.
+    for (const { environment } of [compose['x-rollcall'], compose.services.backup])
+      expect(environment.DATABASE_URL).toMatch(/@\$\{DATABASE_HOST:-postgres\}:5432\/rollcall$/)
+    expect(readPage('docs/standbys.md')).toContain('echo DATABASE_HOST=standby >> deploy/.env')
   })
 
   it('give Grafana its dashboard, and the Prometheus beside it', () => {

@@ -146,7 +146,7 @@ describe('deploy/', () => {
     expect(servers).toHaveLength(2)
     const balancer = readPage('deploy/nginx.conf')
     for (const name of servers) expect(balancer).toContain(`server ${name}:4000`)
-    expect(compose['x-rollcall'].environment.DATABASE_URL).toContain('@postgres:5432/rollcall')
+    expect(compose['x-rollcall'].environment.DATABASE_URL).toContain(':-postgres}:5432/rollcall')
   })
 })
 
