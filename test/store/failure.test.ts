@@ -28,13 +28,16 @@ describe('a failure', () => {
 
   it('says what is so, and that the database cannot be reached when nothing else is known', () => {
     expect(
-      ['25006', '53100', '53300', '57014', '08006'].map((code) =>
+      ['25006', '53100', '53300', '28P01', '28000', '3D000', '57014', '08006'].map((code) =>
         describeOutage(new Error('outer', { cause: new StatementError('inner', code) })),
       ),
     ).toEqual([
       'the database is read-only',
       'the disk of the database is full',
       'every connection to the database is in use',
+      'the database refuses the user or the password of DATABASE_URL',
+      'the database refuses the user or the password of DATABASE_URL',
+      'the database of DATABASE_URL does not exist',
       'the database did not get to it in time',
       'the database cannot be reached',
     ])

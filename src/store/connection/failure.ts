@@ -71,6 +71,8 @@ const outages: readonly (readonly [RegExp, string])[] = [
   [/^53100$/, 'the disk of the database is full'],
   [/^53200$/, 'the database is out of memory'],
   [/^53300$/, 'every connection to the database is in use'],
+  [/^28/, 'the database refuses the user or the password of DATABASE_URL'],
+  [/^3D000$/, 'the database of DATABASE_URL does not exist'],
   [/^58/, 'the database cannot read or write its files'],
   [/^(57014|55P03|25P03|40001|40P01)$/, 'the database did not get to it in time'],
 ]
