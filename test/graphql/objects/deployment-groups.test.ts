@@ -1,6 +1,8 @@
 /** Groups are what grouping the whole list gives, now and at every revision; their sizes add up to the counts. */
+import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { nameColumn, placeOf } from '../../../src/store/read/groups/grouping.ts'
 import { newestOfGroups } from '../../../src/store/read/groups/members.ts'
 import { stores } from '../../support/stores.ts'
 import { type Api, startApi } from '../harness.ts'
@@ -170,6 +172,17 @@ describe.each(stores)('groups of deployments on $name', (store) => {
       `{ deploymentGroups(by: ERROR, ordering: { field: VALUE, direction: DESC }, after: "${deploymentGroups.pageInfo.endCursor}") { ${whole} } }`,
     )
     expect(errors).toMatchObject([{ message: 'after is not a cursor of this list in this order' }])
+  })
+
+  it('have a place of their own in the order, whatever line breaks their keys and details have', async () => {
+    const letters = ['', '0', '1', '2', '\n']
+    const parts = [null, ...new Set(letters.flatMap((a) => letters.flatMap((b) => letters.map((c) => a + b + c))))]
+    const names = parts.flatMap((value) => parts.map((detail) => ({ value, detail })))
+    const rows = await api.road.database.session.rows<{ name: string }>(
+      sql`select ${nameColumn} as name from json_to_recordset(${JSON.stringify(names)}::json) as part(value text, detail text)`,
+    )
+    expect(rows.map(({ name }) => name)).toEqual(names.map(placeOf))
+    expect(new Set(rows.map(({ name }) => name)).size).toBe(names.length)
   })
 
   it('of a rollout add up to its counts', async () => {

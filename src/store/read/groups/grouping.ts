@@ -39,12 +39,17 @@ export interface GroupName extends GroupedBy {
   readonly detail: string | null
 }
 
-/** A total order of the groups of a grouping. Null is before everything else. */
-export const nameColumn = sql.raw(`coalesce('1' || part.value, '0') || chr(10) || coalesce('1' || part.detail, '0')`)
+/**
+ * A total order of the groups of a grouping. Null is before everything else. A line break divides the two parts, so each one in the first is followed
+ * by a 2, and never by the 0 or 1 that the second begins with.
+ */
+export const nameColumn = sql.raw(
+  `coalesce('1' || replace(part.value, chr(10), chr(10) || '2'), '0') || chr(10) || coalesce('1' || part.detail, '0')`,
+)
 
 /** As `nameColumn`, of a group that was read. */
 export function placeOf({ value, detail }: Pick<GroupName, 'value' | 'detail'>): string {
-  return [value, detail].map((part) => (part === null ? '0' : `1${part}`)).join('\n')
+  return [value?.replaceAll('\n', '\n2') ?? null, detail].map((part) => (part === null ? '0' : `1${part}`)).join('\n')
 }
 
 const d = alias(deployments, 'd')
