@@ -147,7 +147,7 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     expect(await forecast.locator('b').nth(1).textContent()).toBe(
       `${words(rollout.eta.low)} – ${words(rollout.eta.high)}`,
     )
-    expect(await forecast.locator('dd').last().textContent()).toMatch(/^\d+ installed or failed in the last 10 min$/)
+    expect(await forecast.locator('dd').last().textContent()).toMatch(/^\d+ more installed or failed than 10 min ago$/)
 
     const early = await visit('valve')
     await early.getByText('No deployment has started, and there are too few earlier rollouts').waitFor()

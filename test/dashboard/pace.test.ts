@@ -24,9 +24,9 @@ describe.runIf(findChromium())('the pace of a rollout', () => {
     await page.clock.install()
     await page.goto(`${server().url}/rollout/${rollout}`)
     const pace = page.getByRole('region', { name: 'Forecast' }).locator('dd').last()
-    await pace.getByText(/^installed or failed in the last \d+ s$/).waitFor()
+    await pace.getByText(/^more installed or failed than \d+ s ago$/).waitFor()
     await page.clock.fastForward(2 * minute)
-    await expect.poll(() => pace.textContent()).toBe('0 installed or failed in the last 2 min')
+    await expect.poll(() => pace.textContent()).toBe('0 more installed or failed than 2 min ago')
 
     const release = await holdAnswers(page, /query Insight\b/)
     const asked = page.waitForRequest((request) => /query Insight\b/.test(request.postData() ?? ''))
@@ -36,12 +36,12 @@ describe.runIf(findChromium())('the pace of a rollout', () => {
     await asked
     await page.clock.fastForward(3 * minute)
     await page.getByText('1 of 3 deployments installed').waitFor()
-    expect(await pace.textContent()).toBe('0 installed or failed in the last 2 min')
+    expect(await pace.textContent()).toBe('0 more installed or failed than 2 min ago')
     await release()
-    await expect.poll(() => pace.textContent()).toBe('1 installed or failed in the last 5 min')
+    await expect.poll(() => pace.textContent()).toBe('1 more installed or failed than 5 min ago')
     // Nothing has changed since then, so the same number is that of a longer time.
     await page.clock.fastForward(5 * minute)
-    await expect.poll(() => pace.textContent()).toBe('1 installed or failed in the last 10 min')
+    await expect.poll(() => pace.textContent()).toBe('1 more installed or failed than 10 min ago')
     expect(complaints).toEqual([])
   })
 
@@ -53,6 +53,6 @@ describe.runIf(findChromium())('the pace of a rollout', () => {
     await expect.poll(() => Date.now(), { timeout: 5_000 }).toBeGreaterThan(at.getTime())
     const { page } = await visit(`rollout/${rollout}?at=${at.toISOString()}`)
     const pace = page.getByRole('region', { name: 'Forecast' }).locator('dd').last()
-    await expect.poll(() => pace.textContent()).toMatch(/ installed or failed in the last second$/)
+    await expect.poll(() => pace.textContent()).toMatch(/ more installed or failed than 1 s ago$/)
   })
 })

@@ -61,7 +61,7 @@ interface Subject {
 }
 
 interface Pace {
-  /** The deployments that were finished. */
+  /** So many more deployments are finished than at its begin. */
   readonly done: number
   /** Milliseconds. */
   readonly span: number

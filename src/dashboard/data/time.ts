@@ -100,12 +100,6 @@ export function formatSpan(milliseconds: number): string {
   return hours % 24 === 0 || days > 6 ? `${days} d` : `${days} d ${hours % 24} h`
 }
 
-/** What follows “the last”: `minute` instead of `1 min`. */
-export const formatPeriod = (milliseconds: number): string =>
-  periods[formatSpan(milliseconds)] ?? formatSpan(milliseconds)
-
-const periods: Readonly<Record<string, string>> = { '1 s': 'second', '1 min': 'minute', '1 h': 'hour', '1 d': 'day' }
-
 export function formatAge(time: string | number, from: number): string {
   const span = from - new Date(time).getTime()
   return span < 1_500 ? 'now' : `${formatSpan(span)} ago`

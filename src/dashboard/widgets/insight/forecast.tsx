@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Insight } from '../../data/insight.ts'
 import { type Counts, formatNumber } from '../../data/labels.ts'
-import { formatFull, formatMinute, formatPeriod, formatSpan } from '../../data/time.ts'
+import { formatFull, formatMinute, formatSpan } from '../../data/time.ts'
 import { moment } from '../../route.ts'
 
 type Eta = NonNullable<Insight['eta']>
@@ -44,7 +44,7 @@ export function Forecast({ of, counts, changedAt }: ForecastProps) {
         {isDone ? <Finished of={of} changedAt={changedAt} /> : <AllDone of={of} isEmpty={isEmpty} />}
         <MostDone of={of} />
         {pace && !isDone && !isEmpty && (
-          <Value term="Pace" note={`${paceWords(counts)} in the last ${formatPeriod(pace.span)}`}>
+          <Value term="Pace" note={`more ${paceWords(counts)} than ${formatSpan(pace.span)} ago`}>
             {formatNumber(pace.done)}
           </Value>
         )}
@@ -86,7 +86,7 @@ function MostDone({ of: { eta, most } }: { readonly of: Insight }) {
 
 const reasonOf = ({ reason }: Eta): string => (reason ? reasonWords[reason] : '')
 
-/** What `RolloutPace.done` counts. */
+/** What `RolloutPace.done` compares. It is no count: a deployment that begins again is one less. */
 const paceWords = ({ removing, removed }: Counts): string =>
   removing + removed > 0 ? 'installed, failed or removed' : 'installed or failed'
 

@@ -13,11 +13,11 @@ interface Pace {
 
 const RolloutPace = builder.objectRef<Pace>('RolloutPace').implement({
   access: 'viewer',
-  description: 'How many deployments of a rollout were done within some time.',
+  description: 'How many more deployments of a rollout are done than at an earlier time.',
   fields: (t) => ({
     done: t.exposeInt('done', {
       description:
-        'The number of deployments that are INSTALLED, FAILED or REMOVED, less that at `since`. A deployment that is installed again counts when it is done again.',
+        'The number of deployments that are INSTALLED, FAILED or REMOVED, less that at `since`; 0 if there are fewer. A deployment that begins again is not done until it ends again.',
     }),
     since: t.expose('since', {
       type: 'DateTime',
@@ -30,7 +30,7 @@ const RolloutPace = builder.objectRef<Pace>('RolloutPace').implement({
 builder.objectFields(Rollout, (t) => ({
   pace: t.field({
     type: RolloutPace,
-    description: 'How many of its deployments were done since a time.',
+    description: 'How many more of its deployments are done than at a time.',
     args: { since: t.arg({ type: 'DateTime', required: true, description: 'The time.' }) },
     resolve: (row, { since }, context) => paceOf(row, since, context),
   }),
