@@ -24,7 +24,7 @@ import { href, route } from './route.ts'
 import { Search } from './search.tsx'
 import { SignIn } from './sign-in.tsx'
 import { Notices, Status } from './status.tsx'
-import { failing, useTitle } from './widgets/tab.ts'
+import { failing, pageTitle } from './widgets/tab.ts'
 import { chooseTheme, type Theme, theme } from './widgets/theme.ts'
 import { TimeBar } from './widgets/time-bar.tsx'
 
@@ -60,11 +60,11 @@ const freshness = computed(() => (isOutdated.value ? 'outdated' : ''))
 
 export function App() {
   const [name = '', ...steps] = route.value.path
-  const entry: PageEntry = pages[name] ?? { title: 'Not found', page: NotFound, under: '' }
+  const entry: PageEntry = pages[name] ?? { title: 'Not found', page: NotFound, under: '', isOpaque: true }
   const place = route.value.path.join('/')
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
-  useTitle([entry.isOpaque ? null : steps.at(-1), entry.title].filter(Boolean).join(' · '))
+  const title = [entry.isOpaque ? null : steps.at(-1), entry.title].filter(Boolean).join(' · ')
   useEffect(() => {
     // Keyboard and screen-reader users continue at the top of the new page.
     if (!isFirst.current) {
@@ -73,6 +73,9 @@ export function App() {
     }
     isFirst.current = false
   }, [place])
+  useEffect(() => {
+    pageTitle.value = title
+  }, [title])
   useEffect(() => void findSession(), [connections.value])
   if (isSignedOut.value) return <SignIn />
   return (

@@ -12,6 +12,7 @@ import { deploymentHref, TargetLink } from '../widgets/links.tsx'
 import { Loading } from '../widgets/loading.tsx'
 import { NoReason, Reason } from '../widgets/reason.tsx'
 import { ReadinessMark, SyncMark } from '../widgets/states/readiness.tsx'
+import { useTitle } from '../widgets/tab.ts'
 
 const resourceDocument = graphql(
   `
@@ -70,6 +71,7 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
     if (error?.code === 'HISTORY_EXPIRED') setExpiredFor(time)
   }, [error])
   const resource = data?.resources.nodes[0] ?? null
+  useTitle(resource ? `${resource.name} · ${resource.kind}` : null)
   if (!data || !(resource || (isCurrent && (named === run || !isNamed))))
     return <Loading title="Resource" error={error} />
   if (!resource)

@@ -3,13 +3,19 @@ import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { formatNumber } from '../data/labels.ts'
 
-const title = signal('')
+/** The name of the page, until what it shows is known. */
+export const pageTitle = signal('')
+const subject = signal<string | null>(null)
 /** Null: not known yet. */
 export const failing = signal<number | null>(null)
 
+/** What a page shows. Null: not known, or there is none. */
 export function useTitle(text: string | null): void {
   useEffect(() => {
-    if (text !== null) title.value = text
+    subject.value = text
+    return () => {
+      subject.value = null
+    }
   }, [text])
 }
 
@@ -18,7 +24,7 @@ const plain = icon?.href ?? ''
 
 effect(() => {
   const count = failing.value ?? 0
-  document.title = `${count > 0 ? `(${formatNumber(count)}) ` : ''}${title.value} · Rollcall`
+  document.title = `${count > 0 ? `(${formatNumber(count)}) ` : ''}${subject.value ?? pageTitle.value} · Rollcall`
   icon?.setAttribute('href', count > 0 ? `data:image/svg+xml,${encodeURIComponent(draw(count))}` : plain)
 })
 

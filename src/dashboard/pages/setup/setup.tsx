@@ -3,6 +3,7 @@ import type { ComponentType } from 'preact'
 import { session } from '../../data/api.ts'
 import { isAdmin, isOperator } from '../../data/viewer.ts'
 import { href } from '../../route.ts'
+import { useTitle } from '../../widgets/tab.ts'
 import { AlertRules } from './alert-rules.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { Receivers } from './receivers.tsx'
@@ -24,6 +25,7 @@ const parts: Readonly<Record<string, Part>> = {
 export function SetupPage({ steps: [name = 'devices'] }: { readonly steps: readonly string[] }) {
   const chosen = parts[name]
   const mayRead = ({ isForAdmins = false }: Part): boolean => (isForAdmins ? isAdmin : isOperator).value
+  useTitle(chosen ? `${chosen.title} · Set-up` : null)
   if (session.value === null) return <h1>Set-up</h1>
   return (
     <>
