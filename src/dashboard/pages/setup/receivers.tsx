@@ -72,7 +72,7 @@ export function Receivers() {
         {data?.sinks.length === 0 && <p class="empty">No receivers. Add a webhook or an Alertmanager.</p>}
         <ul class="setup-list">
           {data?.sinks.map((sink) => (
-            <SinkLine key={sink.id} of={sink} changed={reload} />
+            <SinkLine key={sink.id} of={sink} version={version} changed={reload} />
           ))}
         </ul>
       </section>

@@ -5,7 +5,7 @@ import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { plural } from '../../data/labels.ts'
 import { formatAge, formatFull, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
-import { describeFailure } from '../error-message.tsx'
+import { describeFailure, ErrorMessage } from '../error-message.tsx'
 import { type Action, Confirmation } from '../lists/selection.tsx'
 import { type Mark, StateMark } from '../states/state-mark.tsx'
 
@@ -46,10 +46,12 @@ const kindWords: Readonly<Record<ListedSink['kind'], string>> = {
 
 interface LineProps {
   readonly of: ListedSink
+  /** Changes whenever the list of receivers is asked for again. */
+  readonly version: number
   readonly changed: () => void
 }
 
-export function SinkLine({ of: sink, changed }: LineProps) {
+export function SinkLine({ of: sink, version, changed }: LineProps) {
   const { id, kind, name, url, paused } = sink
   const [isAsked, setIsAsked] = useState(false)
   const [said, setSaid] = useState<readonly [Mark, string] | null>(null)
@@ -114,7 +116,9 @@ export function SinkLine({ of: sink, changed }: LineProps) {
       <p role="status" class="said">
         {said && <StateMark of={said[0]}>{said[1]}</StateMark>}
       </p>
-      {kind === 'WEBHOOK' && <Deliveries of={id} failed={(problem) => setSaid(['FAILED', problem])} />}
+      {kind === 'WEBHOOK' && (
+        <Deliveries of={id} version={version} failed={(problem) => setSaid(['FAILED', problem])} />
+      )}
       {isAsked && <Confirmation action={remove} ids={[]} what={name} done={changed} close={() => setIsAsked(false)} />}
     </li>
   )
@@ -134,13 +138,14 @@ function describe({ failures, lastError, attemptedAt, succeededAt, lag }: Listed
 
 interface DeliveriesProps {
   readonly of: string
+  readonly version: number
   readonly failed: (problem: string) => void
 }
 
-function Deliveries({ of: id, failed }: DeliveriesProps) {
+function Deliveries({ of: id, version, failed }: DeliveriesProps) {
   const [isOpen, setIsOpen] = useState(false)
-  const [version, setVersion] = useState(0)
-  const { data } = useAnswer(deliveriesDocument, { id }, { version, isOff: !isOpen })
+  const [repeats, setRepeats] = useState(0)
+  const { data, error } = useAnswer(deliveriesDocument, { id }, { version: `${version} ${repeats}`, isOff: !isOpen })
   const deliveries = data?.sink?.deliveryHistory.nodes
   const again = async (deliveryId: string): Promise<void> => {
     const result = await ask(redeliverDocument, { input: { deliveryId } }).then(
@@ -148,11 +153,12 @@ function Deliveries({ of: id, failed }: DeliveriesProps) {
       (error: unknown) => ({ message: describeFailure(error) }),
     )
     if ('message' in result) failed(result.message)
-    setVersion((current) => current + 1)
+    setRepeats((current) => current + 1)
   }
   return (
     <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>Latest deliveries</summary>
+      {error && <ErrorMessage error={error} />}
       {deliveries?.length === 0 && <p class="muted">None yet.</p>}
       <ul>
         {deliveries?.map(({ id: deliveryId, eventId, attempts, createdAt, deliveredAt, lastStatus, lastError }) => (

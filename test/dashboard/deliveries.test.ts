@@ -1,0 +1,51 @@
+/** The latest deliveries of a receiver, which the set-up lists. */
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startApp } from '../support/app.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { send } from './harness.ts'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('the latest deliveries', () => {
+  let browser: Awaited<ReturnType<typeof sharedBrowser>>
+  beforeAll(async () => {
+    browser = await sharedBrowser()
+  })
+
+  it('follow while they are open, and say why they are not there', async () => {
+    const receiver = await startReceiver()
+    onTestFinished(() => receiver.close())
+    const server = await startApp({ env: { SINK_ALLOW: '127.0.0.1' } })
+    onTestFinished(() => server.stop())
+    await server.query(
+      `mutation ($url: String!) { createWebhook(input: { name: "pager", url: $url, filter: { to: [FAILED] } }) { __typename } }`,
+      { url: receiver.url },
+    )
+    const { page, close } = await openPage(browser, `${server.url}/setup/notifications`)
+    onTestFinished(close)
+    await page.clock.install()
+    const latest = page.getByRole('group').filter({ hasText: 'Latest deliveries' })
+    await latest.getByText('Latest deliveries').click()
+    await latest.getByText('None yet.').waitFor()
+
+    await send(server.url, 'oven-1', 'bread', 'failed')
+    // Deliveries are no changes of the log: the page asks for them again as time passes.
+    const following = async (count: number): Promise<void> =>
+      expect
+        .poll(async () => {
+          await page.clock.fastForward(5_000)
+          return latest.getByRole('listitem').count()
+        })
+        .toBe(count)
+    await following(1)
+    await send(server.url, 'oven-2', 'bread', 'failed')
+    await following(2)
+
+    await page.route('**/graphql', (route) =>
+      /query Deliveries/.test(route.request().postData() ?? '') ? route.abort() : route.fallback(),
+    )
+    await page.clock.fastForward(5_000)
+    await latest.getByRole('alert').getByText("Can't reach the server").waitFor()
+    expect(await latest.getByRole('listitem').count()).toBe(2)
+  })
+})
