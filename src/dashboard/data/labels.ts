@@ -100,12 +100,13 @@ export function formatOutside({ removing, removed }: Counts): string | null {
 const numbers = new Intl.NumberFormat()
 export const formatNumber = (value: number): string => numbers.format(value)
 
-/** Rounded, with one decimal below 10 %. 100 % is all of it and 0 % nothing. */
+/** Rounded, with one decimal below 10 % and above 99 %: what is left of a large fleet is still much. 100 % is all of it and 0 % nothing. */
 export function formatShare(part: number, whole: number): string {
   if (whole === 0) return '–'
   if (part === 0 || part === whole) return part === 0 ? '0 %' : '100 %'
   const share = (part / whole) * 100
-  return `${share >= 9.95 ? Math.min(Math.round(share), 99) : Math.max(Math.round(share * 10) / 10, 0.1)} %`
+  if (share > 99) return `${Math.floor((part * 1_000) / whole) / 10} %`
+  return `${share >= 9.95 ? Math.round(share) : Math.max(Math.round(share * 10) / 10, 0.1)} %`
 }
 
 /** `by anna`. Empty where API_AUTH is open: there, every caller is `everyone`. */
