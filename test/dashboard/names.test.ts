@@ -8,6 +8,7 @@ const names = [
   `${long}-0001`,
   `${long}-0002`,
   'מכונת קפה מספר שלוש בקומה השנייה',
+  'مضخة المياه رقم سبعة',
   '👩‍👩‍👧‍👦 oven of the family 👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦 ☕️',
 ]
 
@@ -43,9 +44,22 @@ describe.runIf(findChromium())('names on the dashboard', () => {
         const [box, name] = await Promise.all([row.getByRole('checkbox').boundingBox(), row.locator('a').boundingBox()])
         expect(Math.abs((box?.y ?? 0) - (name?.y ?? 0))).toBeLessThan(12)
       }
-      await page.getByText('of 6 deployments installed').waitFor()
+      await page.getByText('of 7 deployments installed').waitFor()
       expect(complaints).toEqual([])
     }
+  })
+
+  it('whose letters are joined are cut between words, and begin where the others do', async () => {
+    const { page } = await visit('devices')
+    const row = page.getByRole('row', { name: /مضخة/ })
+    const parts = row.locator('.name [aria-hidden]')
+    expect(await parts.allTextContents()).toEqual(['مضخة المياه ', 'رقم سبعة'])
+    const other = page
+      .getByRole('row', { name: /edge-1/ })
+      .getByRole('link')
+      .locator('bdi')
+    const [place, expected] = await Promise.all([parts.last().boundingBox(), other.boundingBox()])
+    expect(place?.x).toBeCloseTo(expected?.x ?? 0)
   })
 
   it('of gateways stand beside the devices that are heard through them', async () => {

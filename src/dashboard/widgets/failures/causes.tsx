@@ -38,7 +38,7 @@ export function Causes({ title, data, labels, to, objects = [] }: CausesProps) {
       {causes.length > 0 && <SiteChoice of={data.failedAt} labels={labels} to={to} />}
       <ul class="causes">
         {causes.map((cause) => (
-          <CauseLine key={`${cause.key} ${cause.detail}`} cause={cause} state="FAILED" to={to}>
+          <CauseLine key={groupOf(cause)} cause={cause} state="FAILED" to={to}>
             {causes.length > 1 && labels.chosen !== null && (
               <Sites
                 of={cause.sites}
@@ -56,7 +56,7 @@ export function Causes({ title, data, labels, to, objects = [] }: CausesProps) {
         )}
         {objects}
         {waitingFor.nodes.map((cause) => (
-          <CauseLine key={`${cause.key} ${cause.detail}`} cause={cause} state="PENDING" to={to} />
+          <CauseLine key={groupOf(cause)} cause={cause} state="PENDING" to={to} />
         ))}
         {slow.total > 0 && oldest && (
           <li>
