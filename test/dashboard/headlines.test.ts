@@ -51,6 +51,23 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
+  it('say that no device is offline only if at least one is monitored', async () => {
+    const { page } = await visit('')
+    const offline = page.getByRole('list', { name: 'Needs attention' }).getByRole('link', { name: /^Offline/ })
+    await offline.getByText('not known: no device is monitored').waitFor()
+    expect(await offline.locator('b').textContent()).toBe('–')
+    await offline.click()
+    await page.getByText('2 devices', { exact: true }).waitFor()
+    await page.goBack()
+    await server().query(
+      'mutation { registerDevices(input: { devices: [{ deviceId: "edge-61", expectedInterval: 3600 }] }) { __typename } }',
+    )
+    await send(server().url, 'edge-61', 'beating', 'installed')
+    await offline.getByText('devices offline').waitFor()
+    expect(await offline.locator('b').textContent()).toBe('0')
+    await send(server().url, 'edge-61', 'beating', 'removed')
+  })
+
   it('have one denominator: what is removed on purpose is outside, on every page', async () => {
     for (const [device, state] of [
       ['edge-71', 'installed'],

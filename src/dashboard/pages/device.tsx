@@ -73,7 +73,7 @@ function Missing({ deviceId, isPresent }: { readonly deviceId: string; readonly 
       {isPresent ? (
         <p>
           This device is not registered and has not reported{orOutside.value}. It appears here after its registration or
-          first report.
+          first report. <a href={href(['devices'])}>All devices</a>
         </p>
       ) : (
         <p>

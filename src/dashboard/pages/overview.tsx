@@ -33,6 +33,7 @@ const overviewDocument = graphql(
       retired: deploymentCounts(filter: { retired: true }, asOf: $asOf) { total }
       waiting: deploymentCounts(filter: { states: [PENDING], hasError: true }, asOf: $asOf) { total }
       offline: devices(filter: { connectivity: [OFFLINE] }, first: 0) @include(if: $isPresent) { totalCount }
+      monitored: devices(filter: { connectivity: [ONLINE, OFFLINE, RETRYING] }, first: 1) @include(if: $isPresent) { nodes { id } }
       rollouts(filter: { kinds: $kinds }, first: 6) @include(if: $isPresent) { totalCount nodes { ...RolloutSummary } }
       newestDeclaration(asOf: $asOf) { ...Declared }
       orchestrated: rollouts(filter: { kinds: $orchestrated }, first: 0) { totalCount }
@@ -76,6 +77,7 @@ export function OverviewPage() {
   const { counts } = data
   const standing = { counts, broken: data.broken.total }
   const isEmpty = asOf === null && counts.total === 0
+  const isMonitored = isEmpty || data.monitored?.nodes.length !== 0
   const isObserved = standing.broken > 0 || data.orchestrated.totalCount > 0
   const to = (parameters: Parameters): string => href(['deployments'], parameters)
   return (
@@ -117,9 +119,9 @@ export function OverviewPage() {
         {data.offline && (
           <Fact
             mark="OFFLINE"
-            count={data.offline.totalCount}
-            to={href(['devices'], { connectivity: 'OFFLINE' })}
-            text="devices offline"
+            count={isMonitored ? data.offline.totalCount : null}
+            to={href(['devices'], { connectivity: isMonitored ? 'OFFLINE' : 'UNKNOWN' })}
+            text={isMonitored ? 'devices offline' : 'not known: no device is monitored'}
           />
         )}
       </ul>
@@ -143,7 +145,8 @@ export function OverviewPage() {
         <h2 id="rollouts">
           Rollouts{' '}
           <a href={href(['rollouts'])}>
-            All {data.rollouts?.totalCount ? plural(data.rollouts.totalCount, 'rollout') : 'rollouts'}
+            All{' '}
+            {data.rollouts && data.rollouts.totalCount > 1 ? plural(data.rollouts.totalCount, 'rollout') : 'rollouts'}
           </a>
         </h2>
         {data.rollouts && data.rollouts.nodes.length > 0 && (
@@ -179,7 +182,8 @@ function ResourceSummary() {
   return (
     <section class="panel" aria-labelledby="resources">
       <h2 id="resources">
-        Resources <a href={href(['resources'])}>All {plural(counts.total, 'resource')}</a>
+        Resources{' '}
+        <a href={href(['resources'])}>All {counts.total > 1 ? plural(counts.total, 'resource') : 'resources'}</a>
       </h2>
       <ReadinessBar counts={counts.readiness} label="Resources by readiness" />
       <ul class="legend">
@@ -225,17 +229,18 @@ function Trend({ present, until }: TrendProps) {
 
 interface FactProps {
   readonly mark: 'FAILED' | 'STALLED' | 'WAITING' | 'OFFLINE'
-  readonly count: number
+  /** Null: not known. */
+  readonly count: number | null
   readonly to: string
   readonly text: string
 }
 
 function Fact({ mark, count, to, text }: FactProps) {
   return (
-    <li class={count === 0 ? 'none' : undefined}>
+    <li class={count ? undefined : 'none'}>
       <a href={to}>
         <StateMark of={mark} />
-        <b class="number">{formatNumber(count)}</b>
+        <b class="number">{count === null ? '–' : formatNumber(count)}</b>
         <small class="muted">{text}</small>
       </a>
     </li>
