@@ -182,8 +182,7 @@ describe.each(stores)('a forecast on $name', (store) => {
       age: 2,
       isWorse: false,
       pValue: 1,
-      summary:
-        'second is not worse than first 2 s after the start: 0 of 30 deployments failed, there 0 of 30, or the difference may be chance.',
+      summary: 'second is not worse than first 2 s after the start: 0 of 30 deployments failed, there 0 of 30.',
     })
     const [young, old] = data.compareRollouts.rollouts
     expect([young.rollout.name, old.rollout.name]).toEqual(['second', 'first'])
@@ -203,6 +202,15 @@ describe.each(stores)('a forecast on $name', (store) => {
     expect(worse.isWorse).toBe(true)
     expect(worse.summary).toBe(
       'third is worse than first 0 s after the start: 30 of 30 deployments failed, there 0 of 30.',
+    )
+    now += (2 * 60 + 5) * 60_000
+    await report('third', 0, 'INSTALLED')
+    const later = async (...names: string[]): Promise<string> => (await ask(names)).data.compareRollouts.summary
+    expect(await later('first', 'third')).toBe(
+      'first is not worse than third 2 h 5 min after the start: 6 of 30 deployments failed, there 29 of 30.',
+    )
+    expect(await later('first', 'second')).toMatch(
+      /^first is not clearly worse than second 2 h \d+ min after the start: 6 of 30 deployments failed, there 0 of 30, which may be chance.$/,
     )
     expect((await ask(['first'])).errors?.[0]?.message).toBe('ids must name 2 to 5 rollouts, but names 1')
     expect((await ask(['third', 'first', 'third'])).errors?.[0]?.message).toBe(

@@ -127,7 +127,9 @@ function App({ component, address, label }: AppProps) {
       <ReadinessBar counts={readiness} label="Resources" />
       <span class="number muted">
         {shown > 0
-          ? `${formatNumber(readiness.ready)} of ${formatNumber(shown)} ready`
+          ? `${formatNumber(readiness.ready)} of ${formatNumber(shown)} ready${
+              readiness.unknown > 0 ? `, ${formatNumber(readiness.unknown)} not observed` : ''
+            }`
           : `${plural(total, 'resource')}, none observed`}
       </span>
     </a>

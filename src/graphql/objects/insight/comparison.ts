@@ -1,6 +1,7 @@
 /** Rollouts side by side, each from its own start. */
 import { DomainError } from '../../../domain/errors.ts'
 import { hypergeometricTail, logFactorials } from '../../../domain/insight/exact-tail.ts'
+import type { Millis } from '../../../domain/values.ts'
 import type { StateCounts } from '../../../store/read/deployments.ts'
 import type { RolloutRow } from '../../../store/read/rollouts/rollouts.ts'
 import { builder } from '../../builder.ts'
@@ -141,17 +142,36 @@ async function startedRollout(reader: Reader, id: string) {
 
 type Side = { readonly rollout: RolloutRow; readonly atAge: StateCounts | undefined } | undefined
 
-function judge(first: Side, second: Side, age: number): Pick<Comparison, 'isWorse' | 'pValue' | 'summary'> {
+function judge(first: Side, second: Side, age: Millis): Pick<Comparison, 'isWorse' | 'pValue' | 'summary'> {
   const [one, other] = [tally(first), tally(second)]
   const all = one.total + other.total
   const sizes = { all, marked: one.failed + other.failed, drawn: one.total }
   const pValue = hypergeometricTail(logFactorials(all), sizes, one.failed)
   const isWorse = pValue <= significance
   const numbers = `${one.failed} of ${one.total} deployments failed, there ${other.failed} of ${other.total}`
-  const verdict = isWorse ? 'is worse than' : 'is not worse than'
-  const chance = isWorse ? '' : ', or the difference may be chance'
-  const summary = `${one.name} ${verdict} ${other.name} ${Math.round(age / 1_000)} s after the start: ${numbers}${chance}.`
+  // More of it fail, but not so many more that it says something.
+  const isUnsure = !isWorse && one.failed * other.total > other.failed * one.total
+  const verdict = isWorse ? 'is worse than' : isUnsure ? 'is not clearly worse than' : 'is not worse than'
+  const chance = isUnsure ? ', which may be chance' : ''
+  const summary = `${one.name} ${verdict} ${other.name} ${inWords(age)} after the start: ${numbers}${chance}.`
   return { isWorse, pValue, summary }
+}
+
+const units = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const
+
+/** The two largest units: `2 s`, `1 min 43 s`, `3 d 4 h`. */
+function inWords(milliseconds: Millis): string {
+  const seconds = Math.round(milliseconds / 1_000)
+  const first = units.findIndex(([, size]) => seconds >= size)
+  const [largest, next] = first < 0 ? units.slice(-1) : units.slice(first, first + 2)
+  if (!largest) return ''
+  const rest = next ? Math.floor((seconds % largest[1]) / next[1]) : 0
+  return `${Math.floor(seconds / largest[1])} ${largest[0]}${next && rest > 0 ? ` ${rest} ${next[0]}` : ''}`
 }
 
 function tally(side: Side) {
