@@ -7,7 +7,7 @@ import { graphql } from './data/graphql.ts'
 import { plural } from './data/labels.ts'
 import { isOutdated } from './data/loading.ts'
 import { useLiveAnswer, useStream } from './data/use-query.ts'
-import { isOperator } from './data/viewer.ts'
+import { isOperator, scopes } from './data/viewer.ts'
 import { DeploymentPage } from './pages/deployment.tsx'
 import { DeploymentsPage } from './pages/deployments.tsx'
 import { DevicePage } from './pages/device.tsx'
@@ -119,6 +119,7 @@ export function App() {
       <Notices />
       <Failing />
       <main id="main" class={freshness} tabIndex={-1} ref={main}>
+        {scopes.value.length > 0 && <p class="scope">You see a part of the fleet: {scopes.value.join(', ')}</p>}
         <Guarded key={place}>
           <entry.page steps={steps} />
         </Guarded>

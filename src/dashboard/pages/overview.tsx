@@ -5,6 +5,7 @@ import { type Counts, formatNumber, plural, readinessOrder } from '../data/label
 import { usePoints } from '../data/past-points.ts'
 import { useCauses } from '../data/use-causes.ts'
 import { knownUntil, useStream } from '../data/use-query.ts'
+import { inScope } from '../data/viewer.ts'
 import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
@@ -165,7 +166,7 @@ export function OverviewPage() {
           </>
         )}
         {data.then && <GroupLines of={data.then} />}
-        {isEmpty && <p class="empty">No rollouts yet.</p>}
+        {isEmpty && <p class="empty">No rollouts yet{inScope.value}.</p>}
       </section>
     </div>
   )
