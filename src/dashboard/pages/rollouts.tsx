@@ -109,7 +109,7 @@ export function RolloutsPage() {
           {found
             ? plural(found.rollouts.totalCount, 'rollout') + describeNoLabel(one('label'))
             : !error && describeLoading()}
-          {(undeclared > 0 || (isPlain && !isPresent)) && (
+          {(undeclared > 0 || (found && isPlain && !isPresent)) && (
             <>
               {' '}
               <a href={href(['rollouts'], { kind: 'MARGO_DEPLOYMENT' })}>

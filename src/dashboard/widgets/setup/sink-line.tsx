@@ -3,7 +3,8 @@ import { useState } from 'preact/hooks'
 import { ask } from '../../data/api.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { plural } from '../../data/labels.ts'
-import { formatAge, formatFull, now } from '../../data/time.ts'
+import { describeReceiverError } from '../../data/receiver-errors.ts'
+import { formatAge, formatFull, formatSpan, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { describeFailure, ErrorMessage } from '../error-message.tsx'
 import { type Action, Confirmation } from '../lists/selection.tsx'
@@ -63,7 +64,7 @@ export function SinkLine({ of: sink, version, changed }: LineProps) {
       (error: unknown) => ({ message: describeFailure(error) }),
     )
     if ('message' in result) setSaid(['FAILED', result.message])
-    else if (result.error !== null) setSaid(['FAILED', `Test not accepted: ${result.error}`])
+    else if (result.error !== null) setSaid(['FAILED', `Test not accepted: ${describeReceiverError(result.error)}`])
     else setSaid(['ONLINE', `Test accepted: ${result.status}`])
   }
   const pause = async (): Promise<void> => {
@@ -130,9 +131,13 @@ function stateOf({ paused, failures, succeededAt }: ListedSink): readonly [Mark,
   return succeededAt === null ? ['WAITING', 'Nothing sent yet'] : ['ONLINE', 'Delivers']
 }
 
-function describe({ failures, lastError, attemptedAt, succeededAt, lag }: ListedSink): string {
+function describe({ paused, failures, lastError, attemptedAt, succeededAt, nextAttemptAt, lag }: ListedSink): string {
   const behind = lag > 0 ? `${plural(lag, 'revision')} behind` : 'up to date'
-  if (failures > 0 && attemptedAt) return `${lastError ?? 'failed'} ${formatAge(attemptedAt, now.value)}, ${behind}`
+  if (failures > 0 && attemptedAt) {
+    const left = paused || nextAttemptAt === null ? 0 : Date.parse(nextAttemptAt) - now.value
+    const problem = lastError === null ? 'failed' : describeReceiverError(lastError)
+    return `${problem} ${formatAge(attemptedAt, now.value)}, ${behind}${left > 0 ? `, next try in ${formatSpan(left)}` : ''}`
+  }
   return succeededAt === null ? behind : `delivered ${formatAge(succeededAt, now.value)}, ${behind}`
 }
 
@@ -165,7 +170,8 @@ function Deliveries({ of: id, version, failed }: DeliveriesProps) {
           <li key={deliveryId}>
             <StateMark of={deliveredAt === null ? 'FAILED' : 'ONLINE'}>{`Event ${eventId}`}</StateMark>
             <span class="muted">
-              {lastError ?? `answered ${lastStatus}`}, {plural(attempts, 'attempt')},{' '}
+              {lastError === null ? `answered ${lastStatus}` : describeReceiverError(lastError)},{' '}
+              {plural(attempts, 'attempt')},{' '}
               <time title={formatFull(createdAt)}>{formatAge(createdAt, now.value)}</time>
             </span>
             <button
