@@ -138,9 +138,11 @@ function SearchDialog({ close }: { readonly close: () => void }) {
       <p class="muted" role="status">
         {text === ''
           ? 'Enter opens the list of deployments. ↓ and Enter open a result.'
-          : isAnswered && results.length === 0
-            ? 'Nothing has a name like this. Enter searches the errors of deployments, too.'
-            : ''}
+          : results.length > 0 || error
+            ? ''
+            : isAnswered
+              ? 'Nothing has a name like this. Enter searches the errors of deployments, too.'
+              : 'Searching…'}
       </p>
     </dialog>
   )

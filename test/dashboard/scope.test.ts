@@ -1,4 +1,4 @@
-/** What a caller with an access scope is told: that its numbers are not those of the fleet. */
+/** What the page says to a caller with an access scope: that its numbers are not those of the fleet. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
@@ -36,7 +36,7 @@ describe.runIf(findChromium())('a caller that sees a part of the fleet', () => {
     return page
   }
 
-  it.each([1280, 390])('is told so on each page, in space that others have too, %i pixels wide', async (width) => {
+  it.each([1280, 390])('reads so on each page, in space that others have too, %i pixels wide', async (width) => {
     const [viewer, admin] = [await signIn(viewerKey, width), await signIn(adminKey, width)]
     await viewer.getByText(words, { exact: true }).waitFor()
     expect(await admin.getByText('You see a part of the fleet').count()).toBe(0)
@@ -53,7 +53,7 @@ describe.runIf(findChromium())('a caller that sees a part of the fleet', () => {
     ['', 'No reports yet in the part of the fleet that you can see.'],
     ['rollouts', 'No rollouts yet in the part of the fleet that you can see.'],
     ['resources', 'No resources yet in the part of the fleet that you can see.'],
-  ])('is not told on /%s that the fleet is empty, or to do what it may not', async (address, text) => {
+  ])('does not read on /%s that the fleet is empty, or commands that are refused', async (address, text) => {
     const page = await signIn(viewerKey, 1280)
     await page.goto(`${server.url}/${address}`)
     await page.getByRole('region', { name: 'Get started' }).getByText(text).waitFor()
