@@ -109,9 +109,11 @@ export type Parameters = Readonly<Record<string, string | readonly string[] | nu
 /** The time that is shown, in milliseconds: ages are relative to it. */
 export const moment = computed(() => (at.value === null ? now.value : Date.parse(at.value)))
 
-/** An address for links. It keeps the time that is shown unless `parameters` replaces it. */
-export const href = (path: readonly string[], parameters: Parameters = {}): string =>
-  addressOf(path, write(new URLSearchParams(), { at: chosenTime.value, ...parameters }))
+/** An address for links. It keeps the time that is shown, and the range around it, unless `parameters` replaces them. */
+export const href = (path: readonly string[], parameters: Parameters = {}): string => {
+  const window = route.value.parameters.get('window')
+  return addressOf(path, write(new URLSearchParams(), { at: chosenTime.value, window, ...parameters }))
+}
 
 /** Browsers drop `.` and `..` from paths, and no path has an empty part. */
 function addressOf(path: readonly string[], query: string): string {

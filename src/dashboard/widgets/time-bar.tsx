@@ -43,9 +43,14 @@ export const describeHistory = ({ from, isWhole }: Begin): string | null =>
 
 const describeBegin = (begin: Begin): string => describeHistory(begin)?.replace(/^h/, 'H') ?? formatMinute(begin.from)
 
+/** As long as the history, at most six hours, and longer only if the time that is shown would be outside. */
 function fitting(): Window {
   const age = clock() - (oldest.value ?? clock())
-  return (['15m', '1h'] as const).find((name) => windows[name] >= age) ?? '6h'
+  const usual = (['15m', '1h'] as const).find((name) => windows[name] >= age) ?? '6h'
+  const shown = chosenTime.value === null ? 0 : clock() - Date.parse(chosenTime.value)
+  // A time at the beginning of the range leaves it as time goes on, and the range stays for a while.
+  const fits = (name: Window): boolean => windows[name] >= windows[usual] && windows[name] * 1.1 >= shown
+  return (Object.keys(windows) as Window[]).find(fits) ?? '7d'
 }
 
 const steps = 60
