@@ -1,9 +1,9 @@
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { fastFolder } from './test/support/fast-folder.ts'
-import { writeResults } from './test/support/results.ts'
-import { SlowestFirst } from './test/support/slowest-first.ts'
+import { fastFolder } from './test/support/runner/fast-folder.ts'
+import { writeResults } from './test/support/runner/results.ts'
+import { SlowestFirst } from './test/support/runner/slowest-first.ts'
 
 // Compiled modules, and TypeScript without its types, for the workers and for every process that a test starts.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/rollcall-test/compiled')
@@ -19,9 +19,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/bench/**', '**/node_modules/**'],
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/runner/global-setup.ts'],
     ...(results && { reporters: ['default', writeResults(results)] }),
-    setupFiles: ['test/support/properties.ts'],
+    setupFiles: ['test/support/runner/properties.ts'],
     pool: 'forks',
     // One worker process runs many files: importing the server anew for each takes longer than most of them. No module here keeps state
     // that one file could leave to the next.

@@ -1,6 +1,6 @@
 /**
  * `summary.mjs <failed steps> <results> [<results of the second run of what failed>]` says what was tested, and fails unless all of it passed
- * on both stores. `summary.mjs --failed-files <results>` prints the files to run again. Results are lines of JSON, see test/support/results.ts.
+ * on both stores. `summary.mjs --failed-files <results>` prints the files to run again. Results are lines of JSON, see test/support/runner/results.ts.
  */
 import { existsSync, readFileSync } from 'node:fs'
 

@@ -3,9 +3,9 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { startApp } from './support/app.ts'
-import { listen, subscribe } from './support/conversation.ts'
-import { stores } from './support/stores.ts'
+import { listen, subscribe } from './support/clients/conversation.ts'
+import { stores } from './support/databases/stores.ts'
+import { startApp } from './support/servers/app.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
 const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })

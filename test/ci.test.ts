@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { startNode } from './support/child.ts'
 import { temporaryFolder } from './support/folder.ts'
+import { startNode } from './support/servers/child.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -59,7 +59,7 @@ it('counts what had ended in a run that was killed', async () => {
   const path = join(folder, 'results.jsonl')
   writeFileSync(join(folder, 'a.test.mjs'), "it('is stored on PostgreSQL', () => {})")
   writeFileSync(join(folder, 'b.test.mjs'), "it('waits', () => new Promise(() => setInterval(() => {}, 1_000)))")
-  const config = `import { writeResults } from ${JSON.stringify(join(root, 'test/support/results.ts'))}
+  const config = `import { writeResults } from ${JSON.stringify(join(root, 'test/support/runner/results.ts'))}
     export default { test: { globals: true, pool: 'threads', reporters: [writeResults(${JSON.stringify(path)})] } }`
   writeFileSync(join(folder, 'vitest.config.ts'), config)
   const vitest = join(root, 'node_modules/vitest/vitest.mjs')

@@ -5,9 +5,9 @@ import { createClient as createEventClient } from 'graphql-sse'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../src/store/open.ts'
-import { type RunningApp, startApp } from './support/app.ts'
-import { connectDeaf, converse, listen, requestOf, subscribe, subscription } from './support/conversation.ts'
-import { type EmptyStore, postgresStores } from './support/stores.ts'
+import { connectDeaf, converse, listen, requestOf, subscribe, subscription } from './support/clients/conversation.ts'
+import { type EmptyStore, postgresStores } from './support/databases/stores.ts'
+import { type RunningApp, startApp } from './support/servers/app.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
 const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })

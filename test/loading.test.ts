@@ -1,6 +1,6 @@
 /** What is not configured is not loaded. */
 import { describe, expect, it } from 'vitest'
-import { startChild } from './support/child.ts'
+import { startChild } from './support/servers/child.ts'
 
 /** Prints the files that a server with this environment has loaded when it has started. */
 const script = `

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { mostWaiting, openLogLines } from '../src/log-lines.ts'
-import { type Child, startNode } from './support/child.ts'
+import { type Child, startNode } from './support/servers/child.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rollcall-log-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { variables } from '../src/config/config.ts'
-import { startNode } from './support/child.ts'
-import { endDatabase } from './support/end-database.ts'
-import { type Program, startProgram } from './support/program.ts'
-import { postgresStores } from './support/stores.ts'
+import { postgresStores } from './support/databases/stores.ts'
+import { startNode } from './support/servers/child.ts'
+import { endDatabase } from './support/servers/end-database.ts'
+import { type Program, startProgram } from './support/servers/program.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rollcall-main-'))
 const running = new Set<Program>()

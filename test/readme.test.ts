@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { variables } from '../src/config/config.ts'
-import { type RunningApp, startApp } from './support/app.ts'
-import { startNode } from './support/child.ts'
 import { blocksOf, execute, hasCurl, readPage, root, usualUrl } from './support/documentation.ts'
+import { type RunningApp, startApp } from './support/servers/app.ts'
+import { startNode } from './support/servers/child.ts'
 
 const readme = readPage('README.md')
 const blocks = blocksOf(readme).filter(({ language }) => ['sh', 'json', 'text'].includes(language))

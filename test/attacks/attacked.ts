@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { expect } from 'vitest'
 import type { WebSocket } from 'ws'
 import type { Timeouts } from '../../src/rest/guard.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { openSocket, subscribe } from './transports.ts'
 
 const report = { deploymentId: 'd-1', status: { state: 'installed' }, components: [] }

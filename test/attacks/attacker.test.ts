@@ -1,8 +1,8 @@
 /** The permanent attacker, for a moment: `npm run attack` is the long one. Its seed is fixed, so it finds the same each time. */
 import { describe, expect, it } from 'vitest'
-import { childEnvironment } from '../support/child.ts'
-import { findMosquitto } from '../support/mosquitto.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { childEnvironment } from '../support/servers/child.ts'
+import { findMosquitto } from '../support/systems/mosquitto.ts'
 import { attack } from './attacker/attack.ts'
 import { closed } from './attacker/credentials.ts'
 import { randomInput } from './attacker/inputs.ts'

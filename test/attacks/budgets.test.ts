@@ -11,9 +11,9 @@ import {
   maxVariableSize,
 } from '../../src/graphql/guards/limits.ts'
 import { encodeNodeId } from '../../src/graphql/objects/node.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { jsonYardstick, longestStall } from '../support/stall.ts'
-import { stores } from '../support/stores.ts'
 import { openSocket, subscribe, transports } from './transports.ts'
 
 const times = (count: number, text: (n: number) => string): string =>

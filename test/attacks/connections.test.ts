@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { maxOperationsPerSocket } from '../../src/graphql/guards/limits.ts'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
-import type { RunningApp } from '../support/app.ts'
+import type { RunningApp } from '../support/servers/app.ts'
 import { type Attacked, startAttacked } from './attacked.ts'
 import { closed, openSilentSocket, openSocket, subscribe } from './transports.ts'
 

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
-import { startNode } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { startNode } from '../support/servers/child.ts'
 
 const requestOf = (path: string): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nAccept: */*, text/html\r\nConnection: close\r\n\r\n`

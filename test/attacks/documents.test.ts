@@ -1,6 +1,6 @@
 /** Documents and variables that cost too much, on every transport: refused by name before they cost anything, and other callers are not affected. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Answer, closed, openSocket, type Request, transports } from './transports.ts'
 
 let server: RunningApp

@@ -1,7 +1,7 @@
 /** One caller's subscriptions, thousands that differ: they delay neither the answer to a report nor deliveries to others. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Message, openSocket } from './transports.ts'
 
 const perSocket = 1_000

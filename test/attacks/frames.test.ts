@@ -1,6 +1,6 @@
 /** What a client sends wrongly on a WebSocket closes that socket with the protocol's code, and is no error of ours. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { closed, openSilentSocket, openSocket, subscribe } from './transports.ts'
 
 let server: RunningApp

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const mib = 1 << 20
 const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'

@@ -2,7 +2,7 @@
 import { queryObjects } from 'node:v8'
 import { ValidationContext } from 'graphql'
 import { expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../support/app.ts'
+import { startApp } from '../support/servers/app.ts'
 
 it('many invalid documents leave no validation behind', async () => {
   const server = await startApp()

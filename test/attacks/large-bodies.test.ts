@@ -3,7 +3,7 @@
  * measure-bodies.ts measures all items.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { longestStall, threadTime } from '../support/stall.ts'
 import { prepared } from './attacker/large-body.ts'
 import { hostileBodies } from './attacker/largest-hostile-bodies.ts'

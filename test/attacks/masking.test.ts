@@ -1,8 +1,8 @@
 /** An internal error shows an id, under which the log has the error, and nothing else; on every transport and route. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Database, Session } from '../../src/store/database.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { closed, openSilentSocket, openSocket, transports } from './transports.ts'
 
 type Part = 'reading' | 'writing' | 'asking'

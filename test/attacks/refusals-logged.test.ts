@@ -1,7 +1,7 @@
 /** Guesses of credentials are logged with a limit: a caller without a credential cannot fill the disk. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 describe.each(stores)('a thousand guesses on $name', (store) => {
   let server: RunningApp

@@ -1,8 +1,8 @@
 /** A field that fails ends its operation while others are still being read: what becomes of those is waited for, or it would end the process. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { stores } from '../support/databases/stores.ts'
 import { expectNoUnhandledRejections } from '../support/rejections.ts'
-import { stores } from '../support/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { listFields, siblingDocuments } from './sibling-documents.ts'
 import { type Answer, openSocket, subscribe } from './transports.ts'
 

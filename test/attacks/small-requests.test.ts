@@ -6,8 +6,8 @@ import { bytesOf } from '../../src/dialects/margo/hardware.ts'
 import { readYaml } from '../../src/dialects/margo/yaml.ts'
 import type { FieldProblem } from '../../src/domain/errors.ts'
 import { parseLabelSelector } from '../../src/domain/selectors/label-selector.ts'
-import { startApp } from '../support/app.ts'
 import { collect } from '../support/garbage.ts'
+import { startApp } from '../support/servers/app.ts'
 import { jsonYardstick, threadTime } from '../support/stall.ts'
 
 async function start() {

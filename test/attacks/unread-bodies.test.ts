@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newKey, signed } from '../auth/devices/signing.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
 const ofDevices = [

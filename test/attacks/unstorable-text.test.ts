@@ -21,8 +21,8 @@ import {
 } from 'graphql'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { schema } from '../../src/graphql/schema.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 type Place = (inner: string) => string
 interface Case {

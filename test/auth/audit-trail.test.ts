@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAuditTrail, type Refusal } from '../../src/auth/audit-trail.ts'
 import { pageAuditLog } from '../../src/store/read/api-access.ts'
-import { createEmptyRoad, type Road } from '../support/road.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { createEmptyRoad, type Road } from '../support/servers/road.ts'
 
 const refusal = (address: string, action = 'ask'): Refusal => ({
   caller: '',

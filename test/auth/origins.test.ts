@@ -2,8 +2,8 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
 const evil = 'https://evil.example'

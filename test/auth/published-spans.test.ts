@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Change, ChangeBody } from '../../src/domain/change.ts'
 import { createExporter } from '../../src/traces/exporter.ts'
 import { attemptSpans, rolloutSpan, type TracedRollout } from '../../src/traces/spans.ts'
-import { startCollector } from '../support/collector.ts'
+import { startCollector } from '../support/systems/collector.ts'
 import { bodies } from './change-bodies.ts'
 import { distinct, parent, payloadOf, publishedTable, rowsOf } from './published.ts'
 

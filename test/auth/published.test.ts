@@ -20,7 +20,7 @@ import { deploymentsByKey } from '../../src/store/read/deployments.ts'
 import { keysAfter } from '../../src/store/sinks/published.ts'
 import { type Api, startApi } from '../graphql/harness.ts'
 import { namedAuth } from '../graphql/principals.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { bodies } from './change-bodies.ts'
 import { distinct, parent, rowsOf } from './published.ts'
 

@@ -1,6 +1,6 @@
 /** What leaves the server without a caller, at a broker or a collector: the paths of the values in a payload, and the table of what they show. */
 import { readFileSync } from 'node:fs'
-import type { CollectedSpan } from '../support/collector.ts'
+import type { CollectedSpan } from '../support/systems/collector.ts'
 
 /** Of each payload, the path of each value and the GraphQL field that shows the same, or `none: ` and the reason why no field has to. */
 type PublishedTable = Readonly<Record<string, Readonly<Record<string, string>>>>

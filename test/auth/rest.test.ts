@@ -1,6 +1,6 @@
 /** Who may what over REST: every route, every role, with and without a narrower scope. What devices may have tests of their own beside. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
 const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'

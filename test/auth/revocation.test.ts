@@ -1,8 +1,8 @@
 /** What is revoked on one server is refused on the other from the next request on, on every transport. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closed, openSocket, subscribe, transports } from '../attacks/transports.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type EmptyStore, postgresStores, stores } from '../support/stores.ts'
+import { type EmptyStore, postgresStores, stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { bodyOf, statusOf } from './devices/devices.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Child, startNode } from '../support/child.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Child, startNode } from '../support/servers/child.ts'
 
 describe('rollcall with API_AUTH', () => {
   const key = 'an-admin-key-for-tests-only'

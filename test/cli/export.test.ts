@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { kindNames } from '../../src/export/kinds/kind.ts'
-import { type Child, startNode } from '../support/child.ts'
+import { type Child, startNode } from '../support/servers/child.ts'
 import { report, useServer } from './harness.ts'
 
 const server = useServer()

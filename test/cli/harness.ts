@@ -1,7 +1,7 @@
 /** The terminal client against a server of its own. */
 import { afterAll, beforeAll, expect } from 'vitest'
-import { type AppOptions, type RunningApp, startApp } from '../support/app.ts'
-import { type Child, startNode } from '../support/child.ts'
+import { type AppOptions, type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Child, startNode } from '../support/servers/child.ts'
 
 let server: RunningApp
 

@@ -1,6 +1,6 @@
 /** `--selector` of lists of rollouts, devices and resources. */
 import { describe, expect, it } from 'vitest'
-import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { newContext, newGroup, shownDeployment } from '../support/systems/emco.ts'
 import { declare, rollcall, useServer } from './harness.ts'
 
 describe('rollcall get with a label selector', () => {

@@ -2,10 +2,10 @@
 import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Child, startNode } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { createPerson, type Issuer, startIssuer } from '../support/issuer.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Child, startNode } from '../support/servers/child.ts'
+import { createPerson, type Issuer, startIssuer } from '../support/systems/issuer.ts'
 
 let issuer: Issuer
 let server: RunningApp

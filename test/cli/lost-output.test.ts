@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { childEnvironment } from '../support/child.ts'
+import { childEnvironment } from '../support/servers/child.ts'
 import { useServer } from './harness.ts'
 
 const server = useServer()

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { jsonLine } from '../../src/cli/show.ts'
-import { type Child, startNode } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { type Child, startNode } from '../support/servers/child.ts'
 
 const hostile = 'ada\u001b[2J\u001b]0;root\u0007'
 

@@ -2,9 +2,9 @@ import { readdirSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readRange } from '../../src/store/connection/log-head.ts'
 import { openDatabase, type StoreConfig } from '../../src/store/open.ts'
-import { startNode } from '../support/child.ts'
+import { postgresStores } from '../support/databases/stores.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { postgresStores } from '../support/stores.ts'
+import { startNode } from '../support/servers/child.ts'
 
 async function epochsOf(config: StoreConfig): Promise<{ base: number; ended: number | null }[]> {
   const database = await openDatabase(config)

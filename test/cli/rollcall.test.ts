@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { optionsByCommand } from '../../src/cli/accepted-options.ts'
 import { type Api, createApi, forTerminal } from '../../src/cli/api.ts'
 import { completionOf } from '../../src/cli/completion.ts'
-import { standBetween } from '../support/between.ts'
-import { startNode } from '../support/child.ts'
+import { standBetween } from '../support/servers/between.ts'
+import { startNode } from '../support/servers/child.ts'
 import { declare, report, rollcall, useServer } from './harness.ts'
 
 const server = useServer()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { declare as declareDocuments, documentOf } from '../support/desired.ts'
+import { declare as declareDocuments, documentOf } from '../support/clients/desired.ts'
 import { declare, report, rollcall, useServer } from './harness.ts'
 
 const server = useServer()

@@ -3,8 +3,8 @@ import { createApi } from '../../src/cli/api.ts'
 import { parseCommandLine } from '../../src/cli/command-line.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
 import { watchTable } from '../../src/cli/watch.ts'
-import { standBetween } from '../support/between.ts'
-import { startNode } from '../support/child.ts'
+import { standBetween } from '../support/servers/between.ts'
+import { startNode } from '../support/servers/child.ts'
 import { declare, report, rollcall, useServer } from './harness.ts'
 
 const server = useServer()

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
-import { startApp } from '../support/app.ts'
-import { newContext, newGroup } from '../support/emco.ts'
-import { startKubernetes } from '../support/kubernetes.ts'
+import { startApp } from '../support/servers/app.ts'
+import { newContext, newGroup } from '../support/systems/emco.ts'
+import { startKubernetes } from '../support/systems/kubernetes.ts'
 import { showing } from './harness.ts'
 
 const closing: (() => Promise<void>)[] = []

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Kubernetes } from '../support/kubernetes.ts'
+import type { Kubernetes } from '../support/systems/kubernetes.ts'
 import { isWatching, useWatched } from './harness.ts'
 
 const { open } = useWatched()

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DomainError } from '../../src/domain/errors.ts'
-import { newContext } from '../support/emco.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { newContext } from '../support/systems/emco.ts'
 import { isWatching, useWatched, waitingIn } from './harness.ts'
 
 const { open, close } = useWatched()

@@ -9,10 +9,10 @@ import { readLog } from '../../src/store/read/changes/changes.ts'
 import { instanceById } from '../../src/store/read/orchestration/instances.ts'
 import { listResources } from '../../src/store/read/orchestration/resources.ts'
 import { targetByName } from '../../src/store/read/targets/targets.ts'
-import { newContext, shownDeployment } from '../support/emco.ts'
-import { type Kubernetes, startKubernetes } from '../support/kubernetes.ts'
-import { createEmptyRoad, type Road } from '../support/road.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
+import { createEmptyRoad, type Road } from '../support/servers/road.ts'
+import { newContext, shownDeployment } from '../support/systems/emco.ts'
+import { type Kubernetes, startKubernetes } from '../support/systems/kubernetes.ts'
 
 export interface Watched {
   readonly road: Road

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readCustomResource } from '../../src/clusters/custom-resource.ts'
 import { createPendingStates, type PendingStatesLimits } from '../../src/clusters/pending-states.ts'
-import { bundle } from '../support/emco.ts'
+import { bundle } from '../support/systems/emco.ts'
 import { showing } from './harness.ts'
 
 function open(limits: PendingStatesLimits) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { newContext } from '../support/emco.ts'
+import { newContext } from '../support/systems/emco.ts'
 import { isWatching, useWatched, waitingIn } from './harness.ts'
 
 const { open } = useWatched()

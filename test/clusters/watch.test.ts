@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { newContext } from '../support/emco.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { newContext } from '../support/systems/emco.ts'
 import { isWatching, showing, useWatched } from './harness.ts'
 
 const { open } = useWatched()

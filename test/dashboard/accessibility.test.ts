@@ -1,10 +1,10 @@
 /** Every page, by axe: light and dark, wide and narrow, full and empty. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { declare, documentOf, remove } from '../support/desired.ts'
-import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { declare, documentOf, remove } from '../support/clients/desired.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { newContext, newGroup, shownDeployment } from '../support/systems/emco.ts'
 import { axe, judge } from './judge.ts'
 
 /** So many lines that nothing changes in that they are folded. */

@@ -1,6 +1,6 @@
 /** What an action of the reader says if it fails: why, and what to do. */
 import { describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

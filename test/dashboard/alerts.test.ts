@@ -1,7 +1,7 @@
 /** Alerts on the dashboard: on the overview and on their rollout, until they are resolved. */
 import { describe, expect, it } from 'vitest'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { holdAnswers, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

@@ -1,6 +1,6 @@
 /** The number of deployments with the same error, on the page of one of them. */
 import { describe, expect, it, vi } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

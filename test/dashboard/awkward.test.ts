@@ -1,7 +1,7 @@
 /** Names, labels and messages of any length: nothing leaves its panel, and nothing takes the screen from the rest. */
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { send, useDashboard } from './harness.ts'
 
 const long = 'with-a-very-long-name-'.repeat(8).slice(0, 170)

@@ -1,5 +1,5 @@
 /** Elements of pages, and what each shows of the API's answers at one revision. */
-import type { RunningApp } from '../support/app.ts'
+import type { RunningApp } from '../support/servers/app.ts'
 
 const counted = '{ installed installing failed pending }'
 

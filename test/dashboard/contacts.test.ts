@@ -1,6 +1,6 @@
 /** What makes no revision, on pages that follow revisions: contacts of devices. And deployments that a name alone does not find. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { minute, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

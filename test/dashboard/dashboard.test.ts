@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startProgram } from '../support/program.ts'
+import { startProgram } from '../support/servers/program.ts'
 import { minute, send, shifts, slideTo, tabThrough, useDashboard, watchShifts } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

@@ -1,8 +1,8 @@
 /** What the set-up says of a receiver: its latest deliveries, and why it gets none. */
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { startApp } from '../support/servers/app.ts'
+import { startReceiver } from '../support/systems/receiver.ts'
 import { send } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

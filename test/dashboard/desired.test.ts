@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
-import { declare, documentOf, remove } from '../support/desired.ts'
+import { findChromium } from '../support/clients/browser.ts'
+import { declare, documentOf, remove } from '../support/clients/desired.ts'
 import { holdAnswers, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

@@ -1,9 +1,9 @@
 /** Every page while reports pour in: nothing moves, nothing is cut, and each number was the API's at one revision. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findChromium, type OpenPage } from '../support/browser.ts'
-import { declare, documentOf } from '../support/desired.ts'
-import { type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { findChromium, type OpenPage } from '../support/clients/browser.ts'
+import { declare, documentOf } from '../support/clients/desired.ts'
+import { type Emco, newContext, newGroup, shownDeployment } from '../support/systems/emco.ts'
 import { type Answer, answersAt, cards } from './cards.ts'
 import { send, shifts, useDashboard, watchShifts } from './harness.ts'
 

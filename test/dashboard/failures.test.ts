@@ -1,6 +1,6 @@
 /** What people look for at 3 a.m.: what fails, why, where and since when, and the way to the deployments. */
 import { describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { holdAnswers, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

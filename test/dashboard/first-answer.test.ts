@@ -1,6 +1,6 @@
 /** A page that has no answer yet: while it waits, and when the server cannot be reached. */
 import { describe, expect, it } from 'vitest'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
 import { send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

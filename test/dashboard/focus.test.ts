@@ -1,7 +1,7 @@
 /** Where the focus is after an action that removes its own control. */
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { minute, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

@@ -2,9 +2,9 @@
 import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Database } from '../../src/store/database.ts'
-import { type AppOptions, type RunningApp, startApp } from '../support/app.ts'
-import { type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
-import { openPooledPglite } from '../support/pglite-pool.ts'
+import { type OpenPage, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { openPooledPglite } from '../support/databases/pglite-pool.ts'
+import { type AppOptions, type RunningApp, startApp } from '../support/servers/app.ts'
 
 export const minute = 60_000
 

@@ -1,8 +1,8 @@
 /** What the headlines say: one denominator on each card, from one answer, and 100 % only of what is installed and works. */
 import { describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
-import { declare, documentOf, remove } from '../support/desired.ts'
-import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { findChromium } from '../support/clients/browser.ts'
+import { declare, documentOf, remove } from '../support/clients/desired.ts'
+import { newContext, newGroup, shownDeployment } from '../support/systems/emco.ts'
 import { send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

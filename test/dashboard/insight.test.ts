@@ -1,9 +1,9 @@
 /** The page of a rollout: what its problems have in common, the way to the deployments, and when it is done. */
 import type { Browser, Request, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { openPooledPglite } from '../support/pglite-pool.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { openPooledPglite } from '../support/databases/pglite-pool.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { holdAnswers, minute, shifts, slideTo, watchShifts } from './harness.ts'
 import { axe, judge } from './judge.ts'
 

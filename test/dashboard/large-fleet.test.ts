@@ -1,8 +1,8 @@
 /** 10,000 deployments that no rollout names: each page shows its content with few requests and few bytes. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const size = 10_000
 /** For the whole page: its files, requests, and the socket. */

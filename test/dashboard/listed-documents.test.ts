@@ -2,11 +2,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { documentOf } from '../support/desired.ts'
-import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { documentOf } from '../support/clients/desired.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { startApp } from '../support/servers/app.ts'
+import { newContext, newGroup, shownDeployment } from '../support/systems/emco.ts'
 
 declare global {
   interface Window {

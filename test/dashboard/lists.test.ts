@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
-import { declare, documentOf } from '../support/desired.ts'
+import { findChromium } from '../support/clients/browser.ts'
+import { declare, documentOf } from '../support/clients/desired.ts'
 import { send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

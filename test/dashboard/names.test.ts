@@ -1,6 +1,6 @@
 /** Names of any length and script, at three widths. */
 import { describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { send, useDashboard } from './harness.ts'
 
 const long = `a-device-with-${'a-very-long-name-'.repeat(20)}`.slice(0, 190)

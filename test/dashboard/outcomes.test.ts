@@ -1,9 +1,9 @@
 /** What the page of a rollout says that has ended badly, or has not begun. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { newGroup } from '../support/emco.ts'
-import { openPooledPglite } from '../support/pglite-pool.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { openPooledPglite } from '../support/databases/pglite-pool.ts'
+import { startApp } from '../support/servers/app.ts'
+import { newGroup } from '../support/systems/emco.ts'
 import { minute, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

@@ -1,6 +1,6 @@
 /** While the answer to another question is under way, the page says so, and shows no words of the last answer as if they were of this one. */
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
 import { holdAnswers, minute, send, slideTo, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

@@ -1,6 +1,6 @@
 /** The pace of a rollout: its number and the time that it is about belong together. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { holdAnswers, minute, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

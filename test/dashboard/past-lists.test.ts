@@ -1,8 +1,8 @@
 /** The lists of rollouts and devices, and the page of a device, at a past time: they show what the API answers at that revision. */
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { findChromium } from '../support/browser.ts'
-import { declare, documentOf } from '../support/desired.ts'
+import { findChromium } from '../support/clients/browser.ts'
+import { declare, documentOf } from '../support/clients/desired.ts'
 import { minute, send, slideTo, useDashboard } from './harness.ts'
 
 const states = ['installed', 'installing', 'failed', 'pending', 'removing', 'removed'] as const

@@ -1,7 +1,7 @@
 /** Where a reader is after going back, forward to a link, or loading the page again. */
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { useDashboard } from './harness.ts'
 
 const top = (page: Page): Promise<number> => page.evaluate(() => scrollY)

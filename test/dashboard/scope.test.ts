@@ -1,7 +1,7 @@
 /** What the page says to a caller with an access scope: that its numbers are not those of the fleet. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
 

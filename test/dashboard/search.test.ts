@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { findChromium } from '../support/clients/browser.ts'
 import { holdAnswers, send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

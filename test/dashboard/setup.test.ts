@@ -6,9 +6,9 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { startReceiver } from '../support/systems/receiver.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
 const env = {

@@ -1,9 +1,9 @@
 /** Where API_AUTH asks who looks: nothing is shown before, everything after, and nothing again. */
 import { expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { documentOf } from '../support/desired.ts'
-import { startIssuer } from '../support/issuer.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { documentOf } from '../support/clients/desired.ts'
+import { startApp } from '../support/servers/app.ts'
+import { startIssuer } from '../support/systems/issuer.ts'
 
 const key = 'an-admin-key-for-tests-only'
 

@@ -1,8 +1,8 @@
 /** The range of the slider and the charts: links keep it, and it contains the time that is shown. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { openPooledPglite } from '../support/pglite-pool.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { openPooledPglite } from '../support/databases/pglite-pool.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { minute, send } from './harness.ts'
 
 const hour = 60 * minute

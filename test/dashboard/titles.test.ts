@@ -1,7 +1,7 @@
 /** The name of the browser's tab: what the page shows, and never what an earlier page has shown. */
 import { describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
-import { groupOf } from '../support/emco.ts'
+import { findChromium } from '../support/clients/browser.ts'
+import { groupOf } from '../support/systems/emco.ts'
 import { useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.

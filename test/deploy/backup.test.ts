@@ -5,10 +5,10 @@ import { chmodSync, existsSync, readdirSync, utimesSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { findPostgres } from '../support/databases/postgres-server.ts'
+import { postgresStores } from '../support/databases/stores.ts'
 import { root } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { findPostgres } from '../support/postgres-server.ts'
-import { postgresStores } from '../support/stores.ts'
 
 const run = promisify(execFile)
 const script = join(root, 'deploy/backup.sh')

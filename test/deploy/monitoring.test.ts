@@ -3,11 +3,11 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { stores } from '../support/databases/stores.ts'
 import { readPage } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { hasProgram, monitoring, type Prometheus, startPrometheus } from '../support/prometheus.ts'
-import { stores } from '../support/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { hasProgram, monitoring, type Prometheus, startPrometheus } from '../support/systems/prometheus.ts'
 
 // Skipped only where the programs are absent (Debian's prometheus and prometheus-alertmanager); ROLLCALL_REQUIRE_PROMETHEUS=1 turns that
 // into a failure.

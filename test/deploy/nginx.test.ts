@@ -21,9 +21,9 @@ import {
   createCertificates,
 } from '../auth/devices/certificates.ts'
 import { bodyOf, registerAll, statusOf } from '../auth/devices/devices.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findNginx, type Nginx, startNginx } from '../support/nginx.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { findNginx, type Nginx, startNginx } from '../support/systems/nginx.ts'
 
 const idOf = (client: string) => ({ names: `URI:spiffe://fleet.example/margo/wfm/north/client/${client}` })
 

@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { findPostgres } from '../support/databases/postgres-server.ts'
+import { postgresUrl } from '../support/databases/stores.ts'
 import { root } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { findPostgres } from '../support/postgres-server.ts'
-import { postgresUrl } from '../support/stores.ts'
 
 const run = promisify(execFile)
 const folderOfScripts = join(root, 'deploy/standby')

@@ -5,12 +5,12 @@ import { delimiter, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { standBetween } from '../support/between.ts'
-import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
-import { startNode } from '../support/child.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
 import { blocksOf, readPage, root } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { standBetween } from '../support/servers/between.ts'
+import { startNode } from '../support/servers/child.ts'
 
 const page = readPage('docs/clients.md')
 const files = Object.fromEntries(blocksOf(page).map(({ text }) => [/^\/\/ (\S+)$/m.exec(text)?.[1] ?? '?', text]))

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { hasGit } from '../support/clients/git-client.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { hasGit } from '../support/git-client.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 let server: RunningApp
 beforeAll(async () => {

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { stores } from '../support/databases/stores.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
-import { stores } from '../support/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const run = promisify(execFile)
 const page = readPage('docs/device-identity.md')

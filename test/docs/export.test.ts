@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { kindNames } from '../../src/export/kinds/kind.ts'
 import { kinds } from '../../src/export/kinds/kinds.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const page = readPage('docs/export.md')
 

@@ -1,9 +1,9 @@
 /** docs/mqtt.md: its commands are executed with a real broker, and its topic rules keep devices apart. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { connectDevice, receiving } from '../support/clients/mqtt-device.ts'
 import { blocksOf, execute, readPage } from '../support/documentation.ts'
-import { findMosquitto, type Mosquitto, startMosquitto } from '../support/mosquitto.ts'
-import { connectDevice, receiving } from '../support/mqtt-device.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
 const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
 const blocks = blocksOf(readPage('docs/mqtt.md'))

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { describeOutage } from '../../src/store/connection/failure.ts'
-import { startApp } from '../support/app.ts'
+import { findPostgres } from '../support/databases/postgres-server.ts'
+import { postgresStores } from '../support/databases/stores.ts'
 import { blocksOf, execute, hasCurl, readPage, root } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { findPostgres } from '../support/postgres-server.ts'
-import { postgresStores } from '../support/stores.ts'
+import { startApp } from '../support/servers/app.ts'
 
 const page = readPage('docs/operating.md')
 /** The pages of an operator, in the order of their table in docs/operating.md. */

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 let server: RunningApp
 beforeAll(async () => {

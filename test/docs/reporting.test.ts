@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 let server: RunningApp
 beforeAll(async () => {

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { rightsOf } from '../../src/auth/oidc/rights.ts'
 import { parseConfig } from '../../src/config/config.ts'
-import { startApp } from '../support/app.ts'
 import { blocksOf, execute, openStream, readPage } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { createPerson, startIssuer } from '../support/issuer.ts'
+import { startApp } from '../support/servers/app.ts'
+import { createPerson, startIssuer } from '../support/systems/issuer.ts'
 
 const page = readPage('docs/sign-in.md')
 const blocks = blocksOf(page)

@@ -1,8 +1,8 @@
 /** docs/traces.md: its commands are executed, and the collector gets the trace that the page shows. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Collector, startCollector } from '../support/collector.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Collector, startCollector } from '../support/systems/collector.ts'
 
 const blocks = blocksOf(readPage('docs/traces.md'))
 

@@ -7,7 +7,7 @@ import { applyDeclaration } from '../../src/domain/transition/declaration.ts'
 import { applyReport, forgetDeployment } from '../../src/domain/transition/transition.ts'
 import type { Moment, Transition } from '../../src/domain/transition/transition-result.ts'
 import { deploymentStates } from '../../src/domain/values.ts'
-import { report } from '../support/reports.ts'
+import { report } from '../support/clients/reports.ts'
 import { moment, place } from './moments.ts'
 
 describe('the log', () => {

@@ -5,7 +5,7 @@ import { applyDeclaration, type Declaration } from '../../src/domain/transition/
 import { applyReport, forgetDeployment } from '../../src/domain/transition/transition.ts'
 import type { Transition } from '../../src/domain/transition/transition-result.ts'
 import type { FailureStage, StatusError } from '../../src/domain/values.ts'
-import { report } from '../support/reports.ts'
+import { report } from '../support/clients/reports.ts'
 import { moment, place } from './moments.ts'
 
 const component = (name: string, state: StatusReport['state'] = 'PENDING', error: StatusError | null = null) => ({

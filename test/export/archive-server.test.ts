@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { defaultTimeouts, type Timeouts } from '../../src/rest/guard.ts'
-import { startApp } from '../support/app.ts'
-import { startChild, startNode } from '../support/child.ts'
+import { startApp } from '../support/servers/app.ts'
+import { startChild, startNode } from '../support/servers/child.ts'
 
 const day = 86_400_000
 

@@ -1,7 +1,7 @@
 /** The rows of GET /export over real sockets, and how an export is continued. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { type Duck, openDuck } from './duckdb.ts'
 import { type Line, linesOf, parentOf, useExports } from './harness.ts'
 

@@ -1,7 +1,7 @@
 /** A server with a few reports, and its exports over a real socket. */
 import { afterAll, beforeAll, expect } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import type { Store } from '../support/stores.ts'
+import type { Store } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 export interface Line {
   readonly cursor: string

@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { linesOf, useExports } from './harness.ts'
 
 describe.each(stores)('GET /export on $name', (store) => {

@@ -8,8 +8,8 @@ import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import type { Database } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
-import { createRoad } from '../support/road.ts'
-import { postgresStores, stores } from '../support/stores.ts'
+import { postgresStores, stores } from '../support/databases/stores.ts'
+import { createRoad } from '../support/servers/road.ts'
 import { change, closeAfterEach, closing, cursors, head, open, take, takeUntil } from './harness.ts'
 
 closeAfterEach()

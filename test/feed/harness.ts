@@ -4,9 +4,9 @@ import type { FeedEvent } from '../../src/feed/event-queue.ts'
 import type { FeedOptions } from '../../src/feed/feed.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { Database } from '../../src/store/database.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import type { Store } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import type { Store } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 /** Each is called after the test, the last first. */
 export const closing: (() => Promise<void>)[] = []

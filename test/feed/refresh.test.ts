@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createRefresher } from '../../src/feed/refresh.ts'
 import type { Database } from '../../src/store/database.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 
 const embedded = stores.find(({ name }) => name === 'PGlite')
 const hold = 100

@@ -3,7 +3,7 @@ import type { Change } from '../../src/domain/change.ts'
 import { createHub } from '../../src/feed/hub.ts'
 import { createWatchStream } from '../../src/feed/watch-stream.ts'
 import type { Snapshot } from '../../src/store/database.ts'
-import { iterate } from '../support/iterate.ts'
+import { iterate } from '../support/clients/iterate.ts'
 
 describe('a watched state', () => {
   it('gets no change again that it has shown, when the log was read beyond it', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { change, closeAfterEach, head, open } from './harness.ts'
 
 closeAfterEach()

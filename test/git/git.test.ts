@@ -9,8 +9,8 @@ import { buffer, text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createGit, type Git, mostAhead, mostAheadAtOnce } from '../../src/git/git.ts'
 import { createRefuse, type GitLimits } from '../../src/limits/limits.ts'
+import { hasGit, whyNoGit } from '../support/clients/git-client.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { hasGit, whyNoGit } from '../support/git-client.ts'
 import { type PlayedHistory, playHistory } from './harness.ts'
 
 interface Played {

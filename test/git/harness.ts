@@ -1,7 +1,7 @@
 /** A history in memory, and what a commit of the repositories made from it shows. */
 import { createHash } from 'node:crypto'
 import { beginning, type DocumentChange, type History, type Version } from '../../src/git/history.ts'
-import { git, gitExactly } from '../support/git-client.ts'
+import { git, gitExactly } from '../support/clients/git-client.ts'
 
 export interface PlayedHistory extends History {
   /** By device. */

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHistory, type Version } from '../../src/git/history.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import type { Session } from '../../src/store/database.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { declare, documentOf } from '../support/desired.ts'
-import { stores } from '../support/stores.ts'
+import { declare, documentOf } from '../support/clients/desired.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 describe.each(stores)('a history on $name', (store) => {
   let server: RunningApp

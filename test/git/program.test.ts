@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { startNode } from '../support/child.ts'
+import { startNode } from '../support/servers/child.ts'
 
 const script = `
   import { openSync } from 'node:fs'

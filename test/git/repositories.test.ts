@@ -6,8 +6,8 @@ import { findGit } from '../../src/git/program.ts'
 import { createRepositories, type Repositories, type RepositoriesDeps, Spoiled } from '../../src/git/repositories.ts'
 import { createDeadline } from '../../src/limits/deadline.ts'
 import { createRefuse } from '../../src/limits/limits.ts'
+import { git, hasGit, whyNoGit } from '../support/clients/git-client.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { git, hasGit, whyNoGit } from '../support/git-client.ts'
 import { contentsAt, hashesOf, type PlayedHistory, playHistory } from './harness.ts'
 
 interface Played {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
-import type { Store } from '../support/stores.ts'
+import type { Store } from '../support/databases/stores.ts'
 import { type Api, startApi } from './harness.ts'
 
 export function useFleet(store: Store): () => Api {

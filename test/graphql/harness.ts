@@ -5,9 +5,9 @@ import { createGraphql, type Graphql, type GraphqlDeps } from '../../src/graphql
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createSinkManager } from '../../src/sinks/manage.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 export interface Answer {
   // biome-ignore lint/suspicious/noExplicitAny: a test knows the shape that it selected.

@@ -2,7 +2,7 @@
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { describe, expect, it } from 'vitest'
 import { createAlertEvaluation } from '../../src/ingest/alerts/evaluation.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { openFreshAlertFleet } from './alerts-harness.ts'
 
 describe.each(stores)('alerts by forecasts on $name', (store) => {

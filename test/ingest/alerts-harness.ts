@@ -8,10 +8,10 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createMaintenance, type Maintenance } from '../../src/ingest/duties/maintenance.ts'
 import type { Database } from '../../src/store/database.ts'
 import type { DeploymentFilter } from '../../src/store/read/filters/deployment-filter.ts'
-import { openFresh } from '../support/databases.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import type { Store } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import type { Store } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 type AlertChange = Extract<ChangeBody, { readonly alertKey: number }> & {
   readonly revision: number

@@ -10,7 +10,7 @@ import { createAlertEvaluation } from '../../src/ingest/alerts/evaluation.ts'
 import type { Command } from '../../src/ingest/command.ts'
 import { nothingMeasured } from '../../src/store/alerts/measures.ts'
 import type { DeploymentFilter } from '../../src/store/read/filters/deployment-filter.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { type AlertFleet, openAlertFleet } from './alerts-harness.ts'
 
 const devices = ['a', 'b', 'c']

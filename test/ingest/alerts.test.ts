@@ -4,7 +4,7 @@ import type { Command } from '../../src/ingest/command.ts'
 import { acknowledgeAlert } from '../../src/ingest/commands/alerts.ts'
 import { alertsByKey } from '../../src/store/alerts/alerts.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { openFreshAlertFleet } from './alerts-harness.ts'
 
 describe.each(stores)('alerts on $name', (store) => {

@@ -12,8 +12,8 @@ import { documentsOf } from '../../src/store/read/orchestration/documents.ts'
 import { instanceById, instancesOf } from '../../src/store/read/orchestration/instances.ts'
 import { countResources, pageResources } from '../../src/store/read/orchestration/resources.ts'
 import { rolloutByKeyArgs } from '../../src/store/read/rollouts/rollouts.ts'
-import { createEmptyRoad, type Road } from '../support/road.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { createEmptyRoad, type Road } from '../support/servers/road.ts'
 
 const page = { size: 2_000, after: null, before: null, backward: false }
 

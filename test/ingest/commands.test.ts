@@ -12,9 +12,9 @@ import { readLog } from '../../src/store/read/changes/changes.ts'
 import { audit } from '../../src/store/read/counts/audit.ts'
 import { findDeployments } from '../../src/store/read/deployments.ts'
 import { targetByName } from '../../src/store/read/targets/targets.ts'
-import { report } from '../support/reports.ts'
-import { createEmptyRoad, type Road } from '../support/road.ts'
-import { stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { stores } from '../support/databases/stores.ts'
+import { createEmptyRoad, type Road } from '../support/servers/road.ts'
 
 describe.each(stores)('commands on $name', (store) => {
   let road: Road

@@ -8,7 +8,7 @@ import { removeInstance, reportInstance, reportInstanceStatus } from '../../src/
 import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
 import { reportResources, reportStateSnapshot } from '../../src/ingest/commands/resources.ts'
 import { audit } from '../../src/store/read/counts/audit.ts'
-import { type EmptyStore, stores } from '../support/stores.ts'
+import { type EmptyStore, stores } from '../support/databases/stores.ts'
 import { createWatchedRoad, type WatchedRoad } from './watched-road.ts'
 
 const count = 2 * partSize + 7

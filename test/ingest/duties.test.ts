@@ -11,11 +11,11 @@ import type { Database, Session } from '../../src/store/database.ts'
 import { pageDeployments } from '../../src/store/read/deployments.ts'
 import { listDuties } from '../../src/store/read/duties.ts'
 import { targetByName } from '../../src/store/read/targets/targets.ts'
-import { startApp } from '../support/app.ts'
-import { openFresh } from '../support/databases.ts'
-import { report } from '../support/reports.ts'
-import { createRoad } from '../support/road.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
+import { startApp } from '../support/servers/app.ts'
+import { createRoad } from '../support/servers/road.ts'
 
 const day = 86_400_000
 

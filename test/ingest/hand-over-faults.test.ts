@@ -4,10 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
-import { startFleet } from '../support/fleet.ts'
-import { follow } from '../support/follow.ts'
-import { report } from '../support/reports.ts'
-import { createRoad } from '../support/road.ts'
+import { startFleet } from '../support/clients/fleet.ts'
+import { follow } from '../support/clients/follow.ts'
+import { report } from '../support/clients/reports.ts'
+import { expectKept, expectSound, revisionsBetween } from '../support/databases/soundness.ts'
+import { postgresStores } from '../support/databases/stores.ts'
+import { createRoad } from '../support/servers/road.ts'
 import {
   change,
   isBatch,
@@ -18,9 +20,7 @@ import {
   openEmpty,
   openServer,
   untouched,
-} from '../support/servers.ts'
-import { expectKept, expectSound, revisionsBetween } from '../support/soundness.ts'
-import { postgresStores } from '../support/stores.ts'
+} from '../support/servers/servers.ts'
 
 describe.each(postgresStores)('a batch handed over on $name', (store) => {
   it.each([

@@ -7,9 +7,11 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { WriterOptions } from '../../src/ingest/writer.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
-import { follow } from '../support/follow.ts'
-import { report } from '../support/reports.ts'
-import type { Road } from '../support/road.ts'
+import { follow } from '../support/clients/follow.ts'
+import { report } from '../support/clients/reports.ts'
+import { expectSound, revisionsBetween } from '../support/databases/soundness.ts'
+import { postgresStores } from '../support/databases/stores.ts'
+import type { Road } from '../support/servers/road.ts'
 import {
   change,
   isBatch,
@@ -19,9 +21,7 @@ import {
   openEmpty,
   openServer,
   untouched,
-} from '../support/servers.ts'
-import { expectSound, revisionsBetween } from '../support/soundness.ts'
-import { postgresStores } from '../support/stores.ts'
+} from '../support/servers/servers.ts'
 
 type InstallState = 'INSTALLING' | 'INSTALLED'
 

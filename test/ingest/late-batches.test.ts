@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { lost } from '../../src/store/connection/failure.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
+import { expectSound } from '../support/databases/soundness.ts'
+import { postgresStores } from '../support/databases/stores.ts'
+import { isOptimisticText } from '../support/databases/wire.ts'
 import {
   change,
   isBatch,
@@ -12,10 +15,7 @@ import {
   openEmpty,
   openServer,
   untouched,
-} from '../support/servers.ts'
-import { expectSound } from '../support/soundness.ts'
-import { postgresStores } from '../support/stores.ts'
-import { isOptimisticText } from '../support/wire.ts'
+} from '../support/servers/servers.ts'
 
 describe.each(postgresStores)('a batch handed over on $name', (store) => {
   it('that arrives late, after its server has written it, is written once', async () => {

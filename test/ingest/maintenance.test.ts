@@ -11,9 +11,9 @@ import { readHead } from '../../src/store/connection/log-head.ts'
 import { countDeployments } from '../../src/store/read/counts/deployment-counts.ts'
 import { findDeployments } from '../../src/store/read/deployments.ts'
 import { targetByName } from '../../src/store/read/targets/targets.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 import { manifestUpdate } from './desired-model.ts'
 
 const closing: (() => Promise<void>)[] = []

@@ -7,8 +7,8 @@ import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import type { Database } from '../../src/store/database.ts'
 import { newestManifests } from '../../src/store/read/desired/desired.ts'
 import { targetByName } from '../../src/store/read/targets/targets.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { type EmptyStore, stores } from '../support/stores.ts'
+import { type EmptyStore, stores } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 let empty: EmptyStore
 let database: Database

@@ -2,12 +2,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { spending } from '../../src/ingest/command.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { openFresh } from '../support/databases.ts'
-import { report } from '../support/reports.ts'
-import { createRoad } from '../support/road.ts'
-import { expectSound } from '../support/soundness.ts'
-import { stores } from '../support/stores.ts'
-import { isOptimisticText } from '../support/wire.ts'
+import { report } from '../support/clients/reports.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { expectSound } from '../support/databases/soundness.ts'
+import { stores } from '../support/databases/stores.ts'
+import { isOptimisticText } from '../support/databases/wire.ts'
+import { createRoad } from '../support/servers/road.ts'
 
 describe.each(stores)('a server that writes alone on $name', (store) => {
   it.each([

@@ -9,8 +9,8 @@ import { reportStateSnapshot } from '../../src/ingest/commands/resources.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { rolloutByKeyArgs } from '../../src/store/read/rollouts/rollouts.ts'
-import { createEmptyRoad, type Road } from '../support/road.ts'
-import type { Store } from '../support/stores.ts'
+import type { Store } from '../support/databases/stores.ts'
+import { createEmptyRoad, type Road } from '../support/servers/road.ts'
 
 export const edge01 = { kind: 'CLUSTER', provider: 'p', name: 'edge01' } as const
 

@@ -13,7 +13,7 @@ import {
 } from '../../src/store/read/orchestration/resources.ts'
 import type { Page, PageRequest } from '../../src/store/sql/order.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { edge01, useOrchestration } from './orchestration-harness.ts'
 
 const dialect = new PgDialect()

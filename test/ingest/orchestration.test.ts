@@ -6,7 +6,7 @@ import { findDeployments } from '../../src/store/read/deployments.ts'
 import { actionsOf, instanceById, instancesOf } from '../../src/store/read/orchestration/instances.ts'
 import { countResources, pageResources, sumOfReadiness } from '../../src/store/read/orchestration/resources.ts'
 import { rolloutsByKey } from '../../src/store/read/rollouts/rollouts.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { useOrchestration } from './orchestration-harness.ts'
 
 describe.each(stores)('orchestration on $name', (store) => {

@@ -4,12 +4,12 @@ import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { Database } from '../../src/store/database.ts'
 import { loadBeside } from '../../src/store/write/load/load.ts'
-import { openFresh } from '../support/databases.ts'
-import { report } from '../support/reports.ts'
-import { createRoad } from '../support/road.ts'
-import { expectSound } from '../support/soundness.ts'
-import { type Store, stores } from '../support/stores.ts'
-import { isOptimisticText } from '../support/wire.ts'
+import { report } from '../support/clients/reports.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { expectSound } from '../support/databases/soundness.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
+import { isOptimisticText } from '../support/databases/wire.ts'
+import { createRoad } from '../support/servers/road.ts'
 
 const declared = {
   deviceId: 'gate:child',

@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { retireDevices } from '../../src/ingest/commands/devices/retire.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { report } from '../support/reports.ts'
-import { createEmptyRoad } from '../support/road.ts'
-import { stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { stores } from '../support/databases/stores.ts'
+import { createEmptyRoad } from '../support/servers/road.ts'
 import { manifestUpdate } from './desired-model.ts'
 
 it.each(stores)(

@@ -6,11 +6,11 @@
 import { getHeapSpaceStatistics } from 'node:v8'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { openFresh } from '../support/databases.ts'
+import { report } from '../support/clients/reports.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { stores } from '../support/databases/stores.ts'
 import { collect } from '../support/garbage.ts'
-import { report } from '../support/reports.ts'
-import { createRoad } from '../support/road.ts'
-import { stores } from '../support/stores.ts'
+import { createRoad } from '../support/servers/road.ts'
 
 const devices = 64
 const turns = 60

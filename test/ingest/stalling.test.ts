@@ -6,11 +6,11 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
 import { createMaintenance, type Maintenance } from '../../src/ingest/duties/maintenance.ts'
 import type { StallLimits } from '../../src/store/write/standstill.ts'
-import { openFresh } from '../support/databases.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { expectSound } from '../support/soundness.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { expectSound } from '../support/databases/soundness.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { Database, Session } from '../../src/store/database.ts'
 import { findOverdue } from '../../src/store/write/standstill.ts'
 import { followSteps, readFollowed } from '../../src/store/write/step-durations.ts'
-import { openFresh } from '../support/databases.ts'
-import { stores } from '../support/stores.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { stores } from '../support/databases/stores.ts'
 
 const hour = 3_600_000
 const first = 1e15

@@ -1,8 +1,8 @@
 /** A duty collects the planner's statistics: the embedded database has no autovacuum, and PostgreSQL's comes once a minute. */
 import { expect, it } from 'vitest'
 import { analyzeTable, findUnanalyzed } from '../../src/store/write/statistics.ts'
-import { openFresh } from '../support/databases.ts'
-import { stores } from '../support/stores.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { stores } from '../support/databases/stores.ts'
 
 it('on PGlite a table gets statistics when it has grown, and again when it has doubled', async () => {
   const [pglite] = stores

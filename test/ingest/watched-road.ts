@@ -1,7 +1,7 @@
 /** A road that knows the largest parameter of its writing statements: it grows with the rows that a transaction has in memory. */
 import type { Database } from '../../src/store/database.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import type { EmptyStore } from '../support/stores.ts'
+import type { EmptyStore } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 export interface WatchedRoad {
   readonly road: Road

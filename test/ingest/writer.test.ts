@@ -8,10 +8,10 @@ import { createRandom } from '../../src/simulate/random.ts'
 import { lost } from '../../src/store/connection/failure.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { expectSound } from '../support/soundness.ts'
-import { postgresStores, type Store, stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { expectSound } from '../support/databases/soundness.ts'
+import { postgresStores, type Store, stores } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

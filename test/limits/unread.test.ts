@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createAdmission } from '../../src/limits/admission.ts'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
-import { startApp } from '../support/app.ts'
+import { startApp } from '../support/servers/app.ts'
 
 const mib = 1 << 20
 

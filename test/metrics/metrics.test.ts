@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createMetrics } from '../../src/metrics/metrics.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { startReceiver } from '../support/systems/receiver.ts'
 
 describe('the metrics of a server', () => {
   let server: RunningApp

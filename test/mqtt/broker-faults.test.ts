@@ -6,8 +6,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createIntake } from '../../src/mqtt/intake.ts'
 import { createLanes } from '../../src/mqtt/lanes.ts'
 import { keepSubscription } from '../../src/mqtt/subscription.ts'
-import { startApp } from '../support/app.ts'
-import { startFaultyBroker } from '../support/faulty-broker.ts'
+import { startApp } from '../support/servers/app.ts'
+import { startFaultyBroker } from '../support/systems/faulty-broker.ts'
 import { connectTo, count, createLines, reportPacket } from './faulty-connection.ts'
 
 describe('a broker that acknowledges nothing', () => {

@@ -2,7 +2,7 @@
 import type { IPublishPacket, Packet } from 'mqtt-packet'
 import { createLog } from '../../src/log.ts'
 import { type Connection, openConnection } from '../../src/mqtt/connection.ts'
-import type { FaultyBroker } from '../support/faulty-broker.ts'
+import type { FaultyBroker } from '../support/systems/faulty-broker.ts'
 
 const config = {
   ...{ user: null, password: null, files: { ca: null, cert: null, key: null }, clientId: 'rollcall', group: 'g' },

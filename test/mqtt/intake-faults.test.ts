@@ -4,7 +4,7 @@ import type { Packet } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
 import { createIntake } from '../../src/mqtt/intake.ts'
 import { createLanes } from '../../src/mqtt/lanes.ts'
-import { startFaultyBroker } from '../support/faulty-broker.ts'
+import { startFaultyBroker } from '../support/systems/faulty-broker.ts'
 import { connectTo, count, reportPacket } from './faulty-connection.ts'
 
 describe('a broker that accepts one answer at a time', () => {

@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { connectAsync } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findMosquitto, type Mosquitto, startMosquitto } from '../support/mosquitto.ts'
-import { connectDevice, receiving } from '../support/mqtt-device.ts'
-import { stores } from '../support/stores.ts'
+import { connectDevice, receiving } from '../support/clients/mqtt-device.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
 const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
 

@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { connectAsync } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { lastingStores } from '../support/lasting-stores.ts'
-import { findMosquitto, type Mosquitto, startMosquitto } from '../support/mosquitto.ts'
-import { bodyOf } from '../support/mqtt-device.ts'
-import { stores } from '../support/stores.ts'
+import { bodyOf } from '../support/clients/mqtt-device.ts'
+import { lastingStores } from '../support/databases/lasting-stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
 const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
 

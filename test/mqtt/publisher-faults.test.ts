@@ -4,8 +4,8 @@ import { markerTopicOf } from '../../src/mqtt/marker.ts'
 import { createPublisher } from '../../src/mqtt/publisher.ts'
 import { createSessions, type Session } from '../../src/mqtt/sessions.ts'
 import type { Database } from '../../src/store/database.ts'
-import { startFaultyBroker } from '../support/faulty-broker.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { startFaultyBroker } from '../support/systems/faulty-broker.ts'
 import { connectTo, count, createLines, reportPacket } from './faulty-connection.ts'
 
 describe.each(stores)('the publisher and a faulty broker, on $name', (store) => {

@@ -1,11 +1,11 @@
 /** What the broker has of a device is committed once, whatever ends between its receipt and COMMIT: the server, the broker, the connection. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { lastingStores } from '../support/lasting-stores.ts'
-import { findMosquitto, type Mosquitto, startMosquitto } from '../support/mosquitto.ts'
-import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/mqtt-device.ts'
-import { type Program, startProgram } from '../support/program.ts'
-import { type EmptyStore, postgresStores } from '../support/stores.ts'
+import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/clients/mqtt-device.ts'
+import { lastingStores } from '../support/databases/lasting-stores.ts'
+import { type EmptyStore, postgresStores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Program, startProgram } from '../support/servers/program.ts'
+import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
 const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
 

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, registerAll } from '../auth/devices/devices.ts'
 import { newKey, signed } from '../auth/devices/signing.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findMosquitto, type Mosquitto, startMosquitto } from '../support/mosquitto.ts'
-import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/mqtt-device.ts'
-import { stores } from '../support/stores.ts'
+import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/clients/mqtt-device.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
 const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
 

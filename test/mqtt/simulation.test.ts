@@ -2,10 +2,10 @@
 import { connectAsync } from 'mqtt'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { simulate } from '../../src/simulate/simulation.ts'
-import { startApp } from '../support/app.ts'
-import { findMosquitto, startMosquitto } from '../support/mosquitto.ts'
-import { receiving } from '../support/mqtt-device.ts'
-import { stores } from '../support/stores.ts'
+import { receiving } from '../support/clients/mqtt-device.ts'
+import { stores } from '../support/databases/stores.ts'
+import { startApp } from '../support/servers/app.ts'
+import { findMosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
 const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
 

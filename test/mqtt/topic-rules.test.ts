@@ -1,9 +1,9 @@
 /** Mosquitto with rules that do not let the server subscribe, read or publish, and what the server does when they are changed. */
 import { connectAsync } from 'mqtt'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findMosquitto, type Mosquitto, type MosquittoOptions, startMosquitto } from '../support/mosquitto.ts'
-import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/mqtt-device.ts'
+import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/clients/mqtt-device.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { findMosquitto, type Mosquitto, type MosquittoOptions, startMosquitto } from '../support/systems/mosquitto.ts'
 
 const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
 /** Clients without a user are devices. */

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { limitPipelines } from '../../src/rest/pipelines.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const body = JSON.stringify({ deploymentId: 'd-1', status: { state: 'installed' }, components: [] })
 const path = '/device/edge-1/deployment/d-1/status'

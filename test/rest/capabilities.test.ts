@@ -1,8 +1,8 @@
 /** Devices send what they can run, each generation of Margo in its own way. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastHeard } from '../auth/devices/devices.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Answer, middle, old, profileOf, properties, requestsTo, today } from './profiles.ts'
 
 describe.each(stores)('on $name, where everything is open', (store) => {

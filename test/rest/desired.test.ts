@@ -6,9 +6,9 @@ import { gunzipSync } from 'node:zlib'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Database } from '../../src/store/database.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { declare, documentOf, remove } from '../support/desired.ts'
-import { stores } from '../support/stores.ts'
+import { declare, documentOf, remove } from '../support/clients/desired.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const dialect = new PgDialect()
 const manifestType = 'application/vnd.margo.manifest.v1+json'

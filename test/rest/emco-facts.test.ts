@@ -1,8 +1,8 @@
 /** Facts of EMCO that arrive again, incomplete or damaged (docs/wire.md §2). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Answer, bundle, newContext, newGroup, shownDeployment } from '../support/emco.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Answer, bundle, newContext, newGroup, shownDeployment } from '../support/systems/emco.ts'
 
 describe.each(stores)('facts of EMCO on $name', (store) => {
   let server: RunningApp

@@ -7,9 +7,9 @@ import { createAdmission } from '../../src/limits/admission.ts'
 import { createDeadline } from '../../src/limits/deadline.ts'
 import { sendStatus } from '../../src/rest/orchestrators/emco-status.ts'
 import type { Database } from '../../src/store/database.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { groupOf, newContext } from '../support/emco.ts'
-import { type EmptyStore, stores } from '../support/stores.ts'
+import { type EmptyStore, stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { groupOf, newContext } from '../support/systems/emco.ts'
 
 const mebibyte = 1 << 20
 

@@ -1,7 +1,7 @@
 /** Whatever is posted: the answer is a 2xx or a refusal, never a fault of ours, and the server goes on. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 let server: RunningApp
 beforeAll(async () => {

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { lastHeard, registerAll, revoke } from '../auth/devices/devices.ts'
 import { digestOf, newKey, type SigningOptions, signed } from '../auth/devices/signing.ts'
 import { contentsAt } from '../git/harness.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { declare, documentOf } from '../support/desired.ts'
+import { declare, documentOf } from '../support/clients/desired.ts'
+import { as, clone, git, gitFails, hasGit, whyNoGit } from '../support/clients/git-client.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { as, clone, git, gitFails, hasGit, whyNoGit } from '../support/git-client.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const adminKey = 'the-first-key-of-the-tests'
 const createKey = `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) {

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { createCertificates } from '../auth/devices/certificates.ts'
 import { registerAll, revoke } from '../auth/devices/devices.ts'
 import { contentsAt } from '../git/harness.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { declare, documentOf } from '../support/desired.ts'
+import { declare, documentOf } from '../support/clients/desired.ts'
+import { as, clone, git, gitFails, hasGit, whyNoGit } from '../support/clients/git-client.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { as, clone, git, gitFails, hasGit, whyNoGit } from '../support/git-client.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 describe.skipIf(!hasGit)(hasGit ? 'whose repository it is' : `whose it is: skipped, ${whyNoGit}`, () => {
   let server: RunningApp

@@ -9,9 +9,9 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { contentsAt } from '../git/harness.ts'
-import { declare } from '../support/desired.ts'
+import { declare } from '../support/clients/desired.ts'
+import { clone, git, hasGit, startGit, whyNoGit } from '../support/clients/git-client.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { clone, git, hasGit, startGit, whyNoGit } from '../support/git-client.ts'
 import { documentOf, useRepositories } from './repositories.ts'
 
 /** Git's processes that this one has started and that still run. */

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { registerAll, revoke } from '../auth/devices/devices.ts'
 import { contentsAt, hashesOf } from '../git/harness.ts'
-import { startApp } from '../support/app.ts'
-import { declare, remove } from '../support/desired.ts'
+import { declare, remove } from '../support/clients/desired.ts'
+import { clone, git, gitFails, hasGit, whyNoGit } from '../support/clients/git-client.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { clone, git, gitFails, hasGit, whyNoGit } from '../support/git-client.ts'
+import { startApp } from '../support/servers/app.ts'
 import { documentOf, useRepositories } from './repositories.ts'
 
 describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repository: skipped, ${whyNoGit}`, () => {

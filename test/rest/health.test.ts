@@ -2,9 +2,9 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findPostgres, type PostgresServer, startPostgres } from '../support/postgres-server.ts'
-import { type EmptyStore, stores } from '../support/stores.ts'
+import { findPostgres, type PostgresServer, startPostgres } from '../support/databases/postgres-server.ts'
+import { type EmptyStore, stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
 const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { readMigrations } from '../../src/store/migration/migrate.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { postgresStores } from '../support/stores.ts'
+import { postgresStores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const counts = { query: '{ deploymentCounts { total } }' }
 

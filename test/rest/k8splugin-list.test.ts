@@ -1,8 +1,8 @@
 /** The list of k8splugin's instances: complete and in order, and few of the documents, which may be large, are in memory at a time. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Database } from '../../src/store/database.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type EmptyStore, stores } from '../support/stores.ts'
+import { type EmptyStore, stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const instances = 30
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test has written, it knows.
 const fixture = (name: string): any =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { adviceFor, nearestRoute, routes } from '../../src/rest/nearest-route.ts'
-import { startApp } from '../support/app.ts'
+import { startApp } from '../support/servers/app.ts'
 
 describe('a path that does not exist', () => {
   it.each([

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Certificates, createCertificates } from '../auth/devices/certificates.ts'
 import { refusals, registerAll, revoke } from '../auth/devices/devices.ts'
 import { newKey, signed } from '../auth/devices/signing.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Answer, profileOf, requestsTo, today } from './profiles.ts'
 
 let certificates: Certificates

@@ -5,8 +5,8 @@ import { request } from 'node:https'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Certificates, createCertificates } from '../auth/devices/certificates.ts'
 import { lastHeard } from '../auth/devices/devices.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Answer, profileOf, requestsTo } from './profiles.ts'
 
 let certificates: Certificates

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 describe('a request with a whole URL', () => {
   let server: RunningApp

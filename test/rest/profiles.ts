@@ -1,4 +1,4 @@
-import type { RunningApp } from '../support/app.ts'
+import type { RunningApp } from '../support/servers/app.ts'
 
 export const properties = { id: 'press.hall-1', vendor: 'Presses', modelNumber: 'P-1', serialNumber: '0007' }
 export const old = {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { registerAll } from '../auth/devices/devices.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 /** The smallest document, distinguished by `value`. */
 export function documentOf(value: string, more = ''): string {

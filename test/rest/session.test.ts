@@ -1,6 +1,6 @@
 /** Signing in over HTTP: a credential becomes a cookie, and what that cookie is good for. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const key = 'an-admin-key-for-tests-only'
 const env = { API_AUTH: 'key', API_ADMIN_KEY: key }

@@ -2,10 +2,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { canShow } from '../../src/dialects/emco/bundle-state.ts'
-import { startAai } from '../support/aai.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Answer, newContext, newGroup } from '../support/emco.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { startAai } from '../support/systems/aai.ts'
+import { type Answer, newContext, newGroup } from '../support/systems/emco.ts'
+import { startReceiver } from '../support/systems/receiver.ts'
 
 const folder = new URL('../../../shared/fixtures/', import.meta.url)
 const isPresent = existsSync(folder)

@@ -16,9 +16,9 @@ import {
   createCertificates,
 } from '../auth/devices/certificates.ts'
 import { bodyOf, statusOf } from '../auth/devices/devices.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { type Program, startProgram } from '../support/program.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Program, startProgram } from '../support/servers/program.ts'
 
 let certificates: Certificates
 let fleet: Authority

@@ -1,6 +1,6 @@
 /** Each route that takes a body says what is wrong with it: the field by name, and what it must be. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
 const routes: readonly (readonly [string, string])[] = [

@@ -3,10 +3,10 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { request } from '../../src/client/client.ts'
 import { transports } from '../graphql/clients.ts'
 import { type AnyUpdate, applyAny, liveListOf, withoutIds } from '../graphql/subscriptions/live-list-client.ts'
-import { groupOf } from '../support/emco.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { type Program, startProgram } from '../support/program.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { type Program, startProgram } from '../support/servers/program.ts'
+import { groupOf } from '../support/systems/emco.ts'
 
 const fleet = 12
 const states = ['installing', 'failed', 'installed'] as const

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { lost } from '../../src/store/connection/failure.ts'
 import type { Database, Session } from '../../src/store/database.ts'
 import { transports } from '../graphql/clients.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Applied, newContext, newGroup } from '../support/emco.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Applied, newContext, newGroup } from '../support/systems/emco.ts'
 
 /** This statement on a snapshot that need not be the primary's fails, counted from 1, and all later ones on it. 0: none does. */
 let losing = 0

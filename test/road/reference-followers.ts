@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import type { Change, ChangeFilter } from '../../src/domain/change.ts'
 import type { FeedEvent } from '../../src/feed/event-queue.ts'
 import type { Snapshot } from '../../src/store/database.ts'
-import type { Road } from '../support/road.ts'
+import type { Road } from '../support/servers/road.ts'
 import type { Image, ModelChange } from './reference-facts.ts'
 import { allDeployments, type Names, readNames, showChange, showDeployment, showModelled } from './reference-shown.ts'
 

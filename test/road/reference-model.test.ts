@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
-import { postgresStores, type Store, stores } from '../support/stores.ts'
+import { postgresStores, type Store, stores } from '../support/databases/stores.ts'
 import { type Command, command } from './reference-commands.ts'
 import { play } from './reference-play.ts'
 

@@ -5,7 +5,7 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { Session } from '../../src/store/database.ts'
 import { type DeploymentRow, pageDeployments } from '../../src/store/read/deployments.ts'
 import type { DeploymentFilter } from '../../src/store/read/filters/deployment-filter.ts'
-import { report } from '../support/reports.ts'
+import { report } from '../support/clients/reports.ts'
 import type { Image, ModelChange, ModelReport } from './reference-facts.ts'
 
 /** Of what has a key and a name; never changed. */

@@ -5,9 +5,9 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { audit } from '../../src/store/read/counts/audit.ts'
-import { findPostgres, startPostgres } from '../support/postgres-server.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
+import { report } from '../support/clients/reports.ts'
+import { findPostgres, startPostgres } from '../support/databases/postgres-server.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 const crashes = 3
 const fleet = 40

@@ -1,9 +1,9 @@
 /** Servers that read standbys: no caller gets an answer older than what it was shown, and every answer is the primary's. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { transports } from '../graphql/clients.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findPostgres } from '../support/postgres-server.ts'
-import { type Pair, pause, resume, startPair, untilLevel, untilUsed } from '../support/standby-pair.ts'
+import { findPostgres } from '../support/databases/postgres-server.ts'
+import { type Pair, pause, resume, startPair, untilLevel, untilUsed } from '../support/databases/standby-pair.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const header = 'rollcall-revision'
 

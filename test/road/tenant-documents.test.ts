@@ -12,7 +12,7 @@ import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { removeDeployments } from '../../src/ingest/commands/remove.ts'
 import { type Api, startApi } from '../graphql/harness.ts'
 import { namedAuth } from '../graphql/principals.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
 
 const runs = Number(process.env.ROLLCALL_TENANT_RUNS ?? 2)
 const devices = ['gw/1', 'gw/2'] as const

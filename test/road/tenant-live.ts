@@ -7,7 +7,7 @@ import { createWebhookDeliver } from '../../src/sinks/webhook.ts'
 import { createSink } from '../../src/store/sinks/sinks.ts'
 import type { Stream, transports } from '../graphql/clients.ts'
 import type { Api } from '../graphql/harness.ts'
-import type { Receiver } from '../support/receiver.ts'
+import type { Receiver } from '../support/systems/receiver.ts'
 import type { Tenant, ToldChange, ToldOf } from './tenant-model.ts'
 import { type Answered, documents, showChange } from './tenant-shown.ts'
 

@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { type Command, command } from './tenant-commands.ts'
 import { play } from './tenant-play.ts'
 

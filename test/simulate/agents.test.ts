@@ -5,10 +5,10 @@ import { atOnce } from '../../src/limits/pace.ts'
 import { type Order, planAgents, playOrders } from '../../src/simulate/agents/plan.ts'
 import { createRandom } from '../../src/simulate/random.ts'
 import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Passing, standBetween } from '../support/between.ts'
-import { hasGit } from '../support/git-client.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { hasGit } from '../support/clients/git-client.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Passing, standBetween } from '../support/servers/between.ts'
 
 const agents = planAgents({ agents: 20, seed: 7, run: 'test' })
 

@@ -12,9 +12,9 @@ import {
 } from '../../src/simulate/clusters/script.ts'
 import { createRandom } from '../../src/simulate/random.ts'
 import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Passing, standBetween } from '../support/between.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Passing, standBetween } from '../support/servers/between.ts'
 
 const hour = 3_600_000
 const groups = planGroups({ clusters: 30, run: 'test' })

@@ -2,10 +2,10 @@ import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createRandom } from '../../src/simulate/random.ts'
 import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Between, type Passing, standBetween } from '../support/between.ts'
-import { startNode } from '../support/child.ts'
-import { endDatabase } from '../support/end-database.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Between, type Passing, standBetween } from '../support/servers/between.ts'
+import { startNode } from '../support/servers/child.ts'
+import { endDatabase } from '../support/servers/end-database.ts'
 
 let server: RunningApp
 let between: Between | undefined

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseInstance } from '../../src/dialects/k8splugin/instance.ts'
 import { reportInstance } from '../../src/ingest/commands/bundle-instance.ts'
 import { createAnnouncements } from '../../src/sinks/announce.ts'
-import { createEmptyRoad, type Road } from '../support/road.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { createEmptyRoad, type Road } from '../support/servers/road.ts'
 
 const place = {
   cloudOwner: 'o',

@@ -1,7 +1,7 @@
 /** Announcements of instances to the inventory: by an orchestrator's call and by an operator's mutation. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../support/app.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { startApp } from '../support/servers/app.ts'
 import { deployment, place, useInventory, vnf } from './inventory-harness.ts'
 
 describe.each(stores)('announcements on $name', (store) => {

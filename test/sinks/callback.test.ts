@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Receiver, startReceiver } from '../support/receiver.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Receiver, startReceiver } from '../support/systems/receiver.ts'
 import { breakMarks } from './harness.ts'
 
 const GVK = { Group: 'apps', Version: 'v1', Kind: 'Deployment' }

@@ -8,8 +8,8 @@ import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { noteDelivery } from '../../src/store/sinks/deliveries.ts'
 import { type Sink, sinksByKey } from '../../src/store/sinks/sinks.ts'
-import { startReceiver } from '../support/receiver.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { startReceiver } from '../support/systems/receiver.ts'
 import { renewing, tailOf, tell, useSinks } from './harness.ts'
 
 const filter = { kinds: ['INSTANCE_STATUS_CHANGED'] } as const

@@ -5,8 +5,8 @@ import { reportInstance, reportInstanceStatus } from '../../src/ingest/commands/
 import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/sinks/compose.ts'
 import { readRange } from '../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../src/store/database.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import type { EmptyStore, Store } from '../support/stores.ts'
+import type { EmptyStore, Store } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 /** A receiver that answers has time to, on a busy machine too: a request that is given up comes again, and the test would count it twice. */
 const fast = { interval: 5_000, backOff: { first: 5, longest: 40 }, timeout: 30_000 }

@@ -1,8 +1,8 @@
 /** A server with an A&AI inventory, and an orchestrator that reports instances and announces them. */
 import { afterAll, beforeAll } from 'vitest'
-import { type Aai, startAai } from '../support/aai.ts'
-import { type AppOptions, type RunningApp, startApp } from '../support/app.ts'
-import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { type AppOptions, type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Aai, startAai } from '../support/systems/aai.ts'
+import { type Receiver, startReceiver } from '../support/systems/receiver.ts'
 
 export const GVK = { Group: 'apps', Version: 'v1', Kind: 'Deployment' }
 export const deployment = (name: string, resourceVersion = '1', ready = 1) => ({

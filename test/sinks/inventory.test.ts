@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { resourceId } from '../../src/sinks/inventory-node.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { breakMarks } from './harness.ts'
 import { deployment, GVK, place, useInventory, vnf } from './inventory-harness.ts'
 

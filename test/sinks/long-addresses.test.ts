@@ -1,7 +1,7 @@
 /** Addresses of receivers carry signatures and tokens, so they are longer than an ID. The same limit holds wherever one is given. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Receiver, startReceiver } from '../support/systems/receiver.ts'
 
 let server: RunningApp
 let receiver: Receiver

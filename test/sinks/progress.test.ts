@@ -6,10 +6,10 @@ import { createOutgoing, type Outgoing } from '../../src/sinks/compose.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../src/store/database.ts'
 import { lagsOf, listSinks } from '../../src/store/sinks/sinks.ts'
-import { startReceiver } from '../support/receiver.ts'
-import { report } from '../support/reports.ts'
-import { createRoad } from '../support/road.ts'
-import { stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { stores } from '../support/databases/stores.ts'
+import { createRoad } from '../support/servers/road.ts'
+import { startReceiver } from '../support/systems/receiver.ts'
 
 describe.each(stores)('a webhook with a rare filter on $name', (store) => {
   it('notes what it has read while nothing matches, and goes on from there after a restart', async () => {

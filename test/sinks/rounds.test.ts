@@ -4,8 +4,8 @@ import type { Deliver } from '../../src/sinks/round.ts'
 import { createSinks } from '../../src/sinks/sinks.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { deleteSink, sinksByKey } from '../../src/store/sinks/sinks.ts'
-import { startReceiver } from '../support/receiver.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { startReceiver } from '../support/systems/receiver.ts'
 import { fleet, type Replica, renewing, tailOf, tell, useSinks } from './harness.ts'
 
 const filter = { kinds: ['INSTANCE_STATUS_CHANGED'] } as const

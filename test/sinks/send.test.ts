@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAddressRule } from '../../src/sinks/address-rule.ts'
 import { createSend, type Resolve, SendError } from '../../src/sinks/send.ts'
-import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { type Receiver, startReceiver } from '../support/systems/receiver.ts'
 
 const resolved: { address: string; family: number }[] = []
 const resolve: Resolve = (_, __, found) => found(null, resolved)

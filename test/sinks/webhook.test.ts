@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type Receiver, startReceiver } from '../support/receiver.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Receiver, startReceiver } from '../support/systems/receiver.ts'
 
 const create = `mutation ($input: CreateWebhookInput!) {
   createWebhook(input: $input) {

@@ -2,8 +2,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
 import type { Database } from '../../src/store/database.ts'
-import { openFresh } from '../support/databases.ts'
-import { postgresStores, type Store, stores } from '../support/stores.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { postgresStores, type Store, stores } from '../support/databases/stores.ts'
 
 const gone = new Error('no caller waits')
 

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { migrate, readMigrations } from '../../src/store/migration/migrate.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { dividePartition, listPartitions, partitionedTables } from '../../src/store/write/partitions.ts'
-import { findPostgres, startPostgres } from '../support/postgres-server.ts'
+import { findPostgres, startPostgres } from '../support/databases/postgres-server.ts'
 
 // It needs settings that only a server of its own may have.
 describe.runIf(findPostgres())('an autovacuum that would take hours', () => {

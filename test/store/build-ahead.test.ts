@@ -4,7 +4,7 @@ import { openPostgres } from '../../src/store/connection/postgres.ts'
 import type { Database } from '../../src/store/database.ts'
 import { buildAhead } from '../../src/store/migration/build-ahead.ts'
 import { migrate, missingMigrations, readMigrations } from '../../src/store/migration/migrate.ts'
-import { postgresStores, type Store } from '../support/stores.ts'
+import { postgresStores, type Store } from '../support/databases/stores.ts'
 
 const known = await readMigrations()
 

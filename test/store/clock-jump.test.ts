@@ -5,8 +5,8 @@ import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead, secondsAhead } from '../../src/store/connection/log-head.ts'
 import { resolvePast } from '../../src/store/read/past.ts'
 import { startApi } from '../graphql/harness.ts'
-import { report } from '../support/reports.ts'
-import { stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { stores } from '../support/databases/stores.ts'
 
 const second = 1_000
 const weeks = 20 * 86_400 * second

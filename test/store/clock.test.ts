@@ -6,11 +6,11 @@ import { holdLease, holdLeases } from '../../src/store/leases.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { holdSinks } from '../../src/store/sinks/sink-progress.ts'
 import { createSink } from '../../src/store/sinks/sinks.ts'
-import { startApp } from '../support/app.ts'
-import { openFresh } from '../support/databases.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { postgresStores, stores } from '../support/databases/stores.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startReceiver } from '../support/receiver.ts'
-import { postgresStores, stores } from '../support/stores.ts'
+import { startApp } from '../support/servers/app.ts'
+import { startReceiver } from '../support/systems/receiver.ts'
 
 const hour = 3_600_000
 const trueNow = Date.now

@@ -7,8 +7,8 @@ import { beginEpoch, ensureEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead, readRange } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
+import { postgresStores, type Store, stores } from '../support/databases/stores.ts'
 import { jsonYardstick, longestStall } from '../support/stall.ts'
-import { postgresStores, type Store, stores } from '../support/stores.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -4,8 +4,8 @@ import { beginEpoch, ensureEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead, readRange } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { openFresh } from '../support/databases.ts'
-import { postgresStores, stores } from '../support/stores.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { postgresStores, stores } from '../support/databases/stores.ts'
 
 const check = (database: Database): Promise<unknown> =>
   database.transaction((session) => ensureEpoch(session, Date.now()))

@@ -4,10 +4,10 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { followOnce, readPosition } from '../../src/store/write/derived/changed-deployments.ts'
 import { nameStatements, namesDuty } from '../../src/store/write/derived/deployment-names.ts'
 import { searchDuty, searchStatements } from '../../src/store/write/derived/search-entries.ts'
-import { openFresh } from '../support/databases.ts'
-import { report } from '../support/reports.ts'
-import { createRoad } from '../support/road.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
+import { createRoad } from '../support/servers/road.ts'
 
 async function start(store: Store) {
   const road = await createRoad(await openFresh(store))

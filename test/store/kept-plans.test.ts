@@ -10,10 +10,17 @@ import { sessionOf } from '../../src/store/connection/transaction.ts'
 import type { Session } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { analyzeTable, findUnanalyzed } from '../../src/store/write/statistics.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { type EmptyStore, type Store, stores } from '../support/stores.ts'
-import { deployments, fill, type Measured, measure, measuring, withoutStatistics } from '../support/young-database.ts'
+import { report } from '../support/clients/reports.ts'
+import { type EmptyStore, type Store, stores } from '../support/databases/stores.ts'
+import {
+  deployments,
+  fill,
+  type Measured,
+  measure,
+  measuring,
+  withoutStatistics,
+} from '../support/databases/young-database.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 const count = 20
 /** After five executions the planner may choose a plan for any values, and keep it. */

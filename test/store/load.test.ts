@@ -4,9 +4,9 @@ import { createBundle } from '../../src/dialects/margo/bundle.ts'
 import { digestOf } from '../../src/dialects/margo/digest.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import type { Database, Session, WritingSession } from '../../src/store/database.ts'
-import { documentOf } from '../support/desired.ts'
-import { createRoad } from '../support/road.ts'
-import { stores } from '../support/stores.ts'
+import { documentOf } from '../support/clients/desired.ts'
+import { stores } from '../support/databases/stores.ts'
+import { createRoad } from '../support/servers/road.ts'
 
 interface Plan {
   readonly 'Rows Removed by Join Filter'?: number

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { lockDirectory } from '../../src/store/connection/embedded/lock-file.ts'
-import { type Child, startChild } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { type Child, startChild } from '../support/servers/child.ts'
 
 /** Says `locked`, or the refusal, and stays. */
 function startHolder(directory: string): Child {

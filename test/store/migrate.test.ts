@@ -4,9 +4,9 @@ import { generateDrizzleJson, generateMigration } from 'drizzle-kit/api'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Migration, migrate, missingMigrations, readMigrations } from '../../src/store/migration/migrate.ts'
 import * as schema from '../../src/store/tables/schema.ts'
-import { startChild } from '../support/child.ts'
-import { openFresh } from '../support/databases.ts'
-import { postgresStores, stores } from '../support/stores.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { postgresStores, stores } from '../support/databases/stores.ts'
+import { startChild } from '../support/servers/child.ts'
 
 const folder = join(import.meta.dirname, '../../drizzle')
 const known = await readMigrations()

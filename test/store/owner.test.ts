@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
-import { startApp } from '../support/app.ts'
-import { administer, urlOf } from '../support/postgres-admin.ts'
-import { postgresStores, postgresUrl } from '../support/stores.ts'
+import { administer, urlOf } from '../support/databases/postgres-admin.ts'
+import { postgresStores, postgresUrl } from '../support/databases/stores.ts'
+import { startApp } from '../support/servers/app.ts'
 
 interface Duty {
   readonly name: string

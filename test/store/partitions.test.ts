@@ -13,12 +13,12 @@ import { smallest } from '../../src/store/write/partition-bounds.ts'
 import { dividePartition, findExpired, listPartitions, partitionedTables } from '../../src/store/write/partitions.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
 import { change, closeAfterEach, cursors, open, takeUntil } from '../feed/harness.ts'
-import { startFleet } from '../support/fleet.ts'
-import { follow } from '../support/follow.ts'
-import { divideTables } from '../support/partitions.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { expectKept, expectSound, revisionsBetween } from '../support/soundness.ts'
-import { postgresStores, stores } from '../support/stores.ts'
+import { startFleet } from '../support/clients/fleet.ts'
+import { follow } from '../support/clients/follow.ts'
+import { divideTables } from '../support/databases/partitions.ts'
+import { expectKept, expectSound, revisionsBetween } from '../support/databases/soundness.ts'
+import { postgresStores, stores } from '../support/databases/stores.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 closeAfterEach()
 

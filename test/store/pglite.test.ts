@@ -6,8 +6,8 @@ import { openPglite } from '../../src/store/connection/embedded/pglite.ts'
 import { unpackTemplate } from '../../src/store/connection/embedded/pglite-template.ts'
 import { isTransient } from '../../src/store/connection/failure.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { startChild } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { startChild } from '../support/servers/child.ts'
 
 describe('an embedded database', () => {
   it('has everything that was committed when its process was killed', async () => {

@@ -12,10 +12,17 @@ import { headText, readHead } from '../../src/store/connection/log-head.ts'
 import { sessionOf } from '../../src/store/connection/transaction.ts'
 import type { Session } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { type EmptyStore, postgresStores } from '../support/stores.ts'
-import { deployments, fill, type Measured, measure, measuring, withoutStatistics } from '../support/young-database.ts'
+import { report } from '../support/clients/reports.ts'
+import { type EmptyStore, postgresStores } from '../support/databases/stores.ts'
+import {
+  deployments,
+  fill,
+  type Measured,
+  measure,
+  measuring,
+  withoutStatistics,
+} from '../support/databases/young-database.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 describe.each(postgresStores)('a database without statistics on $name', (store) => {
   let empty: EmptyStore

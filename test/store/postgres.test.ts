@@ -8,10 +8,10 @@ import { headStatement, readHead } from '../../src/store/connection/log-head.ts'
 import { openPostgres, type PostgresOptions } from '../../src/store/connection/postgres.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { openFresh } from '../support/databases.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { findPostgres, type PostgresServer, startPostgres } from '../support/databases/postgres-server.ts'
+import { postgresStores, postgresUrl } from '../support/databases/stores.ts'
 import { collect } from '../support/garbage.ts'
-import { findPostgres, type PostgresServer, startPostgres } from '../support/postgres-server.ts'
-import { postgresStores, postgresUrl } from '../support/stores.ts'
 
 const lost = expect.toSatisfy(isTransient)
 const insert = `insert into leases values ('x', 'me', now(), now())`

@@ -1,7 +1,7 @@
 /** How far the log was published. */
 import { expect, it } from 'vitest'
 import { notePublished, readPublished } from '../../src/store/sinks/published.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 
 it.each(stores)('a position moves forward only, whichever server notes it last, on $name', async (store) => {
   const empty = await store.create()

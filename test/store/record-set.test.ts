@@ -5,8 +5,8 @@ import { counters } from '../../src/domain/counters.ts'
 import { insertOf, updateOf } from '../../src/store/sql/record-set.ts'
 import { fieldsBut, rowMapper } from '../../src/store/sql/row-mapping.ts'
 import { reports, rollouts } from '../../src/store/tables/schema.ts'
-import { openFresh } from '../support/databases.ts'
-import { stores } from '../support/stores.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { stores } from '../support/databases/stores.ts'
 
 const insertReports = insertOf(reports)
 const insertRollouts = insertOf(rollouts)

@@ -5,10 +5,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { Database } from '../../src/store/database.ts'
-import { openFresh } from '../support/databases.ts'
-import { report } from '../support/reports.ts'
-import { createRoad } from '../support/road.ts'
-import { postgresStores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { postgresStores } from '../support/databases/stores.ts'
+import { createRoad } from '../support/servers/road.ts'
 
 const devices = 100
 /** Records a report. A HOT update is one. Pages that fill up are split or cleared, which is some tenths more. */

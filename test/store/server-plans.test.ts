@@ -5,11 +5,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createFacetCounts } from '../../src/ingest/duties/facet-counts.ts'
 import { transports } from '../graphql/clients.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { divideTables } from '../support/partitions.ts'
-import { type Receiver, startReceiver } from '../support/receiver.ts'
-import { type EmptyStore, postgresStores } from '../support/stores.ts'
-import { deployments, fill, type Measured, measuringAll, withoutStatistics } from '../support/young-database.ts'
+import { divideTables } from '../support/databases/partitions.ts'
+import { type EmptyStore, postgresStores } from '../support/databases/stores.ts'
+import {
+  deployments,
+  fill,
+  type Measured,
+  measuringAll,
+  withoutStatistics,
+} from '../support/databases/young-database.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type Receiver, startReceiver } from '../support/systems/receiver.ts'
 
 const key = 'an-admin-key-for-tests-only'
 const label = '{ labels: [{ key: "site", value: "a" }] }'

@@ -6,9 +6,9 @@ import { noteDelivery, pageDeliveries, wantDelivery, wantedDeliveries } from '..
 import { marksOf, writeMarks } from '../../src/store/sinks/sink-marks.ts'
 import { holdSinks, moveCursor, noteAttempt, releaseSinks } from '../../src/store/sinks/sink-progress.ts'
 import { changeSink, createSink, deleteSink, lagsOf, listSinkStates, sinksByKey } from '../../src/store/sinks/sinks.ts'
-import { report } from '../support/reports.ts'
-import { createEmptyRoad, type Road } from '../support/road.ts'
-import { stores } from '../support/stores.ts'
+import { report } from '../support/clients/reports.ts'
+import { stores } from '../support/databases/stores.ts'
+import { createEmptyRoad, type Road } from '../support/servers/road.ts'
 
 describe.each(stores)('sinks on $name', (store) => {
   let road: Road

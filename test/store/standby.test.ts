@@ -4,11 +4,11 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { type LogPosition, readHead } from '../../src/store/connection/log-head.ts'
 import { openStandby, type Standby, type StandbyOptions } from '../../src/store/connection/standbys/standby.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { findPostgres, type PostgresServer, startPostgres } from '../support/postgres-server.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { pause, runOn } from '../support/standby-pair.ts'
-import { startWire } from '../support/wire.ts'
+import { report } from '../support/clients/reports.ts'
+import { findPostgres, type PostgresServer, startPostgres } from '../support/databases/postgres-server.ts'
+import { pause, runOn } from '../support/databases/standby-pair.ts'
+import { startWire } from '../support/databases/wire.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 const patient = { timeout: 20_000 }
 

@@ -8,9 +8,8 @@ import { openStandby, type Standby } from '../../src/store/connection/standbys/s
 import { type StandbyHooks, withStandbys } from '../../src/store/connection/standbys/standbys.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { findPostgres } from '../support/postgres-server.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
+import { report } from '../support/clients/reports.ts'
+import { findPostgres } from '../support/databases/postgres-server.ts'
 import {
   look,
   type Pair,
@@ -21,7 +20,8 @@ import {
   states,
   untilLevel,
   untilUsed,
-} from '../support/standby-pair.ts'
+} from '../support/databases/standby-pair.ts'
+import { createRoad, type Road } from '../support/servers/road.ts'
 
 const patient = { timeout: 20_000 }
 

@@ -3,8 +3,8 @@ import { readyTemplate } from '../../src/store/connection/embedded/make-template
 import { openPglite } from '../../src/store/connection/embedded/pglite.ts'
 import { isTransient, lost } from '../../src/store/connection/failure.ts'
 import { openSnapshot } from '../../src/store/connection/transaction.ts'
-import { openFresh } from '../support/databases.ts'
-import { stores } from '../support/stores.ts'
+import { openFresh } from '../support/databases/databases.ts'
+import { stores } from '../support/databases/stores.ts'
 
 const insert = (name: string): string => `insert into leases values ('${name}', 'me', now(), now())`
 

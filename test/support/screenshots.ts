@@ -14,8 +14,8 @@ import { registerFleet } from '../../src/simulate/register.ts'
 import { createSchedule } from '../../src/simulate/schedule.ts'
 import { createSender } from '../../src/simulate/sender.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { openPage, startBrowser } from './browser.ts'
-import { groupOf, shownDeployment } from './emco.ts'
+import { openPage, startBrowser } from './clients/browser.ts'
+import { groupOf, shownDeployment } from './systems/emco.ts'
 
 const folder = join(import.meta.dirname, '../../docs/images')
 const seed = 11

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { createExporter } from '../../src/traces/exporter.ts'
 import { rolloutSpan } from '../../src/traces/spans.ts'
-import { startCollector } from '../support/collector.ts'
+import { startCollector } from '../support/systems/collector.ts'
 
 const created = { revision: 1, at: 1_000, traceparent: null }
 const span = rolloutSpan({ key: 1, name: 'vision', kind: 'DECLARED', project: null, created })

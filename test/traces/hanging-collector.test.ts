@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../support/app.ts'
+import { startApp } from '../support/servers/app.ts'
 
 it('does not hold up the end of the server, nor its last answers', async () => {
   const sockets = new Set<Socket>()

@@ -8,9 +8,9 @@ import { WebSocket } from 'ws'
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
 import { createRequestTraces } from '../../src/traces/requests.ts'
 import { unlisted } from '../auth/published.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts'
-import { stores } from '../support/stores.ts'
+import { stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type CollectedSpan, type Collector, startCollector } from '../support/systems/collector.ts'
 
 const traceOf = (n: number): string => String(n).repeat(32)
 const parentOf = (n: number, flags = '01'): string => `00-${traceOf(n)}-${String(n).repeat(16)}-${flags}`

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import type { Database } from '../../src/store/database.ts'
 import { unlisted } from '../auth/published.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts'
-import { type EmptyStore, postgresStores, stores } from '../support/stores.ts'
+import { type EmptyStore, postgresStores, stores } from '../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { type CollectedSpan, type Collector, startCollector } from '../support/systems/collector.ts'
 
 const traceOf = (n: number): string => String(n).repeat(32)
 const parentOf = (n: number): string => `00-${traceOf(n)}-${String(n).repeat(16)}-01`

@@ -1,5 +1,5 @@
 /** One attack on one server: so many inputs by so many connections, and what was seen of the server meanwhile. */
-import { findMosquitto, startMosquitto } from '../../support/mosquitto.ts'
+import { findMosquitto, startMosquitto } from '../../support/systems/mosquitto.ts'
 import { createCredentials } from './credentials.ts'
 import { startHostileIssuer } from './hostile-issuer.ts'
 import { describe, hidden, type Input, randomInput } from './inputs.ts'

@@ -3,7 +3,7 @@
  * processor time of the server's main thread, so that other work on the machine does not count; the suite holds the limits by counters instead.
  */
 import { encodeNodeId } from '../../../src/graphql/objects/node.ts'
-import { startPostgres } from '../../support/postgres-server.ts'
+import { startPostgres } from '../../support/databases/postgres-server.ts'
 import { heldLimits } from './held-limits.ts'
 import type { Vitals } from './monitor.ts'
 import { startTarget } from './target.ts'

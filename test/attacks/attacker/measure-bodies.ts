@@ -4,7 +4,7 @@
  * is not collected yet: `live` is what is left when it is collected while the body is handled.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { startPostgres } from '../../support/postgres-server.ts'
+import { startPostgres } from '../../support/databases/postgres-server.ts'
 import { prepared } from './large-body.ts'
 import { hostileBodies } from './largest-hostile-bodies.ts'
 import { validBodies } from './largest-valid-bodies.ts'

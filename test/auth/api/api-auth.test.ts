@@ -1,7 +1,7 @@
 /** Who gets in with what, on a real server. */
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
 const secret = 'a-secret-of-thirty-two-characters-or-more'

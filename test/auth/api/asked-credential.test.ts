@@ -1,7 +1,7 @@
 /** A refusal asks for a credential that the server accepts. */
 import { expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../../support/app.ts'
-import { startIssuer } from '../../support/issuer.ts'
+import { startApp } from '../../support/servers/app.ts'
+import { startIssuer } from '../../support/systems/issuer.ts'
 
 const forPrograms = /^a credential is needed: send Authorization: Bearer, or X-API-Key$/
 const forPersons = /^a session is needed: sign in on the page, .* Programs need API_AUTH=key or jwt on the server$/

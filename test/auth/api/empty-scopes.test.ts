@@ -2,8 +2,8 @@
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { transports } from '../../attacks/transports.ts'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const secret = 'a-secret-of-thirty-two-characters-or-more'
 const query =

@@ -4,7 +4,7 @@ import { createFollowers, type FollowersDeps } from '../../../src/auth/api/follo
 import { DomainError } from '../../../src/domain/errors.ts'
 import { everyone, type Principal } from '../../../src/domain/principal.ts'
 import type { Session } from '../../../src/store/database.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 
 const withKey: Principal = { ...everyone, credential: { kind: 'key', id: 'unknown' } }
 const withSession: Principal = { ...everyone, credential: { kind: 'session', hash: 'unknown', of: 'key' } }

@@ -2,8 +2,8 @@
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
 const entries = `query ($filter: AuditLogFilter) { auditLog(first: 100, filter: $filter) {

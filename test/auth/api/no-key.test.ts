@@ -1,6 +1,6 @@
 /** A server that accepts keys only, and has none, says in its log how to get the first one. */
 import { expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../../support/app.ts'
+import { startApp } from '../../support/servers/app.ts'
 
 it.each([
   { env: { API_AUTH: 'key' }, isWarned: true },

@@ -1,6 +1,6 @@
 /** Devices that prove who they are, as the tests of each kind of credential need them. */
 import { expect } from 'vitest'
-import type { RunningApp } from '../../support/app.ts'
+import type { RunningApp } from '../../support/servers/app.ts'
 
 export const statusOf = (reporter: string, deploymentId = 'pump') =>
   `/device/${encodeURIComponent(reporter)}/deployment/${deploymentId}/status`

@@ -1,8 +1,8 @@
 /** A device may fetch its own desired state, with any kind of credential. */
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { type Certificates, clientCert, createCertificates } from './certificates.ts'
 import { refusals, registerAll, revoke } from './devices.ts'
 import { digestOf, newKey, type SigningOptions, seconds, signed } from './signing.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { type Certificate, clientCert } from './certificates.ts'
 import { bodyOf, registerAll, revoke, statusOf } from './devices.ts'
 import { fleet, named, overTls, send, server, useCertificates } from './tls-requests.ts'

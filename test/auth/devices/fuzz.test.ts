@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { bodyOf, registerAll, statusOf } from './devices.ts'
 import { digestOf, newKey } from './signing.ts'
 

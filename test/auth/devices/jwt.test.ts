@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { postgresStores, stores } from '../../support/stores.ts'
+import { postgresStores, stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { bodyOf, refusals, registerAll, revoke, statusOf } from './devices.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { type EmptyStore, postgresStores, stores } from '../../support/stores.ts'
+import { type EmptyStore, postgresStores, stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { bodyOf, lastHeard, refusals, registerAll, revoke, statusOf } from './devices.ts'
 import { digestOf, newKey, type SigningKey, type SigningOptions, seconds, signed } from './signing.ts'
 

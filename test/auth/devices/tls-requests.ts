@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
 import { afterAll, beforeAll } from 'vitest'
-import type { RunningApp } from '../../support/app.ts'
+import type { RunningApp } from '../../support/servers/app.ts'
 import { type Authority, type Certificate, type Certificates, createCertificates } from './certificates.ts'
 
 export const idOf = (client: string, domain = 'fleet.example') => `spiffe://${domain}/margo/wfm/north/client/${client}`

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { type EmptyStore, postgresStores, stores } from '../../support/stores.ts'
+import { type EmptyStore, postgresStores, stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { bodyOf, lastHeard, refusals, registerAll, revoke, rotate, statusOf } from './devices.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })

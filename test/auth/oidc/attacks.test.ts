@@ -1,9 +1,9 @@
 /** Attacks on sign-in: each fails, and leaves the sessions of others as they are. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { createPerson, type Issuer, type Person, startIssuer } from '../../support/issuer.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
+import { createPerson, type Issuer, type Person, startIssuer } from '../../support/systems/issuer.ts'
 
 describe.each(stores)('attacks on sign-in on $name', (store) => {
   let issuer: Issuer

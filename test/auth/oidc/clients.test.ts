@@ -1,7 +1,7 @@
 /** Clients of the issuer and addresses of the server: without a secret, with one that is sent in the body, over https, from too fast a client. */
 import { expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../../support/app.ts'
-import { createPerson, type IssuerOptions, startIssuer } from '../../support/issuer.ts'
+import { startApp } from '../../support/servers/app.ts'
+import { createPerson, type IssuerOptions, startIssuer } from '../../support/systems/issuer.ts'
 
 async function start(options: IssuerOptions, env: Record<string, string> = {}) {
   const issuer = await startIssuer({ groups: { ada: ['operators'] }, ...options })

@@ -8,8 +8,8 @@ import { createSeal } from '../../../src/auth/oidc/seal.ts'
 import { ConfigError, parseConfig } from '../../../src/config/config.ts'
 import { parseScopes } from '../../../src/domain/access-scope.ts'
 import { roles } from '../../../src/domain/principal.ts'
-import { startChild } from '../../support/child.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { startChild } from '../../support/servers/child.ts'
 
 const least = {
   OIDC_ISSUER: 'https://id.example/realms/plant',

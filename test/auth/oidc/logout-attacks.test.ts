@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { createPerson, type Issuer, type Person, startIssuer } from '../../support/issuer.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
+import { createPerson, type Issuer, type Person, startIssuer } from '../../support/systems/issuer.ts'
 
 const event = 'http://schemas.openid.net/event/backchannel-logout'
 

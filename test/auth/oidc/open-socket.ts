@@ -1,7 +1,7 @@
 /** A WebSocket with a subscription, opened with the session of a person. */
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
-import type { Person } from '../../support/issuer.ts'
+import type { Person } from '../../support/systems/issuer.ts'
 
 /** `ended`: its close code. */
 export function openSocketAt(url: string, person: Person) {

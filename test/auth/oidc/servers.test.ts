@@ -1,8 +1,8 @@
 /** Sign-in at several servers, and at one whose issuer is away or has new keys. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { startApp } from '../../support/app.ts'
-import { createPerson, type Person, startIssuer } from '../../support/issuer.ts'
-import { postgresStores } from '../../support/stores.ts'
+import { postgresStores } from '../../support/databases/stores.ts'
+import { startApp } from '../../support/servers/app.ts'
+import { createPerson, type Person, startIssuer } from '../../support/systems/issuer.ts'
 import { openSocketAt } from './open-socket.ts'
 
 const minute = 60_000

@@ -1,9 +1,9 @@
 /** Sign-in with a real issuer: what a person may do, until when, and how it ends. */
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { createPerson, type Issuer, type Person, startIssuer } from '../../support/issuer.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
+import { createPerson, type Issuer, type Person, startIssuer } from '../../support/systems/issuer.ts'
 import { openSocketAt } from './open-socket.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'

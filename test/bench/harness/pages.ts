@@ -1,5 +1,5 @@
 /** The pages of the dashboard in Chromium: when their content is there, and what they load for it. */
-import { findChromium, openPage, startBrowser } from '../../support/browser.ts'
+import { findChromium, openPage, startBrowser } from '../../support/clients/browser.ts'
 import { type Claim, slowest } from './bench.ts'
 import type { Program } from './process.ts'
 

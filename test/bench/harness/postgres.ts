@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { openDatabase } from '../../../src/store/open.ts'
-import { startPostgres } from '../../support/postgres-server.ts'
+import { startPostgres } from '../../support/databases/postgres-server.ts'
 import { familyTime } from './processor.ts'
 
 export interface BenchPostgres {

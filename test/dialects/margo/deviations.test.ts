@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { deviationsOf } from '../../../src/dialects/margo/deviations.ts'
-import { report } from '../../support/reports.ts'
+import { report } from '../../support/clients/reports.ts'
 
 const deploymentId = 'a3e2f5dc-912e-494f-8395-52cf3769bc06'
 const error = { code: 'E1', message: 'no space' }

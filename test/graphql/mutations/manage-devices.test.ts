@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashDeviceToken } from '../../../src/ingest/device-token.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { type Api, startApi } from '../harness.ts'
 
 const problem = '... on UserError { message path } ... on InvalidInput { problems { path message } }'

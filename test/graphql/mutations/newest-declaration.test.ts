@@ -1,7 +1,7 @@
 /** Who declared deployments last, when and why: `newestDeclaration`. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { declare, documentOf, useDesired } from '../subscriptions/desired-operations.ts'
 
 function lastStatementOf(migration: string): string {

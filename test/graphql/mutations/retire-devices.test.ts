@@ -1,9 +1,9 @@
 /** A retired device leaves all lists, counts and manifests. Its history is retained. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { declare, documentOf } from '../../support/desired.ts'
-import { type Receiver, startReceiver } from '../../support/receiver.ts'
-import { stores } from '../../support/stores.ts'
+import { declare, documentOf } from '../../support/clients/desired.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
+import { type Receiver, startReceiver } from '../../support/systems/receiver.ts'
 import { registerDocument, retireDocument } from '../retirement.ts'
 
 const listsDocument = `query ($device: [String!]) { revision

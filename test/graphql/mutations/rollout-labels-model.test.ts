@@ -5,8 +5,8 @@ import type { Label } from '../../../src/domain/target.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { setRolloutLabels } from '../../../src/ingest/commands/rollout-labels.ts'
-import { report } from '../../support/reports.ts'
-import { stores } from '../../support/stores.ts'
+import { report } from '../../support/clients/reports.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { type Api, startApi } from '../harness.ts'
 
 describe.each(stores)('the labels of rollouts on $name', (store) => {

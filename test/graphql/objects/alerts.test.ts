@@ -5,8 +5,8 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { readRuleFile } from '../../../src/graphql/mutations/alert-rule-file.ts'
 import { schema } from '../../../src/graphql/schema.ts'
 import { defaultTimeouts } from '../../../src/rest/guard.ts'
-import { type AppOptions, type RunningApp, startApp } from '../../support/app.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type AppOptions, type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const running: RunningApp[] = []
 afterEach(async () => {

@@ -1,6 +1,6 @@
 /** `begin` as a revision: the oldest that is retained. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { transports } from '../clients.ts'
 import { startApi } from '../harness.ts'
 

@@ -4,7 +4,7 @@ import { deploymentIntentGroup, type LifecycleRolloutName } from '../../../src/d
 import { reportConnectivity } from '../../../src/ingest/commands/connectivity.ts'
 import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts'
 import { reportResources } from '../../../src/ingest/commands/resources.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { declare, munich, register } from '../access-scope-fleet.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { digestOf } from '../../../src/dialects/margo/digest.ts'
 import { beginEpoch } from '../../../src/store/connection/epoch.ts'
 import { pruneHistory } from '../../../src/store/write/retention.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { declare, documentOf, forget, remove, useDesired } from '../subscriptions/desired-operations.ts'
 
 const sample = readFileSync(new URL('../../fixtures/desired-state/release-candidate.yaml', import.meta.url), 'utf8')

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { diagnosesOf } from '../../../src/store/read/insight/observations.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'
 

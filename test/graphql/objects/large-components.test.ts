@@ -1,7 +1,7 @@
 /** Components that are large are read when they are selected, some at once; small ones come with their row, in the same statement. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { type Api, startApi } from '../harness.ts'
 
 const large = 3

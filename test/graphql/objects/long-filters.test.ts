@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { maxSelectorConditions, maxSelectorParts } from '../../../src/domain/selectors/selector.ts'
 import { recordCapabilities } from '../../../src/ingest/commands/devices/capabilities.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { createFacts } from '../filter-facts.ts'
 import { type Api, startApi } from '../harness.ts'
 

@@ -1,7 +1,7 @@
 /** Groups within groups are what grouping the deployments of each group gives, at the same revision. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { transports } from '../clients.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'

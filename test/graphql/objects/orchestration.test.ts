@@ -1,9 +1,9 @@
 /** Orchestrators' reports by mutation, and counts that always equal those of the lists. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { type Answer, bundle, newContext, newGroup, shownDeployment } from '../../support/emco.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
+import { type Answer, bundle, newContext, newGroup, shownDeployment } from '../../support/systems/emco.ts'
 
 const problem = '... on UserError { __typename message path }'
 

@@ -1,6 +1,6 @@
 /** Filters and orders of deployments, and the log. */
 import { describe, expect, it } from 'vitest'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { useFleet } from '../fleet.ts'
 
 describe.each(stores)('queries on $name', (store) => {

@@ -1,6 +1,6 @@
 /** Retained reports as nodes: with their deployment and what they contained, and those of the whole fleet. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { declare, munich, register } from '../access-scope-fleet.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../../src/domain/rollout.ts'
 import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts'
 import { reportResources } from '../../../src/ingest/commands/resources.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const GVK = { Group: 'apps', Version: 'v1', Kind: 'Deployment' }
 const counts = 'resourceCounts { total sync { applied } presence { present notPresent } readiness { ready pending } }'

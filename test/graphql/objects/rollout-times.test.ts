@@ -1,6 +1,6 @@
 /** When rollouts were created, started, changed last and finished: shown, ordered, in the past, and by what a caller may see. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { alpha, declare, munich, register } from '../access-scope-fleet.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'

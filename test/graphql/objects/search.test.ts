@@ -4,7 +4,7 @@ import { deploymentIntentGroup, type LifecycleRolloutName } from '../../../src/d
 import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts'
 import { forgetDeployments } from '../../../src/ingest/commands/remove.ts'
 import { reportResources } from '../../../src/ingest/commands/resources.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { alpha, both, declare, munich, register } from '../access-scope-fleet.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'

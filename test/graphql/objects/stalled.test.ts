@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { markStalled } from '../../../src/ingest/commands/stall.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { munich, register } from '../access-scope-fleet.ts'
 import { transports } from '../clients.ts'
 import { type Api, startApi } from '../harness.ts'

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const running: RunningApp[] = []
 afterEach(async () => {

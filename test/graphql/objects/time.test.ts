@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sharedSlices } from '../../../src/limits/slices.ts'
 import type { Database, Snapshot } from '../../../src/store/database.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { transports } from '../clients.ts'
 import { type Answer, type Api, startApi } from '../harness.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { digestOf } from '../../../src/dialects/margo/digest.ts'
 import { beginEpoch } from '../../../src/store/connection/epoch.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { declare, documentOf, remove, useDesired } from './desired-operations.ts'
 
 describe.each(stores)('desired state on $name', (store) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from 'vitest'
-import type { Store } from '../../support/stores.ts'
+import type { Store } from '../../support/databases/stores.ts'
 import { type Api, startApi } from '../harness.ts'
 
 export const problem = '... on UserError { message path } ... on InvalidInput { problems { path message } }'

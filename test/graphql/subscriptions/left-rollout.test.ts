@@ -1,9 +1,9 @@
 /** A deployment is declared into another rollout: what each of the two rollouts has of it, in lists, streams, exports and webhooks. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { linesOf } from '../../export/harness.ts'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { type Receiver, startReceiver } from '../../support/receiver.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
+import { type Receiver, startReceiver } from '../../support/systems/receiver.ts'
 import { transports } from '../clients.ts'
 
 interface Change {

@@ -1,7 +1,7 @@
 /** Live groups are what the query has at each cursor. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { transports } from '../clients.ts'
 import { type Api, startApi } from '../harness.ts'
 import { groupings, registerSites, sent } from '../objects/deployment-group-model.ts'

@@ -1,7 +1,7 @@
 /** A gateway moves a failing deployment between its devices: what each device's subscribers and lists of changes have. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { DeploymentState } from '../../../src/domain/values.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { transports } from '../clients.ts'
 import { type Api, startApi } from '../harness.ts'
 

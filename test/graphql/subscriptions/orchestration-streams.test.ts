@@ -1,8 +1,8 @@
 /** The defects of EMCO's own stream (docs/wire.md §2.4), each tested to work here. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { type Answer, type Emco, newContext, newGroup, shownDeployment } from '../../support/emco.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
+import { type Answer, type Emco, newContext, newGroup, shownDeployment } from '../../support/systems/emco.ts'
 import { type Stream, transports } from '../clients.ts'
 import { applyAny, liveListOf, withoutIds } from './live-list-client.ts'
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readPersistedDocuments } from '../../../src/graphql/guards/persisted-documents.ts'
 import { schema } from '../../../src/graphql/schema.ts'
 import { type Request, transports } from '../../attacks/transports.ts'
-import { type RunningApp, startApp } from '../../support/app.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const count = 'query Count { deploymentCounts { total } }'
 const type = 'query Type { __typename }'

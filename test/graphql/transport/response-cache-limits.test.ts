@@ -1,7 +1,7 @@
 /** What the response cache does not wait for, and what it does not keep. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Database } from '../../../src/store/database.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { type Api, type ApiOptions, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'
 

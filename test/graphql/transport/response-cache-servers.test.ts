@@ -3,8 +3,8 @@ import { PgDialect } from 'drizzle-orm/pg-core'
 import { describe, expect, it } from 'vitest'
 import { headStatement } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
-import { startApp } from '../../support/app.ts'
-import { postgresStores, stores } from '../../support/stores.ts'
+import { postgresStores, stores } from '../../support/databases/stores.ts'
+import { startApp } from '../../support/servers/app.ts'
 
 describe.each(stores)('cached responses to an API key, and to a session of it, on $name', (store) => {
   it('cost the one statement that looks up the credential, and end when the key is revoked', async () => {

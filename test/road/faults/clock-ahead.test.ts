@@ -1,10 +1,10 @@
 /** A replica whose clock is ahead holds what only one may do, and dies: the others take over when an ordinary lease has run out. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { defaultTimeouts } from '../../../src/rest/guard.ts'
-import { startApp } from '../../support/app.ts'
-import { startNode } from '../../support/child.ts'
-import { startReceiver } from '../../support/receiver.ts'
-import { postgresStores } from '../../support/stores.ts'
+import { postgresStores } from '../../support/databases/stores.ts'
+import { startApp } from '../../support/servers/app.ts'
+import { startNode } from '../../support/servers/child.ts'
+import { startReceiver } from '../../support/systems/receiver.ts'
 
 const status = (state: string) => ({ deploymentId: 'd', status: { state }, components: [] })
 const hook = `mutation ($url: String!) {
@@ -18,7 +18,7 @@ describe.each(postgresStores)('a replica on $name whose clock is an hour ahead',
     const on = await store.create()
     onTestFinished(() => on.drop())
     const env = { SINK_ALLOW: '127.0.0.1', OFFLINE_AFTER: '2' }
-    const child = startNode(['--import', './test/support/hour-ahead.mjs', 'src/main.ts'], {
+    const child = startNode(['--import', './test/support/servers/hour-ahead.mjs', 'src/main.ts'], {
       ...env,
       PORT: '0',
       DATABASE_URL: on.config.url ?? '',

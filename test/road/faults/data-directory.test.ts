@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type Child, startChild } from '../../support/child.ts'
 import { temporaryFolder } from '../../support/folder.ts'
-import { startProgram } from '../../support/program.ts'
+import { type Child, startChild } from '../../support/servers/child.ts'
+import { startProgram } from '../../support/servers/program.ts'
 
 /** Takes the directory on command, so that several can take it at the same moment. */
 function startRival(directory: string): Child {

@@ -3,11 +3,11 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { follow } from '../../support/follow.ts'
-import { report } from '../../support/reports.ts'
-import { createRoad, type Road } from '../../support/road.ts'
-import { revisionsBetween } from '../../support/soundness.ts'
-import { postgresStores, type Store } from '../../support/stores.ts'
+import { follow } from '../../support/clients/follow.ts'
+import { report } from '../../support/clients/reports.ts'
+import { revisionsBetween } from '../../support/databases/soundness.ts'
+import { postgresStores, type Store } from '../../support/databases/stores.ts'
+import { createRoad, type Road } from '../../support/servers/road.ts'
 
 async function twoRoads(store: Store, pollInterval: number, wrap = (database: Database): Database => database) {
   const empty = await store.create()

@@ -3,9 +3,9 @@ import { connect, createServer, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'vitest'
 import { defaultTimeouts } from '../../../src/rest/guard.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { type RunningApp, startApp } from '../../support/app.ts'
-import { expectSound } from '../../support/soundness.ts'
-import { postgresStores } from '../../support/stores.ts'
+import { expectSound } from '../../support/databases/soundness.ts'
+import { postgresStores } from '../../support/databases/stores.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
 const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })

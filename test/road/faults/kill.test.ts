@@ -2,14 +2,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import { openDatabase, type StoreConfig } from '../../../src/store/open.ts'
+import { startFleet } from '../../support/clients/fleet.ts'
+import { sendOver } from '../../support/clients/http-device.ts'
+import { subscribe } from '../../support/clients/http-subscriber.ts'
+import { expectKept, expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
+import { type Store, stores } from '../../support/databases/stores.ts'
 import { expectDurations } from '../../support/durations.ts'
-import { startFleet } from '../../support/fleet.ts'
 import { temporaryFolder } from '../../support/folder.ts'
-import { sendOver } from '../../support/http-device.ts'
-import { subscribe } from '../../support/http-subscriber.ts'
-import { type Program, startProgram } from '../../support/program.ts'
-import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
-import { type Store, stores } from '../../support/stores.ts'
+import { type Program, startProgram } from '../../support/servers/program.ts'
 
 const kills = 4
 const devices = 25

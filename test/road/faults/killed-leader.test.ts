@@ -1,13 +1,13 @@
 /** Three servers on one database: the one that writes for the others is killed at each step of its writes. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readHead } from '../../../src/store/connection/log-head.ts'
-import { type Send, startFleet } from '../../support/fleet.ts'
-import { sendOver } from '../../support/http-device.ts'
-import { subscribe } from '../../support/http-subscriber.ts'
-import { type Program, startProgram } from '../../support/program.ts'
-import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
-import { type EmptyStore, postgresStores } from '../../support/stores.ts'
-import { isNotice, isOptimistic, type Passing, startWire } from '../../support/wire.ts'
+import { type Send, startFleet } from '../../support/clients/fleet.ts'
+import { sendOver } from '../../support/clients/http-device.ts'
+import { subscribe } from '../../support/clients/http-subscriber.ts'
+import { expectKept, expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
+import { type EmptyStore, postgresStores } from '../../support/databases/stores.ts'
+import { isNotice, isOptimistic, type Passing, startWire } from '../../support/databases/wire.ts'
+import { type Program, startProgram } from '../../support/servers/program.ts'
 
 interface Step {
   readonly of: string

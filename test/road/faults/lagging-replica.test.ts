@@ -4,10 +4,10 @@ import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { StatementError } from '../../../src/store/connection/failure.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { follow } from '../../support/follow.ts'
-import { report } from '../../support/reports.ts'
-import { createRoad, type Road } from '../../support/road.ts'
-import { postgresStores } from '../../support/stores.ts'
+import { follow } from '../../support/clients/follow.ts'
+import { report } from '../../support/clients/reports.ts'
+import { postgresStores } from '../../support/databases/stores.ts'
+import { createRoad, type Road } from '../../support/servers/road.ts'
 
 describe.each(postgresStores)('a replica that is still reading the log on $name', (store) => {
   async function open() {

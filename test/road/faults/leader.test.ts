@@ -1,14 +1,14 @@
 /** Three servers on one database, of which one writes for the others: it is killed and stopped at any instant, again and again. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readHead } from '../../../src/store/connection/log-head.ts'
+import { startFleet } from '../../support/clients/fleet.ts'
+import { sendOver } from '../../support/clients/http-device.ts'
+import { subscribe } from '../../support/clients/http-subscriber.ts'
+import { expectKept, expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
+import { postgresStores } from '../../support/databases/stores.ts'
 import { expectDurations } from '../../support/durations.ts'
-import { startFleet } from '../../support/fleet.ts'
 import { expectForecasts } from '../../support/forecasts.ts'
-import { sendOver } from '../../support/http-device.ts'
-import { subscribe } from '../../support/http-subscriber.ts'
-import { type Program, startProgram } from '../../support/program.ts'
-import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
-import { postgresStores } from '../../support/stores.ts'
+import { type Program, startProgram } from '../../support/servers/program.ts'
 
 async function ask<Data>(url: string, query: string): Promise<Data> {
   const headers = { 'content-type': 'application/json' }

@@ -7,12 +7,12 @@ import { beginEpoch } from '../../../src/store/connection/epoch.ts'
 import { isTransient } from '../../../src/store/connection/failure.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { type Send, startFleet } from '../../support/fleet.ts'
-import { follow, watch } from '../../support/follow.ts'
-import { findPostgres, type PostgresServer, startPostgres } from '../../support/postgres-server.ts'
-import { report } from '../../support/reports.ts'
-import { createRoad, type Road } from '../../support/road.ts'
-import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
+import { type Send, startFleet } from '../../support/clients/fleet.ts'
+import { follow, watch } from '../../support/clients/follow.ts'
+import { report } from '../../support/clients/reports.ts'
+import { findPostgres, type PostgresServer, startPostgres } from '../../support/databases/postgres-server.ts'
+import { expectKept, expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
+import { createRoad, type Road } from '../../support/servers/road.ts'
 
 /** A caller that cannot be answered now gets a 503; any other answer is a fault. */
 const sendTo =

@@ -4,12 +4,12 @@ import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { type Migration, migrate, readMigrations } from '../../../src/store/migration/migrate.ts'
-import { startApp } from '../../support/app.ts'
-import { startFleet } from '../../support/fleet.ts'
-import { follow, watch } from '../../support/follow.ts'
-import { createRoad } from '../../support/road.ts'
-import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
-import { postgresStores, stores } from '../../support/stores.ts'
+import { startFleet } from '../../support/clients/fleet.ts'
+import { follow, watch } from '../../support/clients/follow.ts'
+import { expectKept, expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
+import { postgresStores, stores } from '../../support/databases/stores.ts'
+import { startApp } from '../../support/servers/app.ts'
+import { createRoad } from '../../support/servers/road.ts'
 
 const tables = 'log_head epochs leases batches targets device_tokens rollouts deployments change_log reports'.split(' ')
 

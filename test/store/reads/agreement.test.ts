@@ -31,7 +31,7 @@ import { followOnce, readPosition } from '../../../src/store/write/derived/chang
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
 import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
 import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { anyAct, instanceIds } from './all-acts.ts'
 import { foldAll, live } from './history.ts'
 import { limits, ownerOf, searched } from './questions.ts'

@@ -3,7 +3,7 @@ import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { audit } from '../../../src/store/read/counts/audit.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { inSnapshot, live, liveBy, watched } from './history.ts'
 
 describe.each(stores)('the audit on $name', (store) => {

@@ -7,7 +7,7 @@ import type { Database } from '../../../src/store/database.ts'
 import { countChanges } from '../../../src/store/read/changes/change-counts.ts'
 import { pageChanges } from '../../../src/store/read/changes/changes.ts'
 import { scanLimits } from '../../../src/store/read/changes/scan.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { buffersOf, openLongLog } from './long-log.ts'
 
 const size = 50_000

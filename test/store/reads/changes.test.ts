@@ -10,7 +10,7 @@ import { type ScanLimits, scanLimits } from '../../../src/store/read/changes/sca
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import { readSummarized, summarizeNext } from '../../../src/store/write/derived/change-summaries.ts'
 import { pruneHistory } from '../../../src/store/write/retention.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { filtersOf } from './change-filters.ts'
 import { componentNames, inSnapshot, live, watched } from './history.ts'
 

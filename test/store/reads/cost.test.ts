@@ -22,7 +22,7 @@ import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/stor
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets/targets.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { fillFleet, size, spring } from './even-fleet.ts'
 import { inSnapshot, watched } from './history.ts'
 import { readPlans } from './plan.ts'

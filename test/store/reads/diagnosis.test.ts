@@ -10,9 +10,9 @@ import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { atOnce } from '../../../src/limits/pace.ts'
 import { createRandom, type Random } from '../../../src/simulate/random.ts'
 import { diagnosesOf } from '../../../src/store/read/insight/observations.ts'
-import { report } from '../../support/reports.ts'
-import { createEmptyRoad, type Road } from '../../support/road.ts'
-import { stores } from '../../support/stores.ts'
+import { report } from '../../support/clients/reports.ts'
+import { stores } from '../../support/databases/stores.ts'
+import { createEmptyRoad, type Road } from '../../support/servers/road.ts'
 import { readPlans } from './plan.ts'
 
 const size = 300

@@ -21,7 +21,7 @@ import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
 import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { began, fillFleet, size } from './filtered-fleet.ts'
 import { readPlans } from './plan.ts'
 

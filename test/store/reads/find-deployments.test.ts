@@ -5,7 +5,7 @@ import type { Target } from '../../../src/domain/target.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { findDeployments, findManyDeployments } from '../../../src/store/read/deployments.ts'
 import { targetsByKey } from '../../../src/store/read/targets/targets.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { devices, type Life, live } from './history.ts'
 
 describe.each(stores)('deployments on $name', (store) => {

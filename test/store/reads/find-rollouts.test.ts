@@ -15,7 +15,7 @@ import {
   rolloutsByKey,
 } from '../../../src/store/read/rollouts/rollouts.ts'
 import { type TargetRecord, toTarget } from '../../../src/store/sql/rows.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { devices, live } from './history.ts'
 import { labelConditions, selectors, some, valuesOf } from './reference.ts'
 

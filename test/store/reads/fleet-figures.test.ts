@@ -6,7 +6,7 @@ import {
   type FleetFigures,
   readFleetFigures,
 } from '../../../src/store/read/monitoring/fleet-figures.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { inSnapshot, live } from './history.ts'
 
 interface Recounted {

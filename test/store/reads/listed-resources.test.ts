@@ -4,7 +4,7 @@ import { reportResources } from '../../../src/ingest/commands/resources.ts'
 import { instanceById } from '../../../src/store/read/orchestration/instances.ts'
 import { listResources } from '../../../src/store/read/orchestration/resources.ts'
 import { edge01, useOrchestration } from '../../ingest/orchestration-harness.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { readPlans } from './plan.ts'
 
 const size = 1_500

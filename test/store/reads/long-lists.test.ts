@@ -8,7 +8,7 @@ import type { SourceLimits } from '../../../src/store/read/filters/deployment-so
 import { isAnyOf } from '../../../src/store/sql/parameters.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { readPlans } from './plan.ts'
 
 const size = 400

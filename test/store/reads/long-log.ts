@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Revision } from '../../../src/domain/values.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
-import type { Store } from '../../support/stores.ts'
+import type { Store } from '../../support/databases/stores.ts'
 
 /** Deployments with keys 1..size, half of them in the rollout `size + 1`, created one after the other. Then all become INSTALLED in the same order. */
 export async function fillLog({ session }: Database, base: Revision, size: number): Promise<void> {

@@ -5,7 +5,7 @@ import { recordReport } from '../../../src/ingest/commands/report.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { outcomesOf } from '../../../src/store/read/insight/outcomes.ts'
 import { stepsOf } from '../../../src/store/read/insight/progress.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { liveBy } from './history.ts'
 
 describe.each(stores)('steps of moved deployments on $name', (store) => {

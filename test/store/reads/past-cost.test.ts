@@ -14,7 +14,7 @@ import { orders } from '../../../src/store/read/orders/deployment-order.ts'
 import { newestFirst, type RolloutOrder } from '../../../src/store/read/orders/rollout-order.ts'
 import { countRollouts, pageRollouts } from '../../../src/store/read/rollouts/rollouts.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { inSnapshot } from './history.ts'
 import { buffersOf, openLongLog } from './long-log.ts'
 

@@ -4,7 +4,7 @@ import type { Revision } from '../../../src/domain/values.ts'
 import { createSummaries } from '../../../src/ingest/duties/change-summaries.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { countByConnectivity, countDevices, pageDevices } from '../../../src/store/read/targets/targets.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { buffersOf, openLongLog } from './long-log.ts'
 
 const size = 50_000

@@ -6,7 +6,7 @@ import { createCheckpoints } from '../../../src/ingest/duties/checkpoints.ts'
 import type { Database, Snapshot } from '../../../src/store/database.ts'
 import { countDeployments, pageDeployments } from '../../../src/store/read/deployments.ts'
 import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
-import { postgresStores } from '../../support/stores.ts'
+import { postgresStores } from '../../support/databases/stores.ts'
 import { inSnapshot } from './history.ts'
 import { openLongLog } from './long-log.ts'
 

@@ -3,8 +3,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import { countDeployments } from '../../../src/store/read/deployments.ts'
 import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
-import { openFresh } from '../../support/databases.ts'
-import { stores } from '../../support/stores.ts'
+import { openFresh } from '../../support/databases/databases.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { buffersOf, fillLog } from './long-log.ts'
 
 const size = 40_000

@@ -24,7 +24,7 @@ import {
 } from '../../../src/store/read/targets/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import { type DeploymentRecord, type TargetRecord, toDeployment, toTarget } from '../../../src/store/sql/rows.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { devices, liveBy, pickerOf, randomReport } from './history.ts'
 import { labelConditions, selectors, some, valuesOf } from './reference.ts'
 

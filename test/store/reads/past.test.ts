@@ -17,8 +17,8 @@ import type { DeploymentFilter } from '../../../src/store/read/filters/deploymen
 import { resolvePast } from '../../../src/store/read/past.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { openFresh } from '../../support/databases.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { openFresh } from '../../support/databases/databases.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { devices, foldAll, inSnapshot, type Life, live } from './history.ts'
 import { countsOf } from './reference.ts'
 

@@ -5,7 +5,7 @@ import { recordReport } from '../../../src/ingest/commands/report.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { findDeployments } from '../../../src/store/read/deployments.ts'
 import { countReports, pageReports } from '../../../src/store/read/reports/reports.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { liveBy } from './history.ts'
 
 const installing: StatusReport = {

@@ -12,7 +12,7 @@ import { type ResourceOrder, resourceOrderFields } from '../../../src/store/read
 import { type TargetRecord, toTarget } from '../../../src/store/sql/rows.ts'
 import { type ResourceRecord, toResource } from '../../../src/store/sql/rows-orchestration.ts'
 import { edge01, useOrchestration } from '../../ingest/orchestration-harness.ts'
-import { stores } from '../../support/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { pickerOf } from './history.ts'
 import { labelConditions, selectors, some, valuesOf } from './reference.ts'
 

@@ -6,8 +6,8 @@ import type { DeploymentFilter } from '../../../src/store/read/filters/deploymen
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
-import { openFresh } from '../../support/databases.ts'
-import { stores } from '../../support/stores.ts'
+import { openFresh } from '../../support/databases/databases.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { live } from './history.ts'
 import { comparisons } from './reference.ts'
 

@@ -20,7 +20,7 @@ import {
   rolloutByKeyArgs,
   rolloutsByKey,
 } from '../../../src/store/read/rollouts/rollouts.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { inSnapshot, liveBy, pickerOf, randomReport } from './history.ts'
 
 const firstPage = { size: 100, after: null, before: null, backward: false }

@@ -4,7 +4,7 @@ import type { Database } from '../../../src/store/database.ts'
 import { type SearchKind, search } from '../../../src/store/read/search.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { readPlans } from './plan.ts'
 
 describe.each(stores)('search on $name', (store) => {

@@ -17,7 +17,7 @@ import {
 import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { deploymentIds, devices, foldAll, inSnapshot, type Life, live, watched } from './history.ts'
 import { readPlans } from './plan.ts'
 

@@ -12,7 +12,7 @@ import {
   targetsByKey,
 } from '../../../src/store/read/targets/targets.ts'
 import { type TargetRecord, toTarget } from '../../../src/store/sql/rows.ts'
-import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { devices, live } from './history.ts'
 
 describe.each(stores)('devices on $name', (store) => {

@@ -1,0 +1,58 @@
+/** The stores that a test runs on: PGlite always, PostgreSQL where there is one. */
+import { randomUUID } from 'node:crypto'
+import { inject } from 'vitest'
+import type { Database } from '../../../src/store/database.ts'
+import { openDatabase, type StoreConfig } from '../../../src/store/open.ts'
+import { openPooledPglite } from './pglite-pool.ts'
+import { administer, urlOf } from './postgres-admin.ts'
+
+export interface Store {
+  readonly name: 'PGlite' | 'PostgreSQL'
+  /** An empty database to open, several times at once on PostgreSQL. Its tables are there: migrating each anew takes longer than most tests. */
+  create(): Promise<EmptyStore>
+  /** A database that no test has used. On PostgreSQL it has no tables. */
+  createBare(): Promise<EmptyStore>
+}
+
+export interface EmptyStore {
+  readonly config: StoreConfig
+  open(): Promise<Database>
+  /** Removes it; close what was opened first. */
+  drop(): Promise<void>
+}
+
+const inMemory = { url: null, dataDir: 'memory' }
+const pglite: Store = {
+  name: 'PGlite',
+  create: async () => ({ config: inMemory, open: () => openPooledPglite(), drop: async () => {} }),
+  createBare: async () => ({ config: inMemory, open: () => openDatabase(inMemory), drop: async () => {} }),
+}
+
+const postgresql: Store = {
+  name: 'PostgreSQL',
+  create: () => createFrom(inject('postgresTemplate') ?? 'template1'),
+  createBare: () => createFrom('template1'),
+}
+
+async function createFrom(template: string): Promise<EmptyStore> {
+  const server = postgresUrl()
+  const name = `rollcall_test_${randomUUID().replaceAll('-', '')}`
+  // Copying the files is faster than writing them to the log, the default.
+  await administer(server, (sql) => sql.unsafe(`create database ${name} template ${template} strategy file_copy`))
+  const config = { url: urlOf(server, name), dataDir: 'memory' }
+  return {
+    config,
+    open: () => openDatabase(config),
+    drop: () => administer(server, (sql) => sql.unsafe(`drop database ${name} with (force)`)),
+  }
+}
+
+/** For what PGlite cannot show, having one connection: concurrency, reconnects, replicas. */
+export const postgresStores: readonly Store[] = inject('postgresUrl') === null ? [] : [postgresql]
+export const stores: readonly Store[] = [pglite, ...postgresStores]
+
+export function postgresUrl(): string {
+  const url = inject('postgresUrl')
+  if (url === null) throw new Error('no PostgreSQL is under test')
+  return url
+}

@@ -1,0 +1,77 @@
+/** The whole server on a port of its own, on an empty store: what integration tests talk to, through real sockets. */
+import { type App, createApp } from '../../../src/app.ts'
+import { parseConfig } from '../../../src/config/config.ts'
+import { createLog } from '../../../src/log.ts'
+import type { Timeouts } from '../../../src/rest/guard.ts'
+import { type EmptyStore, type Store, stores } from '../databases/stores.ts'
+
+export interface RunningApp {
+  readonly app: App
+  readonly url: string
+  readonly port: number
+  /** What it has logged. */
+  readonly logged: readonly Record<string, unknown>[]
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+  query(document: string, variables?: object): Promise<any>
+  /** Closes it and removes its store. */
+  stop(): Promise<void>
+}
+
+export interface AppOptions {
+  readonly store?: Store | undefined
+  /** An empty store that outlives the app: another one may follow on it. */
+  readonly on?: EmptyStore
+  /** Git is off by default: to find it, each server would start a process. `GIT: 'git'` turns it on. */
+  readonly env?: Record<string, string>
+  readonly clock?: () => number
+  readonly timeouts?: Timeouts
+}
+
+export async function startApp({
+  store = stores[0],
+  on,
+  env = {},
+  clock,
+  timeouts,
+}: AppOptions = {}): Promise<RunningApp> {
+  if (!store) throw new Error('there is no store to test on')
+  const empty = on ?? (await store.create())
+  const logged: Record<string, unknown>[] = []
+  const log = createLog({ level: 'info', to: { write: (line: string) => void logged.push(JSON.parse(line)) } })
+  const config = parseConfig({ PORT: '0', GIT: 'off', ...env })
+  const app = await createApp({
+    config,
+    database: await empty.open(),
+    log,
+    ...(clock ? { clock } : {}),
+    ...(timeouts ? { timeouts } : {}),
+  })
+  const { url, port } = await app.listen()
+  return {
+    app,
+    url,
+    port,
+    logged,
+    post: (path, body, headers = {}) =>
+      fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' || body instanceof Uint8Array ? (body as BodyInit) : JSON.stringify(body),
+      }),
+    async query(document, variables = {}) {
+      const response = await fetch(`${url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ query: document, variables }),
+      })
+      const { data, errors } = (await response.json()) as { data?: unknown; errors?: { message: string }[] }
+      if (errors) throw new Error(errors.map(({ message }) => message).join('\n'))
+      return data
+    },
+    async stop() {
+      await app.close()
+      if (!on) await empty.drop()
+    },
+  }
+}
