@@ -15,7 +15,7 @@ import { expectSound } from '../support/databases/soundness.ts'
 import { postgresStores } from '../support/databases/stores.ts'
 import { createRoad, type Road } from '../support/servers/road.ts'
 import { openEmpty } from '../support/servers/servers.ts'
-import { manifestUpdate } from './desired-model.ts'
+import { manifestUpdate } from './commands/desired-model.ts'
 
 const lock = /\b(for (no key )?update|for (key )?share|insert into|update|delete from)\b/
 const headLock = /^(select [^;]* from log_head where id = 1 for update|with head as \(update log_head )/

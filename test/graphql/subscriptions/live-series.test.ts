@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deploymentStates } from '../../../src/domain/values.ts'
-import { pickerOf } from '../../store/reads/history.ts'
+import { pickerOf } from '../../store/read/history.ts'
 import { stores } from '../../support/databases/stores.ts'
 import { type Stream, transports } from '../clients.ts'
 import { type Api, startApi } from '../harness.ts'

@@ -1,0 +1,293 @@
+/** Pages of a fleet's past in which more deployments have changed since than a page unwinds. */
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { isCounted } from '../../../../src/domain/counters.ts'
+import type { DeploymentImage } from '../../../../src/domain/deployment.ts'
+import { deploymentStates, type Revision } from '../../../../src/domain/values.ts'
+import { readHead } from '../../../../src/store/connection/log-head.ts'
+import type { Database, Session } from '../../../../src/store/database.ts'
+import { withScope } from '../../../../src/store/read/access-scope.ts'
+import { readLog } from '../../../../src/store/read/changes/changes.ts'
+import {
+  countDeployments,
+  type DeploymentOrder,
+  pageDeployments,
+  type Scope,
+} from '../../../../src/store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
+import { sourceLimits } from '../../../../src/store/read/filters/deployment-source.ts'
+import { countGroups, pageGroups } from '../../../../src/store/read/groups/groups.ts'
+import { orders } from '../../../../src/store/read/orders/deployment-order.ts'
+import { writeCursor } from '../../../../src/store/sql/cursor.ts'
+import type { PageRequest } from '../../../../src/store/sql/order.ts'
+import { readSummarized, summarizeNext } from '../../../../src/store/write/derived/change-summaries.ts'
+import { openFresh } from '../../../support/databases/databases.ts'
+import { stores } from '../../../support/databases/stores.ts'
+import { foldAll, live } from '../history.ts'
+import { buffersOf, openLongLog } from '../long-log.ts'
+
+const size = 20_000
+const spring = size + 1
+
+const first: PageRequest = { size: 20, after: null, before: null, backward: false }
+
+describe.each(stores)('lists in the past on $name', (store) => {
+  let database: Database
+  let base: Revision
+  let close = async (): Promise<void> => {}
+  beforeAll(async () => {
+    ;({ database, base, close } = await openLongLog(store, size))
+  })
+  afterAll(() => close())
+
+  it('unwind only what the page passes, or are refused', { timeout: 120_000 }, async () => {
+    const at = base + size + 100
+    const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }
+    const keysFrom = (first: number, step: number) => Array.from({ length: 20 }, (_, n) => first + n * step)
+    const byName = Array.from({ length: size }, (_, n) => n + 1).toSorted((a, b) => (`d${a}` < `d${b}` ? -1 : 1))
+    const placed = (revision: number) =>
+      writeCursor(orders.CHANGED_DESC, { key: 0, deploymentId: '', state: 'PENDING', revision })
+    const rollout = { of: 'rollout', keys: [spring] } as const
+    const fleet = { of: 'fleet' } as const
+    const cases: readonly (readonly [Scope, DeploymentFilter, DeploymentOrder, PageRequest, number[] | null])[] = [
+      [fleet, {}, 'CHANGED_DESC', first, keysFrom(100, -1)],
+      [
+        fleet,
+        {},
+        'CHANGED_DESC',
+        { ...first, after: placed(base + size + 10) },
+        [...keysFrom(9, -1).slice(0, 9), ...keysFrom(size, -1).slice(0, 11)],
+      ],
+      [fleet, {}, 'CHANGED_DESC', { ...first, backward: true }, keysFrom(120, -1)],
+      [fleet, {}, 'CHANGED_ASC', first, keysFrom(101, 1)],
+      [fleet, { states: ['PENDING'] }, 'CHANGED_DESC', first, keysFrom(size, -1)],
+      [fleet, { states: ['INSTALLED'] }, 'CHANGED_DESC', first, keysFrom(100, -1)],
+      [fleet, {}, 'NAME', first, byName.slice(0, 20)],
+      [fleet, { consistent: true }, 'NAME_DESC', first, byName.toReversed().slice(0, 20)],
+      [rollout, {}, 'CHANGED_DESC', first, keysFrom(100, -2)],
+      [rollout, {}, 'CHANGED_ASC', first, keysFrom(102, 2)],
+      [
+        fleet,
+        { rolloutKeys: [spring] },
+        'CHANGED_DESC',
+        { ...first, after: placed(base + size + 2) },
+        keysFrom(size, -2),
+      ],
+      [fleet, {}, 'STATE', first, keysFrom(size, -1)],
+      [fleet, {}, 'STATE_DESC', first, keysFrom(100, -1)],
+      [fleet, {}, 'STATE', { ...first, backward: true }, keysFrom(20, -1)],
+      [rollout, { states: ['PENDING', 'INSTALLED'] }, 'STATE', first, keysFrom(size, -2)],
+      [rollout, {}, 'STATE_DESC', first, keysFrom(100, -2)],
+      // Nothing matches, and there is no order of the past of a rollout by name.
+      [fleet, { consistent: false }, 'CHANGED_DESC', first, null],
+      [fleet, { consistent: false }, 'STATE', first, null],
+      [rollout, {}, 'NAME', first, null],
+    ]
+    for (const [scope, filter, order, page, expected] of cases) {
+      const { answer, buffers } = await buffersOf(database, (s) =>
+        pageDeployments(s, scope, filter, order, page, at, limits).catch((error: Error) => error.message),
+      )
+      const keys = typeof answer === 'string' ? null : [...answer.values()][0]?.edges.map(({ node }) => node.key)
+      expect([filter, order, page, keys]).toEqual([filter, order, page, expected])
+      if (expected === null) expect(answer).toMatch(/^more than 8000 deployments have changed since then/)
+      // Each entry that is walked costs three lookups. To unwind all that have changed since takes more.
+      expect([filter, order, page, buffers < 70_000, buffers]).toEqual([filter, order, page, true, buffers])
+    }
+    // Changed rows fill a page that lacks unchanged ones: those that match come after more unchanged rows than are walked.
+    const matching: DeploymentFilter = {
+      where: { not: { deploymentIds: Array.from({ length: 60 }, (_, n) => `d${41 + n}`) } },
+    }
+    const three = (walked: number) =>
+      pageDeployments(database.session, fleet, matching, 'CHANGED_DESC', { ...first, size: 3 }, at, {
+        ...limits,
+        walked,
+      }).then(
+        (pages) => pages.get(0)?.edges.map(({ node }) => node.key),
+        (error: Error) => error.message,
+      )
+    expect(await three(400)).toEqual([40, 39, 38])
+    expect(await three(40)).toMatch(/^more than 8000 deployments have changed since then/)
+    // As many as may be unwound are.
+    const all = { ...limits, counted: size }
+    const found = await pageDeployments(database.session, rollout, {}, 'STATE', first, at, all)
+    expect([...found.values()][0]?.edges.map(({ node }) => node.key)).toEqual(keysFrom(size, -2))
+  })
+
+  it('keep their order for a restricted reader, whichever join the planner prefers', async () => {
+    await database.session.run(
+      `update targets set labels = '[{"key": "ring", "value": "wide"}]' where key <= ${size / 2}`,
+    )
+    const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }
+    const at = base + size + 100
+    const seen = Array.from({ length: size / 2 }, (_, n) => n + 1)
+    const byName = seen.toSorted((a, b) => (`d${a}` < `d${b}` ? -1 : 1))
+    const snapshot = await database.snapshot()
+    try {
+      // A merge join sorts the rows by their targets.
+      for (const join of ['nestloop', 'hashjoin']) await snapshot.run(`set local enable_${join} = off`)
+      const reader = withScope(snapshot, { labels: [{ key: 'ring', value: 'wide' }], projects: null })
+      for (const [order, expected] of [
+        ['NAME', byName],
+        ['NAME_DESC', byName.toReversed()],
+        ['CHANGED_DESC', seen.slice(0, 100).toReversed()],
+        ['CHANGED_ASC', seen.slice(100)],
+      ] as const) {
+        const pages = await pageDeployments(reader, { of: 'fleet' }, {}, order, first, at, limits)
+        expect([order, pages.get(0)?.edges.map(({ node }) => node.key)]).toEqual([order, expected.slice(0, 20)])
+      }
+    } finally {
+      await snapshot.close()
+    }
+  })
+
+  it('are refused at once as counts and groups, unless the reader sees few', async () => {
+    await database.session.run(`update targets set labels = '[{"key": "site", "value": "north"}]' where key > 19990`)
+    const limits = { ...sourceLimits, counted: 8_000 }
+    const at = base + size + 100
+    // No deployment has an error now, and some may have had one then.
+    const filter: DeploymentFilter = { hasError: true }
+    const fleet = { of: 'fleet' } as const
+    const count = (session: Session, which = filter) => countDeployments(session, fleet, which, at, limits)
+    const group = (session: Session, which = filter) =>
+      pageGroups(session, fleet, { by: 'TARGET', labelKey: null }, which, bySize, first, at, limits)
+    for (const read of [count, group]) {
+      const { answer, buffers } = await buffersOf(database, (session) =>
+        read(session).then(String, (error: Error) => error.message),
+      )
+      expect(answer).toMatch(/^more than 8000 deployments have changed since then, too many to look through/)
+      // As many rows as the limit are counted.
+      expect([buffers < 20_000, buffers]).toEqual([true, buffers])
+    }
+    const scoped = withScope(database.session, { labels: [{ key: 'site', value: 'north' }], projects: null })
+    expect((await count(scoped, { consistent: true })).get(0)).toMatchObject({ pending: 10, installed: 0 })
+    expect((await group(scoped, { consistent: true })).get(0)?.edges).toHaveLength(10)
+  })
+
+  it('are refused at once for a rollout that many deployments have left since', async () => {
+    const former = 10 * size
+    await database.session.run(
+      `update change_log set from_rollout_key = ${former} where first_revision > ${base + size}`,
+    )
+    const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }
+    const at = base + size + 100
+    const scope: Scope = { of: 'rollout', keys: [former] }
+    const reads: readonly ((session: Session) => Promise<unknown>)[] = [
+      (s) => pageDeployments(s, scope, {}, 'NAME', first, at, limits),
+      (s) => countDeployments(s, scope, { consistent: true }, at, limits),
+    ]
+    for (const read of reads) {
+      const { answer, buffers } = await buffersOf(database, (session) =>
+        read(session).then(String, (error: Error) => error.message),
+      )
+      expect(answer).toMatch(/^more than 8000 deployments have changed since then/)
+      expect([buffers < 20_000, buffers]).toEqual([true, buffers])
+    }
+  })
+
+  it('are refused where the log that retention has removed would be passed, in any epoch', async () => {
+    const at = base + size + 100
+    const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }
+    const list = (order: DeploymentOrder) =>
+      pageDeployments(database.session, { of: 'fleet' }, {}, order, { ...first, size: 3 }, at, limits).then(
+        (pages) => pages.get(0)?.edges.map(({ node }) => node.key),
+        (error: Error) => error.message,
+      )
+    expect(await list('CHANGED_ASC')).toEqual([101, 102, 103])
+    await database.session.run(`delete from change_log where first_revision <= ${base + 5_000}`)
+    await database.session.run(`update log_head set tail = ${base + 5_000}`)
+    for (const epoch of [base, base + 10 * size]) {
+      await database.session.run(`update log_head set epoch_base = ${epoch}`)
+      expect(await list('CHANGED_ASC')).toMatch(/^more than 8000 deployments have changed since then/)
+      expect(await list('CHANGED_DESC')).toEqual([100, 99, 98])
+    }
+  })
+})
+
+const bySize = { field: 'SIZE', descending: true } as const
+const groupedBy = [
+  ['ROLLOUT', ({ rolloutKey }: DeploymentImage) => String(rolloutKey)],
+  ['CONVERGENCE', ({ convergence }: DeploymentImage) => convergence],
+] as const
+const filtersOfGroups = (
+  key: number,
+): readonly (readonly [DeploymentFilter, (image: DeploymentImage) => boolean])[] => [
+  [{}, () => true],
+  [
+    { rolloutKeys: [key], states: ['FAILED', 'PENDING'] },
+    ({ rolloutKey, state }) => rolloutKey === key && (state === 'FAILED' || state === 'PENDING'),
+  ],
+  [{ convergence: ['UNKNOWN'] }, ({ convergence }) => convergence === 'UNKNOWN'],
+]
+
+it.each(stores)(
+  'lists that walk the log or the names, and groups from counters, are those of the fold, also within an entry, on $name',
+  async (store) => {
+    const database = await openFresh(store)
+    onTestFinished(() => database.close())
+    const start = (await readHead(database.session)).revision
+    const { moments } = await live(database, 11, 25)
+    for (let next: number | null = (await readSummarized(database.session)).cursor; next !== null; )
+      next = await summarizeNext(database.session, next, 7)
+    const changes = await readLog(database.session, start, 10_000)
+    const rollouts = [...new Set(moments.at(-1)?.deployments.map(({ rolloutKey }) => rolloutKey))]
+    // Nothing is unwound that the list does not pass.
+    const limits = { ...sourceLimits, candidates: 0, counted: 0 }
+    const shown = (images: readonly (readonly [number, DeploymentImage])[]) =>
+      images.map(([key, { state }]) => [key, state] as const)
+    for (const [index, { revision }] of changes.entries()) {
+      const list = async (scope: Scope, order: DeploymentOrder, filter: DeploymentFilter = {}, candidates = 0) => {
+        const pages = await pageDeployments(database.session, scope, filter, order, { ...first, size: 100 }, revision, {
+          ...limits,
+          candidates,
+        })
+        return [...pages.values()][0]?.edges.map(({ node }) => [node.key, node.state] as const)
+      }
+      const images = [...foldAll(changes, revision)].filter(([, image]) => image.forgottenAt === null)
+      const newest = images.toSorted(([, a], [, b]) => b.revision - a.revision)
+      expect(await list({ of: 'fleet' }, 'CHANGED_DESC')).toEqual(shown(newest))
+      expect((await list({ of: 'fleet' }, 'NAME'))?.toSorted(([a], [b]) => a - b)).toEqual(
+        shown(images.toSorted(([a], [b]) => a - b)),
+      )
+      if (index % 6 === 0) {
+        const rank = deploymentStates.indexOf.bind(deploymentStates)
+        const byState = newest.toSorted(([, a], [, b]) => rank(a.state) - rank(b.state))
+        // With more candidates than deployments, each state is found by the first entries since.
+        for (const candidates of [0, 3, 100])
+          expect(await list({ of: 'fleet' }, 'STATE', {}, candidates)).toEqual(shown(byState))
+        const states = ['FAILED', 'INSTALLED', 'REMOVED'] as const
+        const some = newest.filter(([, { state }]) => states.some((one) => one === state))
+        for (const candidates of [0, 100])
+          expect(await list({ of: 'fleet' }, 'CHANGED_ASC', { states }, candidates)).toEqual(shown(some.toReversed()))
+      }
+      const counted = images.filter(([, image]) => isCounted(image))
+      // The last change is the present, too.
+      const ats = revision === changes.at(-1)?.revision ? [revision, null] : [revision]
+      for (const [filter, matches] of filtersOfGroups(rollouts[0] ?? 0))
+        for (const [by, keyOf] of groupedBy)
+          for (const at of ats) {
+            const [read, page] = [
+              { by, labelKey: null },
+              { ...first, size: 100 },
+            ]
+            const pages = await pageGroups(database.session, { of: 'fleet' }, read, filter, bySize, page, at, limits)
+            const groups = pages
+              .get(0)
+              ?.edges.map(({ node }) => [node.name.value, node.size, node.counts.failed, node.convergence.unknown])
+            const grouped = Map.groupBy(counted.map(([, image]) => image).filter(matches), keyOf)
+            const expected = [...grouped].map(([value, some]) => [
+              value,
+              some.length,
+              some.filter(({ state }) => state === 'FAILED').length,
+              some.filter(({ convergence }) => convergence === 'UNKNOWN').length,
+            ])
+            expect(new Set(groups)).toEqual(new Set(expected))
+            expect(await countGroups(database.session, { of: 'fleet' }, read, filter, at)).toEqual(
+              new Map([[0, expected.length]]),
+            )
+          }
+      for (const key of rollouts)
+        expect(await list({ of: 'rollout', keys: [key] }, 'CHANGED_ASC')).toEqual(
+          shown(newest.filter(([, image]) => image.rolloutKey === key).toReversed()),
+        )
+    }
+  },
+)
