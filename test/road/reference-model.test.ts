@@ -9,8 +9,8 @@ import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { postgresStores, type Store, stores } from '../support/databases/stores.ts'
-import { type Command, command } from './reference-commands.ts'
-import { play } from './reference-play.ts'
+import { type Command, command } from './reference/reference-commands.ts'
+import { play } from './reference/reference-play.ts'
 
 const runs = Number(process.env.ROLLCALL_MODEL_RUNS ?? 12)
 

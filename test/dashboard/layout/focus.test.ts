@@ -1,0 +1,80 @@
+/** Where the focus is after an action that removes its own control. */
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { findChromium } from '../../support/clients/browser.ts'
+import { minute, send, useDashboard } from '../harness.ts'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('the focus', () => {
+  const { server, visit } = useDashboard()
+  const before = (time: number): string => new Date(Date.now() - time).toISOString()
+  const focused = (page: Page): Promise<string> =>
+    page.evaluate(() => {
+      const { tagName, textContent } = document.activeElement ?? document.body
+      return ['A', 'BUTTON'].includes(tagName) ? (textContent ?? '') : tagName
+    })
+
+  it.each(['', 'deployments', 'device/edge-1'])('of /%s is in the page after "Back to now"', async (address) => {
+    const { page } = await visit(`${address}?at=${before(minute)}`)
+    await page.getByText('Showing the state at').waitFor()
+    await page.getByRole('button', { name: 'Back to now' }).focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => focused(page)).toBe('MAIN')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true)
+  })
+
+  it('is in the list after "Back to now" where there is no history', async () => {
+    const { page } = await visit(`deployments?at=${before(60 * minute)}`)
+    const button = page.getByRole('main').getByRole('button', { name: 'Back to now' })
+    await button.focus()
+    await page.keyboard.press('Enter')
+    await button.waitFor({ state: 'detached' })
+    await expect.poll(() => focused(page)).toBe('SECTION')
+  })
+
+  it('is in the list after its selection is cleared', async () => {
+    const { page } = await visit('deployments')
+    await page.getByRole('row', { name: /hello/ }).getByRole('checkbox').check()
+    await page.getByRole('button', { name: 'Clear' }).focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => focused(page)).toBe('SECTION')
+  })
+
+  it('is in the list after an action that empties it', async () => {
+    const { page } = await visit('deployments')
+    await send(server().url, 'edge-3', 'old', 'removed')
+    await page.goto(`${server().url}/deployments?state=REMOVED`)
+    const row = page.getByRole('row', { name: /old/ })
+    await row.getByRole('checkbox').check()
+    await page.getByRole('button', { name: 'Forget…' }).click()
+    await page.getByRole('button', { name: 'Forget 1 deployment' }).click()
+    await row.waitFor({ state: 'detached' })
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await expect.poll(() => focused(page)).toBe('SECTION')
+  })
+
+  it('stays on a row that moves', async () => {
+    const { page } = await visit('deployments')
+    const link = page.getByRole('row', { name: /hello/ }).getByRole('link', { name: 'hello' }).first()
+    await page.getByRole('row', { name: /other/ }).waitFor()
+    await send(server().url, 'edge-2', 'other', 'installing')
+    await page.getByRole('button', { name: /Sort again/ }).waitFor()
+    await link.focus()
+    // As assistive technology does it: without the focus.
+    await page.getByRole('button', { name: /Sort again/ }).evaluate((button: HTMLElement) => button.click())
+    await page.getByRole('button', { name: /Sort again/ }).waitFor({ state: 'detached' })
+    expect(await focused(page)).toContain('hello')
+  })
+
+  it('stays nowhere if the reader has left the control', async () => {
+    const { page } = await visit(`deployments?at=${before(minute)}`)
+    const button = page.getByRole('button', { name: 'Back to now' })
+    await button.focus()
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur())
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
+    await button.evaluate((element: HTMLElement) => element.click())
+    await button.waitFor({ state: 'detached' })
+    expect(await focused(page)).toBe('BODY')
+  })
+})

@@ -1,0 +1,111 @@
+/** Names of any length and script, at three widths. */
+import { describe, expect, it } from 'vitest'
+import { findChromium } from '../../support/clients/browser.ts'
+import { send, useDashboard } from '../harness.ts'
+
+const long = `a-device-with-${'a-very-long-name-'.repeat(20)}`.slice(0, 190)
+const names = [
+  `${long}-0001`,
+  `${long}-0002`,
+  'מכונת קפה מספר שלוש בקומה השנייה',
+  'مضخة المياه رقم سبعة',
+  '👩‍👩‍👧‍👦 oven of the family 👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦 ☕️',
+]
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('names on the dashboard', () => {
+  const { server, visit } = useDashboard()
+
+  it('are cut in their middle, and widen no page', async () => {
+    for (const name of names) {
+      const body = { deploymentId: name, status: { state: 'installed' }, components: [{ name, state: 'installed' }] }
+      const path = `/device/${encodeURIComponent(name)}/deployment/${encodeURIComponent(name)}/status`
+      expect((await server().post(path, body)).status).toBe(201)
+    }
+    const last = names.at(-1) ?? ''
+    for (const width of [1440, 768, 375]) {
+      const { page, complaints } = await visit('deployments')
+      await page.setViewportSize({ width, height: 900 })
+      const end = page.locator('.row .name span:last-child', { hasText: /-0001$/ }).first()
+      await end.waitFor()
+      const box = await end.boundingBox()
+      expect(box && box.x + box.width).toBeLessThanOrEqual(width)
+      const one = `deployment/${encodeURIComponent(last)}/${encodeURIComponent(last)}`
+      for (const address of ['rollouts?kind=MARGO_DEPLOYMENT', 'deployments', 'devices', one, 'feed', '']) {
+        await page.evaluate((next) => history.pushState(null, '', next), `/${address}`)
+        await page.evaluate(() => dispatchEvent(new PopStateEvent('popstate')))
+        await page.waitForLoadState('networkidle')
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+        expect({ address, wide }).toEqual({ address, wide: width })
+        if (address !== 'devices') continue
+        const row = page.getByRole('row', { name: /-0001/ })
+        await row.waitFor()
+        // A box whose name is below it is a line higher.
+        const [box, name] = await Promise.all([row.getByRole('checkbox').boundingBox(), row.locator('a').boundingBox()])
+        expect(Math.abs((box?.y ?? 0) - (name?.y ?? 0))).toBeLessThan(12)
+      }
+      await page.getByText('of 7 deployments installed').waitFor()
+      expect(complaints).toEqual([])
+    }
+  })
+
+  it('whose letters are joined are cut between words, and begin where the others do', async () => {
+    const { page } = await visit('devices')
+    const row = page.getByRole('row', { name: /مضخة/ })
+    const parts = row.locator('.name [aria-hidden]')
+    expect(await parts.allTextContents()).toEqual(['مضخة المياه ', 'رقم سبعة'])
+    const other = page
+      .getByRole('row', { name: /edge-1/ })
+      .getByRole('link')
+      .locator('bdi')
+    const [place, expected] = await Promise.all([parts.last().boundingBox(), other.boundingBox()])
+    expect(place?.x).toBeCloseTo(expected?.x ?? 0)
+  })
+
+  it('of gateways stand beside the devices that are heard through them', async () => {
+    await server().query(`mutation {
+      registerDevices(input: { devices: [{ deviceId: "gateway-1" }, { deviceId: "child-1", parent: "gateway-1" }] }) { __typename }
+    }`)
+    const body = { deploymentId: 'own', status: { state: 'installed' }, components: [] }
+    await server().post('/device/gateway-1/deployment/own/status', body)
+    const { page } = await visit('devices')
+    const row = page.getByRole('row', { name: /child-1/ })
+    await row.getByText(/^via gateway-1, (now|\d+ s ago)$/).waitFor()
+    await row.getByText('Not monitored').waitFor()
+  })
+
+  it('of a device are not repeated on its page', async () => {
+    const { page } = await visit('device/gateway-1')
+    const child = page.getByRole('table', { name: 'Child devices' }).getByRole('row', { name: /child-1/ })
+    await child.getByText(/^(now|\d+ s ago)$/).waitFor()
+    const changes = page.getByRole('region', { name: 'Recent changes' }).getByRole('listitem')
+    await changes.getByText('Installed').waitFor()
+    expect(await changes.getByText('gateway-1').count()).toBe(0)
+    // The bar has its numbers in words, and each leads to its deployments.
+    await page.getByRole('link', { name: 'Installed 1' }).click()
+    await page.getByText('1 deployment', { exact: true }).waitFor()
+  })
+
+  it('of devices stand beside what runs on them, if both fit', async () => {
+    const device = 'a-device-with-a-name'
+    await send(server().url, device, 'own', 'installed')
+    const { page } = await visit(`deployment/${device}/own`)
+    const title = page.getByRole('heading', { name: `own on ${device}` }).locator('> span')
+    const [whole, link] = await Promise.all([title.boundingBox(), title.getByRole('link').boundingBox()])
+    expect(link?.x).toBeGreaterThan(whole?.x ?? Number.POSITIVE_INFINITY)
+    expect(whole?.height).toBeLessThan(40)
+  })
+
+  it('of labels may contain what separates a key from its value', async () => {
+    await server().query(`mutation {
+      registerDevices(input: { devices: [
+        { deviceId: "labelled-1", labels: [{ key: "50%3D=wing", value: "b=c%" }] }
+        { deviceId: "labelled-2", labels: [{ key: "50", value: "D=wing=b=c%" }] }
+      ] }) { __typename }
+    }`)
+    const { page } = await visit('devices')
+    await page.getByRole('link', { name: '50%3D=wing: b=c%', exact: true }).click()
+    await page.getByRole('row', { name: /labelled-1/ }).waitFor()
+    await expect.poll(() => page.getByRole('row', { name: /labelled-2/ }).count()).toBe(0)
+  })
+})

@@ -1,0 +1,62 @@
+/** What the page says to a caller with an access scope: that its numbers are not those of the fleet. */
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
+
+const adminKey = 'an-admin-key-for-tests-only'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('a caller that sees a part of the fleet', () => {
+  let server: RunningApp
+  let viewerKey = ''
+  const words = 'You see a part of the fleet: label:site=bonn'
+
+  beforeAll(async () => {
+    server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: adminKey } })
+    const query = `mutation {
+      registerDevices(input: { devices: [{ deviceId: "till-1", labels: [{ key: "site", value: "kiel" }] }] }) { __typename }
+      declareDeployments(input: { rollout: { name: "till" }, deployments: [{ deviceId: "till-1", deploymentId: "till" }] }) { __typename }
+      createApiKey(input: { name: "bonn", roles: [VIEWER], scopes: ["label:site=bonn"] }) { ... on CreateApiKeySuccess { key } }
+    }`
+    const response = await server.post('/graphql', { query }, { authorization: `Bearer ${adminKey}` })
+    const { data } = (await response.json()) as { data: { createApiKey: { key: string } } }
+    viewerKey = data.createApiKey.key
+  })
+  afterAll(() => server?.stop())
+
+  async function signIn(key: string, width: number) {
+    const { page, close } = await openPage(await sharedBrowser(), `${server.url}/`, {
+      viewport: { width, height: 800 },
+    })
+    onTestFinished(close)
+    await page.getByLabel('API key or token').fill(key)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    await page.locator('.hero h1').waitFor()
+    return page
+  }
+
+  it.each([1280, 390])('reads so on each page, in space that others have too, %i pixels wide', async (width) => {
+    const [viewer, admin] = [await signIn(viewerKey, width), await signIn(adminKey, width)]
+    await viewer.getByText(words, { exact: true }).waitFor()
+    expect(await admin.getByText('You see a part of the fleet').count()).toBe(0)
+    const [seen, whole] = await Promise.all([viewer, admin].map((page) => page.locator('.hero').boundingBox()))
+    expect(seen?.y).toBe(whole?.y)
+    for (const link of ['Rollouts', 'Deployments', 'Devices', 'Resources', 'Feed']) {
+      await viewer.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: link }).click()
+      await viewer.getByRole('heading', { name: link }).waitFor()
+      expect(await viewer.getByText(words, { exact: true }).isVisible()).toBe(true)
+    }
+  })
+
+  it.each([
+    ['', 'No reports yet in the part of the fleet that you can see.'],
+    ['rollouts', 'No rollouts yet in the part of the fleet that you can see.'],
+    ['resources', 'No resources yet in the part of the fleet that you can see.'],
+  ])('does not read on /%s that the fleet is empty, or commands that are refused', async (address, text) => {
+    const page = await signIn(viewerKey, 1280)
+    await page.goto(`${server.url}/${address}`)
+    await page.getByRole('region', { name: 'Get started' }).getByText(text).waitFor()
+    expect(await page.getByText('curl').count()).toBe(0)
+  })
+})
