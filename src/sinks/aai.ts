@@ -33,6 +33,9 @@ export interface Aai {
 /** A&AI's own limit. */
 export const operationLimit = 30
 
+/** Characters of an answer. A VNF lists the relationship of each of its resources, which is several hundred characters long. */
+const longestNode = 16 << 20
+
 class AaiError extends SendError {
   readonly status: number
 
@@ -58,6 +61,7 @@ export function createAai(config: AaiConfig, send: Send): Aai {
         ...(credentials !== null && { authorization: `Basic ${credentials}` }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      answerLimit: longestNode,
     })
 
   return {
@@ -69,7 +73,8 @@ export function createAai(config: AaiConfig, send: Send): Aai {
       try {
         return JSON.parse(body)
       } catch {
-        throw new SendError(`A&AI's answer to GET ${path} is not JSON`)
+        const isCut = body.length >= longestNode
+        throw new SendError(`A&AI's answer to GET ${path} is ${isCut ? 'too long' : 'not JSON'}`)
       }
     },
     async transact(operations) {

@@ -10,12 +10,14 @@ export interface OutgoingRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
+  /** Characters of the answer that are read. Absent: 256 Ki. */
+  readonly answerLimit?: number
 }
 
 export interface ReceivedAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** The first 256 KiB. */
+  /** As far as `answerLimit`. */
   readonly body: string
 }
 
@@ -42,7 +44,7 @@ export async function post(send: Send, request: OutgoingRequest): Promise<PostRe
 /** An error of a target, for the operator who configured it. */
 export class SendError extends Error {}
 
-const answerLimit = 256 * 1024
+const usualAnswer = 256 * 1024
 /** Of 1xx responses before the answer. Without a limit, a receiver could keep this server busy with them until the timeout. */
 const mostInterim = 10
 
@@ -55,7 +57,7 @@ export type Resolve = (
 
 /** `timeout`: milliseconds for the whole exchange. */
 export function createSend(rule: AddressRule, timeout = 10_000, resolve: Resolve = lookup): Send {
-  return ({ method, url: text, headers, body }) => {
+  return ({ method, url: text, headers, body, answerLimit = usualAnswer }) => {
     const refusal = rule.refuseUrl(text)
     if (refusal) return Promise.reject(new SendError(`the address ${refusal}`))
     const url = new URL(text)

@@ -96,6 +96,26 @@ describe.each(stores)('A&AI on $name', (store) => {
     await expect.poll(() => resourcesOf('j')).toEqual([])
   })
 
+  it('is kept level with a VNF of many relationships, which A&AI lists in each answer', async () => {
+    const own = '/network/generic-vnfs/generic-vnf/large'
+    const data = Array.from({ length: 5 }, (_, index) => ({
+      'relationship-key': `k8s-resource.key-${index}`,
+      'relationship-value': 'x'.repeat(40),
+    }))
+    const relationship = Array.from({ length: 2_000 }, (_, index) => ({
+      'related-to': 'k8s-resource',
+      'related-link': `/aai/v24/cloud-infrastructure/${index}`,
+      'relationship-data': data,
+    }))
+    inventory.aai.put(own, { 'vnf-id': 'large', 'relationship-list': { relationship } })
+    await tell('large', 'a')
+    await show('large', deployment('a'))
+    expect(await belong('large', 'update', { genericVnfId: 'large' })).toBe(202)
+    await inventory.receiver.until(() => callbacks('large').length > 0)
+    expect(callbacks('large')).toEqual(['COMPLETED'])
+    expect(inventory.aai.nodes.get(own)).toMatchObject({ 'operational-status': 'in-service-path' })
+  })
+
   it('says in a label how ready each resource is, also in nodes that an older server wrote', async () => {
     const forged = deployment('forged')
     Object.assign(forged.status.metadata.labels, { 'rollcall/readiness': 'Failed' })
