@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { connect, type IClientPublishOptions, type MqttClient } from 'mqtt'
+import { generate } from 'mqtt-packet'
 import type { AccessScope } from '../domain/access-scope.ts'
 import type { Log } from '../log.ts'
 
@@ -25,7 +26,7 @@ export interface MqttConfig {
 
 export interface Connection {
   readonly client: MqttClient
-  /** Waits until the broker accepts one more message. `acknowledged` resolves when the broker has it. */
+  /** Waits until the broker accepts one more message. `acknowledged` resolves when the broker has it. Throws PacketTooLarge. */
   publish(
     topic: string,
     payload: string,
@@ -36,6 +37,12 @@ export interface Connection {
   /** False: drops the connection without a farewell, so that the broker keeps what was not acknowledged. */
   close(isOrderly: boolean): Promise<void>
 }
+
+/**
+ * The broker has announced that it accepts no message of that size. It would end the connection, and the library would send the same message by the
+ * next one, and so on, without end.
+ */
+export class PacketTooLarge extends Error {}
 
 /** Messages of a session that are received and not acknowledged. */
 export const receiveMaximum = 256
@@ -149,10 +156,22 @@ export function openConnection(
     if (unacknowledged === 1) expectAcknowledgement()
   }
 
+  function requireRoom(topic: string, payload: string, options: IClientPublishOptions): void {
+    const most = client.serverProperties?.maximumPacketSize
+    if (most === undefined) return
+    const { retain = false, properties = {} } = options
+    const { length } = generate(
+      { cmd: 'publish', qos: 1, dup: false, messageId: 1, topic, payload, retain, properties },
+      { protocolVersion: 5 },
+    )
+    if (length > most) throw new PacketTooLarge(`a message of ${length} bytes: the MQTT broker accepts ${most}`)
+  }
+
   return {
     client,
     interrupt,
     async publish(topic, payload, options = {}) {
+      requireRoom(topic, payload, options)
       await takePlace()
       // The client would keep the message for a connection that never comes.
       if (isClosed) throw new Error('the connection to the MQTT broker is closed')

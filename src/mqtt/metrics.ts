@@ -8,6 +8,7 @@ export interface MqttMetrics {
   answerDropped(): void
   answerRefused(): void
   subscriptionRefused(): void
+  publicationTooLarge(): void
 }
 
 /** Sessions by state: `connected` ones receive, those that are `refused` have a connection and no subscription. */
@@ -29,7 +30,7 @@ export function createMqttMetrics(registry: Registry, state: MqttState): MqttMet
   for (const kind of ['report', 'connection']) for (const outcome of outcomes) messages.inc({ kind, outcome }, 0)
   const answers = new Counter({
     name: 'rollcall_mqtt_answers_dropped_total',
-    help: 'Answers that were not sent, because their Response Topic does not belong to the device.',
+    help: 'Answers that were not sent, because their Response Topic does not belong to the device, or because the broker accepts no message of that size.',
     registers,
   })
   const refusedAnswers = new Counter({
@@ -40,6 +41,11 @@ export function createMqttMetrics(registry: Registry, state: MqttState): MqttMet
   const refusals = new Counter({
     name: 'rollcall_mqtt_subscriptions_refused_total',
     help: 'Subscriptions that the broker refused. Each is tried again, at growing intervals.',
+    registers,
+  })
+  const tooLarge = new Counter({
+    name: 'rollcall_mqtt_publications_too_large_total',
+    help: 'Messages about the fleet that are larger than the broker accepts. They are published without content.',
     registers,
   })
   new Gauge({
@@ -64,5 +70,6 @@ export function createMqttMetrics(registry: Registry, state: MqttState): MqttMet
     answerDropped: () => answers.inc(),
     answerRefused: () => refusedAnswers.inc(),
     subscriptionRefused: () => refusals.inc(),
+    publicationTooLarge: () => tooLarge.inc(),
   }
 }

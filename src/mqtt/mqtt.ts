@@ -102,7 +102,7 @@ export function createMqtt(deps: MqttDeps): Mqtt {
 
   function openPublisher(scope: AccessScope | null): Session {
     const publisher = createPublisher({
-      ...{ database, hub: deps.hub, prefix, scope, log, clock },
+      ...{ database, hub: deps.hub, prefix, scope, log, clock, tooLarge: counted.publicationTooLarge },
       open: () => openConnection(config, 'out', log, { ...connecting, isLasting: false }),
     })
     const state = () => (publisher.isConnected() ? 'made' : 'pending')

@@ -17,7 +17,7 @@ import { withScope } from '../store/read/access-scope.ts'
 import { readLog } from '../store/read/changes/changes.ts'
 import { deploymentsByKey } from '../store/read/deployments.ts'
 import { keysAfter, notePublished, readPublished } from '../store/sinks/published.ts'
-import { brokerLost, type Connection, retryInterval } from './connection.ts'
+import { brokerLost, type Connection, PacketTooLarge, retryInterval } from './connection.ts'
 import { markerOf, markerTopicOf, readMarker } from './marker.ts'
 import {
   type DeploymentSubject,
@@ -38,6 +38,8 @@ interface PublisherOptions {
   /** Null: the whole fleet. */
   readonly scope: AccessScope | null
   readonly log: Log
+  /** The broker accepts no message of that size. */
+  readonly tooLarge?: () => void
   readonly clock: () => Millis
   /** Milliseconds between complete comparisons of a restricted scope, because a device's labels can change without a change in the log. */
   readonly comparison?: number
@@ -57,6 +59,7 @@ interface BrokerState {
   readonly connection: Connection
   isReconciled: boolean
   isLost: boolean
+  isTooLargeLogged: boolean
   reconciledAt: Millis
   epoch: Revision
   /** Topics with a retained message, where the scope is restricted: no other topic is withdrawn, because its name would be shown. */
@@ -69,7 +72,8 @@ const dutyName = 'mqtt'
 const step = 500
 
 export function createPublisher(options: PublisherOptions): Publisher {
-  const { database, hub, open, prefix, scope, log, clock, comparison = 600_000, pause, mostStrays = 10_000 } = options
+  const { database, hub, open, prefix, scope, log, tooLarge = () => {}, clock } = options
+  const { comparison = 600_000, pause, mostStrays = 10_000 } = options
   const { session } = database
   const scoped = withScope(session, scope)
   const markerTopic = markerTopicOf(prefix)
@@ -86,6 +90,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
       connection,
       isReconciled: false,
       isLost: false,
+      isTooLargeLogged: false,
       reconciledAt: 0,
       epoch: 0,
       retainedTopics: new Set(),
@@ -101,6 +106,28 @@ export function createPublisher(options: PublisherOptions): Publisher {
     return made
   }
 
+  /**
+   * A message that is larger than the broker accepts is sent without content: an older retained message must not stand for it, and a subscriber must
+   * know of the change. Null: it is too large without content, too.
+   */
+  async function send(
+    to: BrokerState,
+    topic: string,
+    payload: string,
+    options: Parameters<Connection['publish']>[2],
+  ): Promise<Awaited<ReturnType<Connection['publish']>> | null> {
+    for (const content of new Set([payload, '']))
+      try {
+        return await to.connection.publish(topic, content, options)
+      } catch (error) {
+        if (!(error instanceof PacketTooLarge)) throw error
+        tooLarge()
+        if (!to.isTooLargeLogged) log.warn({ topic, error }, 'a message is too large for the MQTT broker')
+        to.isTooLargeLogged = true
+      }
+    return null
+  }
+
   /** Resolves when the broker has all of them. Throws if the connection is lost before. */
   async function publish(to: BrokerState, publications: readonly Publication[]): Promise<void> {
     const acknowledged: Promise<void>[] = []
@@ -111,7 +138,8 @@ export function createPublisher(options: PublisherOptions): Publisher {
       }
       if (to.isLost || isStopped) throw brokerLost()
       const properties = { contentType: 'application/json', ...(userProperties && { userProperties }) }
-      const sent = await to.connection.publish(topic, payload, { retain: isRetained, ...(payload && { properties }) })
+      const sent = await send(to, topic, payload, { retain: isRetained, ...(payload && { properties }) })
+      if (sent === null) continue
       sent.acknowledged.catch(() => undefined)
       acknowledged.push(sent.acknowledged)
     }

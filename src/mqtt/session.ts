@@ -1,6 +1,6 @@
 /** One session of the shared subscription: a connection that receives the messages of devices, and answers them after COMMIT. */
 import type { Log } from '../log.ts'
-import { type ConnectionOptions, type MqttConfig, openConnection } from './connection.ts'
+import { type ConnectionOptions, type MqttConfig, openConnection, PacketTooLarge } from './connection.ts'
 import { createIntake, type Message } from './intake.ts'
 import type { Lanes } from './lanes.ts'
 import type { MqttMetrics } from './metrics.ts'
@@ -49,8 +49,17 @@ export function openSession({ config, log, connecting, lanes, metrics, take }: S
     if (responseTopic === undefined) return
     if (!mayAnswer(prefix, subject, responseTopic)) return metrics.answerDropped()
     const more = correlationData === undefined ? {} : { correlationData }
-    const { acknowledged } = await connection.publish(responseTopic, body, { properties: { contentType, ...more } })
-    acknowledged.catch(noteUnanswered)
+    const send = (text: string) => connection.publish(responseTopic, text, { properties: { contentType, ...more } })
+    try {
+      const { acknowledged } = await send(body).catch((error: unknown) => {
+        if (!(error instanceof PacketTooLarge)) throw error
+        return send(withoutErrors(body))
+      })
+      acknowledged.catch(noteUnanswered)
+    } catch (error) {
+      if (!(error instanceof PacketTooLarge)) throw error
+      metrics.answerDropped()
+    }
   }
 
   const intake = createIntake({
@@ -83,6 +92,11 @@ export function openSession({ config, log, connecting, lanes, metrics, take }: S
       return connection.close(false)
     },
   }
+}
+
+/** The list of wrong fields can be many times as long as the report. Without any answer the device would send it again and again. */
+function withoutErrors(problem: string): string {
+  return JSON.stringify({ ...JSON.parse(problem), errors: [] })
 }
 
 /** An acknowledgement (PUBACK) with the reason of a failure. */

@@ -29,6 +29,8 @@ export interface MosquittoOptions {
   readonly isPersistent?: boolean
   /** Lines of its topic rules. Clients then need a user name, and any is accepted. */
   readonly rules?: readonly string[]
+  /** Bytes of a message that it accepts. It says so to its clients, and ends the connection of one that sends more. */
+  readonly largestMessage?: number
   /** Refuses subscriptions, as its own plugin for rules does. Topic rules of a file never refuse one: they drop messages. */
   readonly refusesSubscriptions?: boolean
   /** Paths of files. It also listens with TLS, where a client needs a certificate, whose name is its user, and for WebSockets, with and without TLS. */
@@ -47,7 +49,7 @@ export function findMosquitto(): string | null {
 }
 
 export async function startMosquitto(options: MosquittoOptions = {}): Promise<Mosquitto> {
-  const { isPersistent = false, rules, refusesSubscriptions = false, tls } = options
+  const { isPersistent = false, rules, largestMessage, refusesSubscriptions = false, tls } = options
   const program = findMosquitto()
   if (!program) throw new Error('there is no mosquitto on this machine')
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-mosquitto-'))
@@ -68,6 +70,7 @@ export async function startMosquitto(options: MosquittoOptions = {}): Promise<Mo
       // It changes to another user otherwise, who may not write to the folder of a test.
       ...(process.getuid?.() === 0 ? ['user root'] : []),
       ...(isPersistent ? ['persistence true', `persistence_location ${folder}/`] : ['persistence false']),
+      ...(largestMessage === undefined ? [] : [`max_packet_size ${largestMessage}`]),
       ...(rules ? [`acl_file ${join(folder, 'rules')}`] : []),
       ...(refusesSubscriptions
         ? [`plugin ${findPlugin()}`, `plugin_opt_config_file ${join(folder, 'security.json')}`]
