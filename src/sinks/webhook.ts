@@ -50,7 +50,7 @@ export function createWebhookDeliver(deps: WebhookDeps): Deliver {
         continue
       }
       const wanted = await select(deps, sink, changes)
-      if (!(await round.sendAll(await toEvents(deps, wanted)))) return round.end()
+      if (!(await round.sendAll(await toEvents(deps, sink, wanted)))) return round.end()
       await round.moveTo(changes.at(-1)?.revision ?? head)
       step = wanted.length > 0 ? fewest : Math.min(step * 2, most)
     }
@@ -114,7 +114,8 @@ async function select(
 ): Promise<readonly Change[]> {
   const { resourceKinds, ...others } = filter
   const isWanted = (change: Change): boolean => matchesChange(others, change)
-  const matching = (await withinLabels(database.session, others.labels, changes.filter(isWanted))).filter(isWanted)
+  const reader = readerOf(database.session, filter)
+  const matching = (await withoutOrigins(reader, changes.filter(isWanted))).filter(isWanted)
   if (!resourceKinds) return matching
   const keys = matching.flatMap(({ resourceKey }) => resourceKey ?? [])
   const resources = await resourcesByKey(database.session, keys, null)
@@ -123,20 +124,24 @@ async function select(
   )
 }
 
-/** A webhook that is limited to labels is not sent where a deployment ran before it came to a target with these labels. */
-async function withinLabels(
-  session: Session,
-  labels: ChangeFilter['labels'],
-  changes: readonly Change[],
-): Promise<readonly Change[]> {
-  if (!labels || changes.every(({ fromTargetKey }) => fromTargetKey === null)) return changes
-  const seen = await visibleChanges(withScope(session, { labels, projects: null }), changes)
-  return seen.flatMap(({ change }) => change ?? [])
+/** A webhook that is limited to labels gets no name of a target without them. */
+function readerOf(session: Session, { labels }: ChangeFilter): Session {
+  return withScope(session, labels ? { labels, projects: null } : null)
 }
 
-async function toEvents({ database, source }: WebhookDeps, changes: readonly Change[]): Promise<CloudEvent[]> {
+/** Not where a deployment ran before it came to a target that the reader sees. */
+async function withoutOrigins(reader: Session, changes: readonly Change[]): Promise<readonly Change[]> {
+  if (changes.every(({ fromTargetKey }) => fromTargetKey === null)) return changes
+  return (await visibleChanges(reader, changes)).flatMap(({ change }) => change ?? [])
+}
+
+async function toEvents(
+  { database, source }: WebhookDeps,
+  { filter }: Sink,
+  changes: readonly Change[],
+): Promise<CloudEvent[]> {
   if (changes.length === 0) return []
-  const described = await describeChanges(database.session, changes)
+  const described = await describeChanges(database.session, changes, readerOf(database.session, filter))
   return changes.map((change, index) => {
     const { revision, at, kind, deploymentId, instanceId, targetName, traceparent } = change
     const subject = deploymentId ?? instanceId ?? targetName

@@ -91,6 +91,24 @@ describe.each(stores)('webhooks on $name', (store) => {
     expect(createWebhook.message ?? '').toMatch(/where is \d+ levels deep/)
   })
 
+  it('that are limited to labels do not name a device without them that replaces one', async () => {
+    const east = { key: 'site', value: 'east' }
+    const retire = (deviceId: string, replacedBy: string): string =>
+      `mutation { retireDevices(input: { reason: "scrapped", devices: [{ deviceId: "${deviceId}", replacedBy: "${replacedBy}" }] }) { __typename } }`
+    await server.query(`mutation { registerDevices(input: { devices: [
+      ${['e-1', 'e-2', 'e-3'].map((id) => `{ deviceId: "${id}", labels: [{ key: "site", value: "east" }] }`).join(' ')}
+      { deviceId: "w-1", labels: [{ key: "site", value: "west" }] }
+    ] }) { __typename } }`)
+    await webhook({ filter: { labels: [east], kinds: ['DEVICE_RETIRED'] } })
+    await server.query(retire('e-1', 'w-1'))
+    await server.query(retire('e-2', 'e-3'))
+    const received = await receiver.until((all) => all.length >= 2)
+    expect(received.map(({ body }) => [body.data.target.name, body.data.replacedBy?.name ?? null])).toEqual([
+      ['e-1', null],
+      ['e-2', 'e-3'],
+    ])
+  })
+
   it('post of resources only those of the kinds that are wanted, and of everything else all', async () => {
     const put = (path: string, body: object) =>
       fetch(`${server.url}/v1/instance/kinds${path}`, {
