@@ -50,6 +50,8 @@ export const receiveMaximum = 256
 const largestPacket = 2 << 20
 /** Seconds that a broker keeps the session of a server that is gone. */
 const sessionExpiry = 7 * 86_400
+/** Connections by which a message is sent. A device that gets no answer reports again. */
+const mostFruitless = 3
 /** Milliseconds between attempts to connect. */
 export const retryInterval = 1_000
 
@@ -111,6 +113,8 @@ export function openConnection(
   let isClosed = false
   let isAccepted = false
   let overdue: NodeJS.Timeout | undefined
+  /** Connections in a row that ended before the broker had acknowledged a message. */
+  let fruitless = 0
 
   client.on('connect', () => {
     troubled.delete(name)
@@ -137,14 +141,28 @@ export function openConnection(
     if (unacknowledged > 0 && isAccepted && !isClosed)
       overdue = setTimeout(() => interrupt('the MQTT broker acknowledges no message: connecting again'), patience)
   }
+  /** A broker ends each connection that sends it a certain message, and the library would send that message again by each new one. */
+  function giveUpMessages(): void {
+    fruitless = 0
+    const ids = Object.keys(client.outgoing)
+    log.warn(
+      { session: name, messages: ids.length },
+      'the MQTT broker accepts no message: those under way are given up',
+    )
+    for (const id of ids) client.removeOutgoingMessage(Number(id))
+  }
+
   // The event "connect" comes later: the library first waits until what it sends again is acknowledged.
-  client.on('packetreceive', ({ cmd }) => {
-    if (cmd !== 'connack') return
+  client.on('packetreceive', (packet) => {
+    if (packet.cmd === 'puback') fruitless = 0
+    if (packet.cmd !== 'connack' || packet.reasonCode !== 0) return
+    if (fruitless >= mostFruitless) giveUpMessages()
     sendAtOnce(client)
     isAccepted = true
     expectAcknowledgement()
   })
   client.on('close', () => {
+    if (isAccepted && unacknowledged > 0) fruitless += 1
     isAccepted = false
     clearTimeout(overdue)
   })

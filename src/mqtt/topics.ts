@@ -16,6 +16,9 @@ const reserved: ReadonlySet<string> = new Set(['present', 'changes'])
 /** Brokers refuse control characters and noncharacters in topics. */
 const encoded = /[%/+#\p{Cc}\p{Noncharacter_Code_Point}]/gu
 
+/** In the topic of an answer. */
+const unusable = /[+#\p{Cc}\p{Noncharacter_Code_Point}]/u
+
 /** `/` becomes %2F, and so on. */
 export function encodeLevel(id: string): string {
   return id.replace(encoded, encodeURIComponent)
@@ -74,10 +77,18 @@ function decode(level: string): string | null {
 }
 
 /**
+ * Levels of the topic of an answer below that of its device. Brokers end the connection of a client that publishes to a topic of too many levels:
+ * Mosquitto above 200, EMQX above 128.
+ */
+const mostLevels = 8
+
+/**
  * Whether an answer may be sent there. A device chooses the topic of its answers, and the server may publish anywhere. So the topic must be
  * below the device's own level of responses: otherwise a device could write to another device, to a status topic or over retained state.
  */
 export function mayAnswer(prefix: string, { device }: Subject, topic: string): boolean {
   const own = `${prefix}/${device}/responses`
-  return (topic === own || topic.startsWith(`${own}/`)) && !/[+#\0]/.test(topic) && Buffer.byteLength(topic) <= 1_024
+  if (topic !== own && !topic.startsWith(`${own}/`)) return false
+  const below = topic.slice(own.length)
+  return below.split('/').length - 1 <= mostLevels && !unusable.test(below) && Buffer.byteLength(topic) <= 1_024
 }

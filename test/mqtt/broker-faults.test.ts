@@ -26,6 +26,26 @@ describe('a broker that acknowledges nothing', () => {
   })
 })
 
+describe('a broker that ends each connection which sends it a certain message', () => {
+  it('gets that message by three connections, and what follows by the next one', async () => {
+    const broker = await startFaultyBroker((packet, socket) => {
+      if (packet.cmd !== 'publish' || packet.topic !== 'rollcall/edge-1/responses/poison') return undefined
+      socket.destroy()
+      return null
+    })
+    const { lines, log } = createLines()
+    const connection = connectTo(broker, { log, patience: 60_000 })
+    const { acknowledged } = await connection.publish('rollcall/edge-1/responses/poison', '{}')
+    await expect(acknowledged).rejects.toThrow('Message removed')
+    await (await connection.publish('rollcall/edge-1/responses', '{}')).acknowledged
+    expect(count(broker, 'publish')).toBe(4)
+    expect(count(broker, 'connect')).toBe(4)
+    expect(lines).toContain('the MQTT broker accepts no message: those under way are given up')
+    await connection.close(false)
+    await broker.stop()
+  })
+})
+
 describe('each connection to a broker', () => {
   it('sends small packets at once, also after the first one was lost', async () => {
     const broker = await startFaultyBroker((packet) =>
