@@ -137,6 +137,16 @@ describe('the layout of src', () => {
     expect(large).toEqual([])
   })
 
+  it('has tests in folders that a reader can hold in mind', () => {
+    const tests = readdirSync(join(root, '../test'), { recursive: true, encoding: 'utf8' })
+    const folders = Map.groupBy(
+      tests.filter((file) => /\.(ts|mjs)$/.test(file) && !file.includes('node_modules')),
+      (file) => dirname(file),
+    )
+    const large = [...folders].filter(([, inside]) => inside.length > 30).map(([folder]) => folder)
+    expect(large).toEqual([])
+  })
+
   it('keeps Margo apart from the other dialects, and what they share from each', () => {
     const folderOf = (file: string) => /^dialects\/(\w+)\//.exec(file)?.[1]
     const wrong = imports.filter(({ from, to }) => {

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { temporaryFolder } from './support/folder.ts'
+import { slowest } from './support/runner/slowest-first.ts'
 import { startNode } from './support/servers/child.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -73,4 +74,8 @@ it('counts what had ended in a run that was killed', async () => {
     lines: [expect.stringMatching(/^the suite did not end, it was in \S*b\.test\.mjs$/), '1 passed, 0 failed'],
     status: 1,
   })
+})
+
+it('knows its slowest files by their names of today', () => {
+  expect(slowest.filter((name) => !existsSync(join(root, 'test', `${name}.test.ts`)))).toEqual([])
 })

@@ -113,8 +113,9 @@ describe('the containers of deploy/', () => {
       .filter((entry) => entry.isFile())
       .map(({ name }) => name)
     const tests = ['test/deploy', 'test/support']
-      .flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`))
-      .map((name) => readFileSync(join(root, name), 'utf8'))
+      .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8'))
     expect(names.length).toBeGreaterThan(15)
     expect(names.filter((name) => !tests.some((text) => text.includes(basename(name))))).toEqual([])
   })

@@ -6,13 +6,13 @@
  * subtracted, and stated on its own.
  */
 import { atMost, type Bench, type Finding, type Lab, stated } from '../harness/bench.ts'
+import { openConnection } from '../harness/clients/http-connection.ts'
+import { openWebSocket, type RawSocket } from '../harness/clients/websocket.ts'
 import { WrongAnswer } from '../harness/closed-loop.ts'
 import { buildReports, createFleet, deploymentName, type Fleet } from '../harness/fleet.ts'
-import { openConnection } from '../harness/http-connection.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
 import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 import { spread } from '../harness/statistics.ts'
-import { openWebSocket, type RawSocket } from '../harness/websocket.ts'
 
 const [few, many] = [1_000, 20_000]
 const watchersEach = 5

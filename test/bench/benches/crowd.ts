@@ -4,14 +4,14 @@
  * the one before.
  */
 import { atMost, type Bench, type Lab, stated } from '../harness/bench.ts'
+import { openConnection } from '../harness/clients/http-connection.ts'
+import type { RawSocket } from '../harness/clients/websocket.ts'
 import { countDeliveries, reportInTurn } from '../harness/deliveries.ts'
 import { buildReports, createFleet, deploymentName } from '../harness/fleet.ts'
-import { openConnection } from '../harness/http-connection.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
 import { interleave, type Measure, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 import { spread } from '../harness/statistics.ts'
 import { openSubscription } from '../harness/visitors.ts'
-import type { RawSocket } from '../harness/websocket.ts'
 
 const sockets = 10_000
 const socketsOfOneDocument = 5_000

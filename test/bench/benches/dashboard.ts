@@ -3,11 +3,11 @@
  * the last report that was acknowledged before the request left: there must be none.
  */
 import { atLeast, atMost, type Bench } from '../harness/bench.ts'
+import { ask, buildQuery } from '../harness/clients/graphql.ts'
+import { openConnection } from '../harness/clients/http-connection.ts'
 import { closedLoop, WrongAnswer } from '../harness/closed-loop.ts'
 import { runDuties } from '../harness/duties.ts'
 import { buildReports, createFleet } from '../harness/fleet.ts'
-import { ask, buildQuery } from '../harness/graphql.ts'
-import { openConnection } from '../harness/http-connection.ts'
 import { startProgram, startRollcall } from '../harness/process.ts'
 import { interleave, ratio, rowsOf } from '../harness/rounds.ts'
 import { seedFleet } from '../harness/seed.ts'

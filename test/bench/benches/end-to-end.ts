@@ -5,12 +5,12 @@
 import { createServer, connect as dial } from 'node:net'
 import postgres from 'postgres'
 import { atMost, type Bench, stated } from '../harness/bench.ts'
+import { subscribe } from '../harness/clients/subscription.ts'
 import { runDuties } from '../harness/duties.ts'
 import { buildReports, createFleet, deploymentName } from '../harness/fleet.ts'
 import { openLoop } from '../harness/open-loop.ts'
 import { startRollcall } from '../harness/process.ts'
 import { quantile, spread } from '../harness/statistics.ts'
-import { subscribe } from '../harness/subscription.ts'
 import { connections, devices, startReporting } from './ingest.ts'
 
 const watchedEvery = 100

@@ -8,13 +8,13 @@
  * each subscriber gets a document of its own: first only with another name, then with another selection.
  */
 import { atLeast, atMost, type Bench, type Claim, type Lab, type Row, stated } from '../harness/bench.ts'
+import { openConnection } from '../harness/clients/http-connection.ts'
+import { type Subscription, subscribe } from '../harness/clients/subscription.ts'
 import { countDeliveries, reportInTurn } from '../harness/deliveries.ts'
 import { buildReports, createFleet, deploymentName, type Fleet } from '../harness/fleet.ts'
-import { openConnection } from '../harness/http-connection.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
 import { interleave, type Measure, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 import { spread } from '../harness/statistics.ts'
-import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const groups = [1_000, 5_000]
 

@@ -1,9 +1,9 @@
 /** The same questions and reports, asked of ten thousand deployments, of a hundred thousand, and (with --large) of a million. */
 import type { Bench, Lab } from '../harness/bench.ts'
 import { measureBySize, reports } from '../harness/by-size.ts'
+import { buildFreshQuery } from '../harness/clients/graphql.ts'
 import { closedLoop } from '../harness/closed-loop.ts'
 import { runDuties } from '../harness/duties.ts'
-import { buildFreshQuery } from '../harness/graphql.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
 import type { Measure } from '../harness/rounds.ts'
 import { seededDeployment, seedFleet } from '../harness/seed.ts'

@@ -2,10 +2,10 @@
 import { createCertificates } from '../../auth/devices/certificates.ts'
 import { newKey, type SigningKey, signed } from '../../auth/devices/signing.ts'
 import { type Bench, type Lab, stated } from '../harness/bench.ts'
+import { ask } from '../harness/clients/graphql.ts'
+import { buildRequest, type HttpConnection, openConnection, openForEach } from '../harness/clients/http-connection.ts'
 import { closedLoop } from '../harness/closed-loop.ts'
 import { createFleet, deploymentName, deviceName, journey } from '../harness/fleet.ts'
-import { ask } from '../harness/graphql.ts'
-import { buildRequest, type HttpConnection, openConnection, openForEach } from '../harness/http-connection.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
 import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 

@@ -4,11 +4,11 @@
  * Reports come as backlogs, so the cost of deliveries prevails.
  */
 import { atMost, type Bench, type Finding, type Lab, stated } from '../harness/bench.ts'
+import { buildRequest, openConnection } from '../harness/clients/http-connection.ts'
+import { openWebSocket, type RawSocket } from '../harness/clients/websocket.ts'
 import { deploymentName, deviceName } from '../harness/fleet.ts'
-import { buildRequest, openConnection } from '../harness/http-connection.ts'
 import { startRollcall } from '../harness/process.ts'
 import { quantile, spread } from '../harness/statistics.ts'
-import { openWebSocket, type RawSocket } from '../harness/websocket.ts'
 
 /** Live queries of a socket. */
 const perSocket = 500

@@ -1,9 +1,10 @@
 /** The same reports, resumes and questions about the past, of a fleet whose log has a million entries, and (with --large) fifty million. */
 import type { Bench, Lab } from '../harness/bench.ts'
 import { measureBySize, reports } from '../harness/by-size.ts'
+import { ask, buildFreshQuery } from '../harness/clients/graphql.ts'
+import { type Subscription, subscribe } from '../harness/clients/subscription.ts'
 import { closedLoop, WrongAnswer } from '../harness/closed-loop.ts'
 import { runDuties } from '../harness/duties.ts'
-import { ask, buildFreshQuery } from '../harness/graphql.ts'
 import {
   deploymentOf,
   entriesOf,
@@ -17,7 +18,6 @@ import {
 import type { BenchPostgres } from '../harness/postgres.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
 import type { Measure } from '../harness/rounds.ts'
-import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const deployments = 20_000
 const connections = 16

@@ -1,8 +1,8 @@
 /** What an idle subscription takes of the server's memory: of thousands at once, as a single one is lost in the noise. */
 import { atMost, type Bench, type Lab, stated } from '../harness/bench.ts'
+import { type Subscription, subscribe } from '../harness/clients/subscription.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
 import { type Spread, spread } from '../harness/statistics.ts'
-import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const size = 8_000
 /** So many are there before: they fill what a server had taken without using it. */

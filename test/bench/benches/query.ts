@@ -1,9 +1,9 @@
 /** What a frontend asks, each time with other variables: a page of deployments, a rollout, one deployment with its history. */
 import { atLeast, type Bench, stated } from '../harness/bench.ts'
+import { ask, buildFreshQuery, buildQuery } from '../harness/clients/graphql.ts'
 import { closedLoop } from '../harness/closed-loop.ts'
 import { deepDifference } from '../harness/difference.ts'
 import { runDuties } from '../harness/duties.ts'
-import { ask, buildFreshQuery, buildQuery } from '../harness/graphql.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
 import { interleave, ratio, rowsOf } from '../harness/rounds.ts'
 import { perRollout, seededDeployment, seedFleet } from '../harness/seed.ts'

@@ -6,13 +6,13 @@
 import { connect } from 'node:net'
 import postgres from 'postgres'
 import { atMost, type Bench, stated } from '../harness/bench.ts'
+import { ask } from '../harness/clients/graphql.ts'
+import { openConnections } from '../harness/clients/http-connection.ts'
+import { type Subscription, subscribe } from '../harness/clients/subscription.ts'
 import { WrongAnswer } from '../harness/closed-loop.ts'
 import { buildReports, createFleet } from '../harness/fleet.ts'
-import { ask } from '../harness/graphql.ts'
-import { openConnections } from '../harness/http-connection.ts'
 import { startProgram, startRollcall } from '../harness/process.ts'
 import { spread } from '../harness/statistics.ts'
-import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const group = 1_000
 /** In short rounds. */

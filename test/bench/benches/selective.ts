@@ -3,11 +3,11 @@
  * work is measured among a thousand subscribers and among five thousand.
  */
 import { atMost, type Bench, type Claim, type Lab, type Row, stated } from '../harness/bench.ts'
+import { type Subscription, subscribe } from '../harness/clients/subscription.ts'
 import { countDeliveries, reportInTurn } from '../harness/deliveries.ts'
 import { buildReports, createFleet, deploymentName } from '../harness/fleet.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
 import { interleave, type Measure, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
-import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const watchersEach = 5
 const [few, many] = [1_000, 5_000]

@@ -6,12 +6,12 @@
  */
 import { readdirSync } from 'node:fs'
 import { atLeast, atMost, type Bench, type Lab, stated } from '../harness/bench.ts'
+import { type HttpConnection, openConnection } from '../harness/clients/http-connection.ts'
+import type { RawSocket } from '../harness/clients/websocket.ts'
 import { buildReports, createFleet, type Fleet } from '../harness/fleet.ts'
-import { type HttpConnection, openConnection } from '../harness/http-connection.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
 import { slopeOf, spread } from '../harness/statistics.ts'
 import { type Farewell, farewells, openSubscription, visit, visitorDocument } from '../harness/visitors.ts'
-import type { RawSocket } from '../harness/websocket.ts'
 
 const devices = 1_000
 const residents = 400

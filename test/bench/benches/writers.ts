@@ -1,10 +1,10 @@
 /** What more servers on one database cost or gain: the same load on one, two and four of them, on shared cores and on cores of their own. */
 import postgres from 'postgres'
 import { atLeast, atMost, type Bench, type Claim, type Lab } from '../harness/bench.ts'
+import { type Answer, buildRequest } from '../harness/clients/http-connection.ts'
 import { closedLoop, type Load, type Measured } from '../harness/closed-loop.ts'
 import { runDuties } from '../harness/duties.ts'
 import { buildReports, createFleet, type Fleet } from '../harness/fleet.ts'
-import { type Answer, buildRequest } from '../harness/http-connection.ts'
 import type { BenchPostgres } from '../harness/postgres.ts'
 import { type Program, startRollcall } from '../harness/process.ts'
 import { limitShare } from '../harness/processor-share.ts'

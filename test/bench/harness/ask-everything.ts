@@ -1,6 +1,6 @@
 /** Asks each question three times, and says which answers are late. */
 import { type Claim, type Lab, slowest } from './bench.ts'
-import { ask } from './graphql.ts'
+import { ask } from './clients/graphql.ts'
 import { type Question, questions } from './million-questions.ts'
 
 export type Aims = Readonly<Record<Question['group'] | 'refusal', number>>

@@ -1,5 +1,5 @@
 /** Capacity: every connection sends its next request as soon as it has its answer. */
-import { type Answer, type HttpConnection, openConnections } from './http-connection.ts'
+import { type Answer, type HttpConnection, openConnections } from './clients/http-connection.ts'
 import type { Sample } from './rounds.ts'
 
 export interface Load {

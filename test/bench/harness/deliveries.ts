@@ -1,8 +1,8 @@
 /** Reports one after another: the next leaves when all subscribers that watch the device have received the last one. */
 import type { Lab } from './bench.ts'
+import { openConnection } from './clients/http-connection.ts'
 import { WrongAnswer } from './closed-loop.ts'
 import type { Fleet } from './fleet.ts'
-import { openConnection } from './http-connection.ts'
 import type { Program } from './process.ts'
 import type { Measure } from './rounds.ts'
 

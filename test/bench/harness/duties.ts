@@ -1,7 +1,7 @@
 /** The background duties of a server whose fleet was seeded: their work would be measured with what is asked. */
 import type { Lab } from './bench.ts'
+import { ask } from './clients/graphql.ts'
 import { WrongAnswer } from './closed-loop.ts'
-import { ask } from './graphql.ts'
 import type { Program } from './process.ts'
 
 interface Duty {

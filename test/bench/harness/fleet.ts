@@ -1,6 +1,6 @@
 /** Devices that report: each has one deployment with two components, and every report really changes all three. */
-import type { Answer } from './http-connection.ts'
-import { buildRequest } from './http-connection.ts'
+import type { Answer } from './clients/http-connection.ts'
+import { buildRequest } from './clients/http-connection.ts'
 
 /** What a deployment and its components go through, over and over. */
 export const journey = ['removing', 'installing', 'installed'] as const

@@ -2,8 +2,9 @@
  * Latency: requests leave by the clock, whether or not the earlier ones were answered, and time counts from when a request
  * should have left. A server that stops for a second is seen to have kept all those waiting, and not just one.
  */
+
+import { type Answer, openConnections } from './clients/http-connection.ts'
 import { WrongAnswer } from './closed-loop.ts'
-import { type Answer, openConnections } from './http-connection.ts'
 
 export interface Schedule {
   readonly port: number

@@ -1,7 +1,7 @@
 /** Subscribers that come, receive the present, and leave: each in one of the ways in which clients leave. */
 import { connect } from 'node:net'
+import { openWebSocket, type RawSocket } from './clients/websocket.ts'
 import { deploymentName } from './fleet.ts'
-import { openWebSocket, type RawSocket } from './websocket.ts'
 
 export const farewells = ['complete', 'end', 'reset', 'event stream', 'silence'] as const
 export type Farewell = (typeof farewells)[number]
