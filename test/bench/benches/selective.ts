@@ -1,6 +1,7 @@
 /**
  * Each subscriber watches one deployment of its own crowd; a report concerns five of them. What the others cost is the question: the same
- * work is measured among a thousand subscribers and among five thousand.
+ * work is measured among a thousand subscribers and among five thousand. The floor stores nothing, so what a report without subscribers costs
+ * is measured beside it: the five deliveries come on top of that.
  */
 import { atMost, type Bench, type Claim, type Lab, type Row, stated } from '../harness/bench.ts'
 import { type Subscription, subscribe } from '../harness/clients/subscription.ts'
@@ -35,14 +36,25 @@ export const selective: Bench = {
       programs.push(...Object.values(started))
       const variants: Record<string, Measure> = {}
       for (const [name, program] of Object.entries(started)) {
-        const group = await gather(lab, program, size, name === 'ours', wrong)
+        const crowd = { deployments: size / watchersEach, watchers: watchersEach, isOurs: name === 'ours' }
+        const group = await gather(lab, program, crowd, wrong)
         groups.push(group)
         variants[`${name}, ${size}`] = group.measure
       }
       return variants
     }
+    const startUnwatched = async (): Promise<Measure> => {
+      const program = await startRollcall({ DATABASE_URL: await database.create('selective_0') })
+      programs.push(program)
+      const crowd = { deployments: few / watchersEach, watchers: 0, isOurs: true }
+      return (await gather(lab, program, crowd, wrong)).measure
+    }
     try {
-      const variants = { ...(await start(few)), ...(await start(many)) }
+      const variants: Record<string, Measure> = {
+        ...(await start(few)),
+        ...(await start(many)),
+        'ours, none': await startUnwatched(),
+      }
       const samples = await interleave(variants, lab.rounds)
       const of = (name: string, size: number): readonly Sample[] => samples[`${name}, ${size}`] ?? []
       const cpu = (sample: Sample): number => sample.serverCpu
@@ -53,6 +65,10 @@ export const selective: Bench = {
         stated('the same of the floor (Map<topic, Set>)', growth('floor')),
         stated('the same of stock graphql-ws with a filter', growth('stock')),
         stated(`${many}: CPU a report, ours ÷ floor`, ratio(of('ours', many), of('floor', many), cpu)),
+        stated(
+          'CPU of a report without subscribers ÷ floor, with its five deliveries',
+          ratio(samples['ours, none'] ?? [], of('floor', few), cpu),
+        ),
       ]
       return {
         rows,
@@ -63,7 +79,7 @@ export const selective: Bench = {
     } finally {
       for (const group of groups) group.close()
       await Promise.all(programs.map((program) => program.stop()))
-      for (const size of [few, many]) await database.drop(`selective_${size}`)
+      for (const size of [0, few, many]) await database.drop(`selective_${size}`)
     }
   },
 }
@@ -73,15 +89,21 @@ interface SubscriberGroup {
   close(): void
 }
 
+interface Crowd {
+  readonly deployments: number
+  /** Subscribers of each deployment. */
+  readonly watchers: number
+  readonly isOurs: boolean
+}
+
 async function gather(
   lab: Lab,
   program: Program,
-  size: number,
-  isOurs: boolean,
+  { deployments, watchers, isOurs }: Crowd,
   wrong: string[],
 ): Promise<SubscriberGroup> {
   const { port } = program
-  const deployments = size / watchersEach
+  const size = deployments * watchers
   const fleet = createFleet(buildReports(deployments), 1, !isOurs)
   const deliveries = countDeliveries()
   const subscriptions: Subscription[] = []
@@ -112,7 +134,7 @@ async function gather(
       fleet,
       devices: deployments,
       deliveries,
-      watchers: watchersEach,
+      watchers,
       wrong,
     }),
     close() {
