@@ -27,7 +27,7 @@ export function Notices() {
             {value.isBlocked
               ? 'No live updates: a proxy or the server refuses the WebSocket. Reload the page to see newer data. Retrying automatically.'
               : "Can't reach the server. Retrying automatically."}
-            {!value.isBlocked && value.since !== null && ` Showing data from ${formatTime(value.since)}.`}
+            {!value.isBlocked && value.since !== null && ` Last update at ${formatTime(value.since)}.`}
           </p>
           <p class="number" aria-hidden="true">
             {[

@@ -215,7 +215,7 @@ describe.runIf(findChromium())('the dashboard of a server that is killed', () =>
     await feed.page.getByText('2 changes since this list opened').waitFor()
 
     await first.dispose()
-    for (const { page } of [feed, list]) await page.getByText('Showing data from').waitFor()
+    for (const { page } of [feed, list]) await page.getByText('Last update at').waitFor()
     expect(await list.page.getByRole('row', { name: /d-0/ }).count()).toBe(1)
 
     const second = startProgram({ DATA_DIR, PORT: new URL(url).port })

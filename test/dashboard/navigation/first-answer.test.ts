@@ -48,7 +48,7 @@ describe.runIf(findChromium())('a page without an answer', () => {
     const notice = page.getByRole('alert').filter({ hasText: 'refuses the WebSocket' })
     await notice.waitFor()
     // It does not know which answer was the last: a reader who opens another page, and comes back, has newer ones.
-    expect(await page.getByText('Showing data from').count()).toBe(0)
+    expect(await page.getByText('Last update at').count()).toBe(0)
     await send(server().url, 'edge-8', 'later', 'installed')
     await page.getByRole('link', { name: 'Feed' }).click()
     await page.getByRole('link', { name: 'Devices' }).click()
@@ -76,7 +76,7 @@ describe.runIf(findChromium())('a page without an answer', () => {
       const notice = page.getByRole('alert').filter({ hasText: 'Retrying automatically.' }).first()
       await notice.waitFor()
       await page.locator('.notice.lost').waitFor()
-      expect(await page.getByText('Showing data from').count()).toBe(0)
+      expect(await page.getByText('Last update at').count()).toBe(0)
       await page.locator('main').getByRole('alert').waitFor()
       expect(await page.getByText('Loading…').count()).toBe(0)
       // The longest notice.
