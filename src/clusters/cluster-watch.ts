@@ -116,7 +116,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     for await (const page of api.list(path, signal, isPaged)) {
       if (version === '') await noteReachable()
       version = page.resourceVersion
-      isRestored = newest !== null && /^\d+$/.test(version) && BigInt(version) < BigInt(newest)
+      isRestored = newest !== null && /^\d{1,30}$/.test(version) && BigInt(version) < BigInt(newest)
       const resources = (await paced(eachPaced(page.items, (object) => read(object, false, listed)))).flat()
       for (const { label } of resources) labels.add(label)
       await stateSnapshots.take(isRestored ? resources.map(withoutVersion) : resources)
