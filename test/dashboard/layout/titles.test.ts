@@ -35,11 +35,17 @@ describe.runIf(findChromium())('the title', () => {
     const { page } = await visit(`rollout/${id}`)
     await expect.poll(() => page.title()).toBe(`(1) ${name} · Rollcall`)
     // A link within the page does not load it again.
-    await page.evaluate(() => {
-      history.pushState(null, '', '/rollout/Um9sbG91dDo5OTk5OTk')
-      dispatchEvent(new PopStateEvent('popstate'))
-    })
+    const follow = (path: string) =>
+      page.evaluate((to) => {
+        history.pushState(null, '', to)
+        dispatchEvent(new PopStateEvent('popstate'))
+      }, path)
+    await follow('/rollout/Um9sbG91dDo5OTk5OTk')
     await page.getByRole('heading', { name: 'Rollout not found' }).waitFor()
     expect(await page.title()).toBe('(1) Rollout · Rollcall')
+    await follow(`/rollout/${id}`)
+    await expect.poll(() => page.title()).toBe(`(1) ${name} · Rollcall`)
+    await follow('/')
+    await expect.poll(() => page.title()).toBe('(1) Overview · Rollcall')
   })
 })
