@@ -236,6 +236,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     : createServer(options, listener)
   // Not in Node's documentation. Otherwise Node ends a connection without a response as soon as the client sends no more.
   if (!tls) Object.assign(server, { httpAllowHalfOpen: true })
+  // Before what accepts WebSockets.
+  server.on('upgrade', toOriginForm)
   cutOffSlow(server, admission, timeouts, pipelines.refuseInTurn)
   server.keepAliveTimeout = 75_000
   return server

@@ -33,6 +33,25 @@ describe('a request with a whole URL', () => {
     expect(await send('http://rollcall.example?verbose')).toMatchObject({ status: 200 })
   })
 
+  it('may ask for a WebSocket', async () => {
+    const status = await new Promise((resolve, reject) => {
+      const headers = {
+        ...{ connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' },
+        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+        'sec-websocket-protocol': 'graphql-transport-ws',
+      }
+      request({ host: '127.0.0.1', port: server.port, path: 'http://rollcall.example/graphql', headers, agent: false })
+        .on('upgrade', ({ statusCode }, socket) => {
+          socket.destroy()
+          resolve(statusCode)
+        })
+        .on('response', ({ statusCode }) => resolve(statusCode))
+        .on('error', reject)
+        .end()
+    })
+    expect(status).toBe(101)
+  })
+
   it('is none for what is not a URL of HTTP', async () => {
     for (const target of ['ftp://rollcall.example/healthz', 'http:///healthz', 'http://a@rollcall.example/healthz'])
       expect(await send(target), target).toMatchObject({ status: 404 })
