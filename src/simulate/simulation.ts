@@ -141,7 +141,8 @@ export async function simulate(
     return { ...found, differences, clusters, agents: fetching }
   } finally {
     ended.abort()
-    await Promise.all([agents?.close(), closeSender?.()])
+    agents?.close()
+    await closeSender?.()
   }
 }
 

@@ -1,7 +1,9 @@
+import { readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createRandom } from '../../src/simulate/random.ts'
 import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Between, type Passing, standBetween } from '../support/servers/between.ts'
 import { startNode } from '../support/servers/child.ts'
@@ -217,15 +219,19 @@ describe('npm run demo', () => {
     expect(child.lines.at(-1)).toMatch(/^Checked \d+ deployments, .*\. The server has everything that it acknowledged/)
   })
 
-  it('ends when its database fails, because its data is lost', async () => {
+  it('ends when its database fails, because its data is lost, and leaves no clone behind', async () => {
+    const temporary = temporaryFolder()
     const args = ['--import', endDatabase, 'src/simulate/demo.ts', '--devices', '10']
-    const child = startNode(args, { PORT: '0' })
+    const child = startNode(args, { PORT: '0', TMPDIR: temporary })
     await child.said(/reports acknowledged/)
+    const clones = () => readdirSync(temporary).filter((name) => name.startsWith('rollcall-agents-'))
+    expect(clones()).toHaveLength(1)
     child.process.kill('SIGUSR2')
     expect(await child.ended).toBe(69)
     expect(child.lines).toContain(
       'The database in memory has failed and its data is lost. DATA_DIR with a directory keeps data.',
     )
+    expect(clones()).toEqual([])
   })
 
   it('says what to do when another server has the port', async () => {

@@ -1,6 +1,6 @@
 /** How an agent fetches its desired state: manifest and documents over REST, or its repository with git. It verifies what it receives. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -17,7 +17,6 @@ export interface Fetched {
 export interface Fetcher {
   /** 'unchanged': nothing new. Null: the simulation ended first. Throws if the server's answer is wrong. */
   fetch(): Promise<Fetched | 'unchanged' | null>
-  close(): Promise<void>
 }
 
 interface FetcherOptions extends RetryOptions {
@@ -72,7 +71,6 @@ export function createRestFetcher({ url, token, agent, ...retryOptions }: Fetche
       etag = newEtag
       return { version: manifest.manifestVersion, documents }
     },
-    close: async () => undefined,
   }
 
   async function fetchDocument({ deploymentId, digest, url: path }: Entry): Promise<string | null> {
@@ -107,9 +105,9 @@ const repository = (url: string, { deviceId }: SimulatedAgent): string =>
 
 const basic = (token: string): string => `Basic ${Buffer.from(`device:${token}`).toString('base64')}`
 
-export async function createGitFetcher({ url, token, agent, tryFailed, signal }: FetcherOptions): Promise<Fetcher> {
-  const folder = await mkdtemp(join(tmpdir(), 'rollcall-agent-'))
-  const clone = join(folder, 'desired')
+/** `folder`: where it makes its clone. */
+export function createGitFetcher(folder: string, { url, token, agent, tryFailed, signal }: FetcherOptions): Fetcher {
+  const clone = join(folder, encodeURIComponent(agent.deviceId))
   const credential = token === undefined ? [] : ['-c', `http.extraHeader=Authorization: ${basic(token)}`]
   let head: string | null = null
 
@@ -140,7 +138,6 @@ export async function createGitFetcher({ url, token, agent, tryFailed, signal }:
         documents.set(deploymentId, verified(deploymentId, digest, await readFile(join(clone, path))))
       return { version: manifest.manifestVersion, documents }
     },
-    close: () => rm(folder, { recursive: true, force: true }),
   }
 
   /** An interrupted clone leaves a directory that would block the next clone. */

@@ -1,4 +1,8 @@
 /** Sends orders to the server and wakes agents, at the pace of the plan, in sequence for each of them. */
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Api } from '../../cli/api.ts'
 import { createNetwork } from '../delivery.ts'
 import { registerAll } from '../register.ts'
@@ -6,7 +10,7 @@ import { type RetryOptions, sendWithRetry } from '../requests.ts'
 import { createSchedule } from '../schedule.ts'
 import type { Stage } from '../stage.ts'
 import { type Agent, createAgent } from './agent.ts'
-import { canPull, createGitFetcher, createRestFetcher, type Fetcher } from './fetch.ts'
+import { canPull, createGitFetcher, createRestFetcher } from './fetch.ts'
 import { type AgentLedger, digestOf } from './ledger.ts'
 import { type Order, playOrders, playWakes, type SimulatedAgent } from './plan.ts'
 
@@ -25,7 +29,8 @@ export interface Agents {
   play(stage: Stage): Promise<void>
   /** After the last order. */
   settle(): Promise<void>
-  close(): Promise<void>
+  /** Removes their clones. */
+  close(): void
 }
 
 interface Ordered {
@@ -60,15 +65,17 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
   const { url } = api
   const list = [...ledger.accounts.keys()]
   const { tokens } = await registerAll(api, { devices: list })
-  const fetchers: Fetcher[] = []
+  const folder = await mkdtemp(join(tmpdir(), 'rollcall-agents-'))
+  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true })
+  // A demo whose database fails ends without closing anything.
+  process.once('exit', removeFolder)
   const agents = new Map<SimulatedAgent, Agent>()
   let pulling = 0
   for (const agent of list) {
     const own = { url, token: tokens.get(agent.deviceId), agent, ...retryOptions }
     const pulls = agent.fetches === 'repositories' && (await canPull(own))
-    const fetcher = pulls ? await createGitFetcher(own) : createRestFetcher(own)
+    const fetcher = pulls ? createGitFetcher(folder, own) : createRestFetcher(own)
     if (pulls) pulling += 1
-    fetchers.push(fetcher)
     agents.set(agent, createAgent({ ...own, seed, fetcher, ledger }))
   }
   /** Node IDs, by which deployments are removed. */
@@ -138,8 +145,9 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
     async settle() {
       for (const agent of agents.values()) await agent.settle()
     },
-    async close() {
-      await Promise.all(fetchers.map((fetcher) => fetcher.close()))
+    close() {
+      process.off('exit', removeFolder)
+      removeFolder()
     },
   }
 }
