@@ -79,6 +79,7 @@ const outages: readonly (readonly [RegExp, string])[] = [
 
 /** Describes a transient failure in a clause. */
 export function describeOutage(error: unknown): string {
+  if (isOutdatedPlan(error)) return 'the tables have just been upgraded'
   const missing = incompleteness(error)
   if (missing !== null) return missing
   const code = codesOf(error).find((one) => outages.some(([pattern]) => pattern.test(one))) ?? ''
@@ -98,5 +99,9 @@ function isEndOfSession(error: object): boolean {
 
 /** "cached plan must not change result type": a newer version has added a column since this connection prepared the statement. */
 export function isOutdatedPlan(error: unknown): boolean {
-  return error instanceof Error && 'routine' in error && error.routine === 'RevalidateCachedQuery'
+  if (!(error instanceof Error)) return false
+  return (
+    ('routine' in error && error.routine === 'RevalidateCachedQuery') ||
+    (error.cause !== error && isOutdatedPlan(error.cause))
+  )
 }

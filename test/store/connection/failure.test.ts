@@ -43,6 +43,15 @@ describe('a failure', () => {
     ])
   })
 
+  it('says that the tables were upgraded, where a plan is outdated', () => {
+    const outdated = Object.assign(new Error('cached plan must not change result type'), {
+      code: '0A000',
+      routine: 'RevalidateCachedQuery',
+    })
+    const outer = new Error('outer', { cause: outdated })
+    expect([describeOutage(outer), isTransient(outer)]).toEqual(['the tables have just been upgraded', true])
+  })
+
   it('says what an incomplete database lacks', () => {
     const outer = new Error('outer', { cause: incomplete('the database lacks our tables', states('42P01')[0]) })
     expect([describeOutage(outer), incompleteness(outer)]).toEqual(Array(2).fill('the database lacks our tables'))
