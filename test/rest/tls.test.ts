@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
+import { connect as connectPlain } from 'node:net'
 import { join } from 'node:path'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -212,6 +213,25 @@ describe('files that are replaced', () => {
     expect((await report('press', old, agent)).status).toBe(401)
     expect((await report('drill', fresh)).status).toBe(201)
     agent.destroy()
+    await app.stop()
+  })
+
+  it('end connections that began before an authority was removed, and complete their handshake after it', async () => {
+    const files = filesOf(first)
+    const app = await startApp({ env: { ...files, DEVICE_AUTH: 'mtls' } })
+    const accepted = connectPlain({ host: '127.0.0.1', port: app.port })
+    await once(accepted, 'connect')
+    const ended = new Promise((resolve) => accepted.on('error', () => {}).on('close', () => resolve('ended')))
+    // The server accepts connections in their order, so it has accepted this one, too.
+    await handshake(app.port)
+    writeFileSync(files.TLS_CLIENT_CA, others.cert)
+    await app.app.reload()
+    const { cert, key } = await fleet.issue('press')
+    const socket = connect({ socket: accepted, ca: fleet.cert, cert, key, servername: 'localhost' })
+    const open = new Promise((resolve) => socket.on('error', () => {}).on('secureConnect', () => resolve('open')))
+    const outcome = await Promise.race([ended, open])
+    socket.destroy()
+    expect(outcome).toBe('ended')
     await app.stop()
   })
 })

@@ -33,19 +33,40 @@ export function createTlsServer(
     { ...options, ...contextOf(watch.files()), ...clientCertificates, handshakeTimeout },
     listener,
   )
+  const opening = trackOpening(server)
   const authorized = new Set<TLSSocket>()
   server.on('secureConnection', (socket) => {
+    opening.delete(nameOf(socket))
     if (!socket.authorized) return
     authorized.add(socket)
     socket.once('close', () => authorized.delete(socket))
   })
-  answerPlainHttp(server)
+  answerPlainHttp(server, opening)
   watch.follow((files, before) => {
     server.setSecureContext(contextOf(files))
-    // Open connections must not outlast the trust in a removed authority. Devices reconnect.
-    if (files.clientCa !== before.clientCa) for (const socket of authorized) socket.destroy()
+    if (files.clientCa === before.clientCa) return
+    // No connection may outlast the trust in a removed authority. One without a complete handshake still trusts the former authorities, because
+    // Node gives it its context when it is accepted. Devices reconnect.
+    for (const socket of [...authorized, ...opening.values()]) socket.destroy()
   })
   return server
+}
+
+/** Connections that have not completed their handshake, by their name. */
+type Opening = Map<string, Socket>
+
+function nameOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}
+
+function trackOpening(server: Server): Opening {
+  const opening: Opening = new Map()
+  server.on('connection', (socket: Socket) => {
+    const name = nameOf(socket)
+    opening.set(name, socket)
+    socket.once('close', () => opening.delete(name))
+  })
+  return opening
 }
 
 const plainBody = JSON.stringify({
@@ -59,16 +80,9 @@ const plainBody = JSON.stringify({
 const plainAnswer = `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/problem+json\r\nContent-Length: ${plainBody.length}\r\n\r\n${plainBody}`
 
 /** Answers plain HTTP with a 400. Otherwise a client with http:// in its URL would see a broken connection and retry it as a network fault. */
-function answerPlainHttp(server: Server): void {
-  const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
-  const connections = new Map<string, Socket>()
-  server.on('connection', (socket: Socket) => {
-    const name = nameOf(socket)
-    connections.set(name, socket)
-    socket.once('close', () => connections.delete(name))
-  })
+function answerPlainHttp(server: Server, opening: Opening): void {
   server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ERR_SSL_HTTP_REQUEST') connections.get(nameOf(socket))?.end(plainAnswer)
+    if (error.code === 'ERR_SSL_HTTP_REQUEST') opening.get(nameOf(socket))?.end(plainAnswer)
   })
 }
 
