@@ -27,7 +27,7 @@ interface AuthenticationDeps {
 
 export async function createAuthentication(deps: AuthenticationDeps) {
   const { config, database, writer, admission, metrics, log, warn, clock } = deps
-  const { publicUrl, corsOrigins: origins } = config.server
+  const { publicUrl, corsOrigins: origins, isOpenOnLoopback } = config.server
   const trail = createAuditTrail({
     writer,
     clock,
@@ -49,7 +49,7 @@ export async function createAuthentication(deps: AuthenticationDeps) {
     },
   })
   database.onAccessChange(() => void auth.recheck().catch(() => undefined))
-  const credentials = createCredentials({ addresses: admission.addresses, publicUrl, origins })
+  const credentials = createCredentials({ addresses: admission.addresses, publicUrl, origins, isOpenOnLoopback })
   const refused = createNoteRefused({ metrics, trail, log, addressOf: admission.addresses.of })
   const devices = createDeviceAuth({
     config: config.auth.device,

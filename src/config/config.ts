@@ -58,6 +58,8 @@ export interface Config {
     readonly persistedDocuments: string | null
     /** Addresses and ranges of proxies whose `X-Forwarded-For` is trusted. */
     readonly trustedProxies: readonly string[]
+    /** Whether callers or devices need no credential, and HOST is a loopback address. */
+    readonly isOpenOnLoopback: boolean
     /** Null: plain HTTP. */
     readonly tls: TlsConfig | null
   }
@@ -173,7 +175,8 @@ export function parseConfig(env: Environment): Config {
   const graphiql = v.GRAPHIQL ?? isLoopback(v.HOST)
   const isOpen = (methods: readonly string[] = ['open']): boolean => methods.includes('open')
   // On the developer's own machine there are no rate limits.
-  const isLocalAndOpen = isLoopback(v.HOST) && isOpen(v.DEVICE_AUTH) && isOpen(apiMethodsOf(v))
+  const [deviceIsOpen, apiIsOpen] = [isOpen(v.DEVICE_AUTH), isOpen(apiMethodsOf(v))]
+  const isLocalAndOpen = isLoopback(v.HOST) && deviceIsOpen && apiIsOpen
   return freeze({
     server: {
       host: v.HOST,
@@ -184,6 +187,7 @@ export function parseConfig(env: Environment): Config {
       introspection: v.INTROSPECTION ?? (graphiql || isLoopback(v.HOST)),
       persistedDocuments: v.PERSISTED_DOCUMENTS,
       trustedProxies: v.TRUSTED_PROXIES,
+      isOpenOnLoopback: isLoopback(v.HOST) && (deviceIsOpen || apiIsOpen),
       tls: tlsOf(v),
     },
     limits: {

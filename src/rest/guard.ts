@@ -75,7 +75,11 @@ export function admit(admission: Admission, request: IncomingMessage, path: stri
 }
 
 /** Refuses cross-site request forgery. Otherwise a form of another site could send JSON in a body without a type. */
-export function refuseForeignPage(request: IncomingMessage, { mayAsk }: Pick<Credentials, 'mayAsk'>): void {
+export function refuseForeignPage(
+  request: IncomingMessage,
+  { mayAsk, requireOwnName }: Pick<Credentials, 'mayAsk' | 'requireOwnName'>,
+): void {
+  requireOwnName(request)
   if (request.method === 'GET' || request.method === 'HEAD' || mayAsk(request)) return
   throw new DomainError(
     'FORBIDDEN',

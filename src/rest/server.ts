@@ -183,6 +183,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     try {
       if (deps.isClosing()) throw new DomainError('UNAVAILABLE', 'the server is shutting down: send the request again')
       admission.admit(request)
+      deps.credentials.requireOwnName(request)
       refuseTransferCoding(request)
       if (request.method === 'POST') requireNoEncoding(request)
       // Yoga makes a URL of it, and would answer with the stack of the failure.

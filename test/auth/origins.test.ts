@@ -152,6 +152,49 @@ describe.each(stores)('a session over https, on $name', (store) => {
   })
 })
 
+describe.each(stores)('a page of a name that resolves to this machine, on $name', (store) => {
+  const reporting = JSON.stringify({ deploymentId: 'd', status: { state: 'installing' }, components: [] })
+  const asked: typeof roads = {
+    ...roads,
+    'a report': async (url, headers) =>
+      (await send(`${url}/device/d/deployment/d/status`, 'POST', headers, reporting)).status,
+    'a manifest': async (url, headers) => (await send(`${url}/api/v1/clients/d/deployments`, 'GET', headers)).status,
+    'an export': async (url, headers) => (await send(`${url}/export/devices`, 'GET', headers)).status,
+    'the page': async (url, headers) => (await send(url, 'GET', headers)).status,
+  }
+  /** What a browser sends for a page of this host. The port is that of the server. */
+  const pageOf = (host: string, port: number): Headers => ({
+    host: `${host}:${port}`,
+    origin: `http://${host}:${port}`,
+  })
+
+  it('reaches nothing where no credential is needed', async () => {
+    for (const env of [{}, { API_AUTH: 'key', API_ADMIN_KEY: adminKey }, { DEVICE_AUTH: 'token' }]) {
+      const app = await startApp({ store, env })
+      for (const [road, ask] of Object.entries(asked))
+        for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example'])
+          expect([400, 403], road).toContain(await ask(app.url, pageOf(host, app.port)))
+      await app.stop()
+    }
+  })
+
+  it('reaches everything under a name of the machine itself, or that of PUBLIC_URL', async () => {
+    const app = await startApp({ store, env: { PUBLIC_URL: 'http://rollcall.example' } })
+    for (const [road, ask] of Object.entries(asked))
+      for (const host of ['127.0.0.1', '[::1]', 'localhost', 'host.docker.internal', 'rollcall.example'])
+        expect([200, 201, 404], `${road} ${host}`).toContain(await ask(app.url, pageOf(host, app.port)))
+    await app.stop()
+  })
+
+  it('is refused by credentials alone where they are needed', async () => {
+    const app = await startApp({ store, env: { DEVICE_AUTH: 'token', API_AUTH: 'key', API_ADMIN_KEY: adminKey } })
+    const authorization = `Bearer ${adminKey}`
+    for (const road of ['GET /graphql', 'GET /metrics', 'an export'])
+      expect([road, await asked[road]?.(app.url, { host: 'fleet.internal', authorization })]).toEqual([road, 200])
+    await app.stop()
+  })
+})
+
 describe('a cookie that is there twice', () => {
   it('is not believed: another site may have set one', async () => {
     const [store] = stores

@@ -14,6 +14,7 @@ describe('the configuration', () => {
         introspection: true,
         persistedDocuments: null,
         trustedProxies: [],
+        isOpenOnLoopback: true,
         tls: null,
       },
       limits: {
@@ -159,6 +160,7 @@ describe('the configuration', () => {
         introspection: false,
         persistedDocuments: './documents.json',
         trustedProxies: ['10.0.0.0/8', '::1'],
+        isOpenOnLoopback: false,
         tls: { cert: './server.pem', key: './server.key', clientCa: './devices.pem' },
       },
       limits: {

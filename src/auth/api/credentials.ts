@@ -7,8 +7,12 @@
  *
  * Over https only the cookie with the `__Host-` prefix is read, which browsers protect (RFC 6265bis, 4.1.3.2). Any host of the same domain,
  * or an attacker on a plain http connection, can set a cookie without that prefix, and the browser would send it.
+ *
+ * A page of `evil.example` is of this server's own origin as soon as that name resolves to 127.0.0.1 (DNS rebinding). Where no credential is
+ * needed, only the header Host shows it. An IP address as Host cannot be rebound.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import { isIP } from 'node:net'
 import { DomainError } from '../../domain/errors.ts'
 
 export interface Presented {
@@ -31,6 +35,8 @@ export interface Credentials {
   of(request: Asking, payload?: unknown): Presented
   /** Whether the page of the request may send requests, anonymously or with its own token. A request without an origin is not from a page, and is allowed. */
   mayAsk(request: Asking): boolean
+  /** Throws INVALID_REQUEST if the header Host is a name of another server, where only the name keeps pages of other sites away. */
+  requireOwnName(request: Asking): void
   /** Throws FORBIDDEN for a page of another site: it must neither open nor end a session. */
   requireOwnPage(request: Asking): void
   /** For the audit log. */
@@ -51,11 +57,36 @@ interface CredentialsDeps {
   readonly publicUrl: string | null
   /** Origins whose pages may send requests. `*`: all. */
   readonly origins: readonly string[]
+  /** Whether callers or devices need no credential and the address is a loopback one, so that the browsers of this machine are the only danger. */
+  readonly isOpenOnLoopback?: boolean
 }
 
-export function createCredentials({ addresses, publicUrl, origins }: CredentialsDeps): Credentials {
+/** A name that the public DNS does not have, so that no other site can own it. IPv6 addresses in brackets are among them. */
+const privateName = /^[^.]+$|\.(localhost|internal)$/
+
+export function createCredentials(deps: CredentialsDeps): Credentials {
+  const { addresses, publicUrl, origins, isOpenOnLoopback = false } = deps
   // Behind a proxy the Host may differ from the public one.
   const named = [...origins, ...(publicUrl === null ? [] : [new URL(publicUrl).origin])]
+
+  /** A request without the header, or with one that is no host, is not from a browser. */
+  function hasOwnName({ headers: { host } }: Asking): boolean {
+    if (!isOpenOnLoopback || host === undefined) return true
+    const name = URL.parse(`http://${host}`)?.hostname
+    return name === undefined || isIP(name) !== 0 || privateName.test(name) || isPublicName(name)
+  }
+
+  function isPublicName(name: string): boolean {
+    return publicUrl !== null && new URL(publicUrl).hostname === name
+  }
+
+  function requireOwnName(request: Asking): void {
+    if (hasOwnName(request)) return
+    throw new DomainError(
+      'INVALID_REQUEST',
+      'the header Host names another server: without authentication, this one answers to localhost, to IP addresses and to the host of PUBLIC_URL only',
+    )
+  }
 
   function isOverTls(request: Asking): boolean {
     if ('encrypted' in request.socket) return true
@@ -88,7 +119,9 @@ export function createCredentials({ addresses, publicUrl, origins }: Credentials
       const secure = isSecure(request)
       return setCookie(cookieName(secure), value, { seconds, isSecure: secure, sameSite: 'Strict' })
     },
-    mayAsk: (request) => request.headers.origin === undefined || origins.includes('*') || isOwnPage(request),
+    mayAsk: (request) =>
+      hasOwnName(request) && (request.headers.origin === undefined || origins.includes('*') || isOwnPage(request)),
+    requireOwnName,
     requireOwnPage,
     of(request, payload) {
       const token = readToken(ofPayload(payload)) ?? tokenOf(request)
