@@ -38,7 +38,7 @@ export interface OpenedSession {
 export interface OidcSessions {
   /** `replaced`: the hash of the session that the browser had. Throws FORBIDDEN for a person without a role. */
   open(grant: Grant, client: 'browser' | 'terminal', address: string, replaced?: string | null): Promise<OpenedSession>
-  /** Ends the session of this cookie. Returns the ID token of the session: null for none. */
+  /** Ends the session of this cookie, however it was opened. Returns the ID token of the session: null for none. */
   signOut(cookie: string, address: string): Promise<string | null>
   /** Ends the sessions of one session of the issuer, or all of a person. */
   logOut(subject: string | null, sid: string | null, address: string): Promise<void>
@@ -52,7 +52,7 @@ export interface OidcSessionDeps {
   readonly seal: Seal
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>
-  readonly auth: Pick<ApiAuth, 'recheck'>
+  readonly auth: Pick<ApiAuth, 'recheck' | 'signOut'>
   readonly clock: () => Millis
   readonly failed: (error: unknown) => void
   /** Withdraws a refresh token at the issuer, which no session needs any more. */
@@ -170,7 +170,10 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
     },
     async signOut(cookie, address) {
       const row = await findOidcSession(database.session, hashOf(cookie))
-      if (!row) return null
+      if (!row) {
+        await auth.signOut({ token: null, cookie, address })
+        return null
+      }
       await close([row.hash], () => entry('SIGN_OUT', row.name, 'signOut', 'done', address))
       // A former issuer's tokens are not for this one.
       const tokens = row.issuer === config.issuer ? seal.decrypt<Tokens>(purpose, row.sealed) : null

@@ -134,6 +134,15 @@ describe.each(stores)('sign-in on $name', (store) => {
     expect(again.headers.get('location')).toContain('/interaction/')
   })
 
+  it('ends a session that was opened with a key, too', async () => {
+    const opened = await server.post('/session', {}, { authorization: `Bearer ${adminKey}` })
+    const cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? ''
+    const statusOf = async () => (await fetch(`${server.url}/session`, { headers: { cookie } })).status
+    expect(await statusOf()).toBe(200)
+    expect((await server.post('/session/oidc/logout', '', { cookie })).status).toBe(200)
+    expect(await statusOf()).toBe(401)
+  })
+
   it('revokes the tokens of a session that loses its rights, and of a sign-in that is refused', async () => {
     const [person, refreshToken] = await signInWithToken('judy', ['operators'])
     issuer.groups.set('judy', [])
