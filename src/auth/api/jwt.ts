@@ -9,6 +9,9 @@ export interface JwtConfig extends SignedTokenConfig {
   readonly scopesClaim: string
 }
 
+/** No `Date` is later. A token that never expires may have any number. */
+const latestTime = 8_640_000_000_000_000
+
 type VerifyJwt = (text: string, now: number) => Promise<Principal>
 
 export function createJwtVerifier(config: JwtConfig): VerifyJwt {
@@ -27,7 +30,7 @@ export function createJwtVerifier(config: JwtConfig): VerifyJwt {
       roles: listOf(claimOf(payload, rolesClaim)).filter((role): role is Role => roles.some((one) => one === role)),
       accessScope,
       credential: { kind: 'jwt', text },
-      expiresAt: ((payload.exp ?? 0) + clockSkew) * 1000,
+      expiresAt: Math.min(((payload.exp ?? 0) + clockSkew) * 1000, latestTime),
     }
   }
 }
