@@ -148,7 +148,8 @@ export function createEventStreams({ follow, maskError, pingInterval = 12_000 }:
         if (!resultProcessor) return events.close()
         setResultProcessor((_, fetchAPI) => {
           const source = createStream(events, request.signal ?? null, state)
-          return new fetchAPI.Response(new fetchAPI.ReadableStream(source), { status: 200, headers })
+          // A copy: Yoga's plugins write the headers of a response into the object that it was made of.
+          return new fetchAPI.Response(new fetchAPI.ReadableStream(source), { status: 200, headers: { ...headers } })
         }, 'text/event-stream')
       },
     },

@@ -66,6 +66,14 @@ describe('server-sent events', () => {
     stream.close()
   })
 
+  it('have the same headers, however many streams there were before', async () => {
+    for (const _ of [1, 2, 3]) {
+      const stream = await read(quiet)
+      expect(stream.response.headers['cache-control']).toBe('private, no-cache, no-transform')
+      stream.close()
+    }
+  })
+
   it('send their start without `after`, so that a client disconnected at once resumes there', async () => {
     const head = await headNow()
     const stream = await read(quiet)
