@@ -1,5 +1,5 @@
 /** Scalars. Times are ISO 8601 and revisions are digits for clients; both are numbers internally. */
-import { GraphQLError, Kind, type ValueNode, valueFromASTUntyped } from 'graphql'
+import { GraphQLError, Kind, print, type ValueNode, valueFromASTUntyped } from 'graphql'
 import { type Millis, oldestRetained, type Revision } from '../../domain/values.ts'
 import { builder } from '../builder.ts'
 
@@ -8,16 +8,16 @@ builder.scalarType('DateTime', {
   description:
     "A time in ISO 8601 with a UTC offset, such as `2026-01-02T03:04:05.678Z`. Output is in UTC with milliseconds, by the server's clock unless the field's description names another clock.",
   serialize: (millis) => new Date(millis).toISOString(),
-  parseValue: parseDateTime,
-  parseLiteral: (node) => parseDateTime(literalText(node, [Kind.STRING])),
+  parseValue: (value) => parseDateTime(value),
+  parseLiteral: (node) => parseDateTime(literalText(node, [Kind.STRING]), node),
 })
 
 builder.scalarType('Revision', {
   description:
     'The number of a change in the log, as decimal digits. A greater number is newer. As an argument, `begin` is the oldest retained revision.',
   serialize: (revision) => String(revision),
-  parseValue: parseRevision,
-  parseLiteral: (node) => parseRevision(literalText(node, [Kind.STRING, Kind.INT])),
+  parseValue: (value) => parseRevision(value),
+  parseLiteral: (node) => parseRevision(literalText(node, [Kind.STRING, Kind.INT]), node),
 })
 
 builder.scalarType('JSON', {
@@ -30,22 +30,22 @@ builder.scalarType('JSON', {
 
 const dateTime = /^(\d{4}-\d{2}-\d{2})T(\d{2}):\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/i
 
-/** Truncates fractions finer than milliseconds. Throws a GraphQLError. */
-export function parseDateTime(value: unknown): Millis {
+/** Truncates fractions finer than milliseconds. Throws a GraphQLError. `node`: the place in the document. */
+export function parseDateTime(value: unknown, node?: ValueNode): Millis {
   const [, date = '', hour = ''] = (typeof value === 'string' && dateTime.exec(value)) || []
   const millis = date === '' ? Number.NaN : Date.parse(String(value).toUpperCase())
   // Date.parse turns February 30 into March 2 and accepts 24:00.
   if (Number.isNaN(millis) || hour === '24' || !isCalendarDate(date))
-    throw invalid(`DateTime must be ISO 8601 with an offset, such as "2026-01-02T03:04:05.678Z"; got ${shown(value)}`)
+    throw invalid('DateTime must be ISO 8601 with an offset, such as "2026-01-02T03:04:05.678Z"', value, node)
   return millis
 }
 
 /** A number above the safe integers is clamped: it is newer than every revision, so it is not an error. */
-export function parseRevision(value: unknown): Revision {
+export function parseRevision(value: unknown, node?: ValueNode): Revision {
   if (value === 'begin') return oldestRetained
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string' || !/^\d{1,100}$/.test(text))
-    throw invalid(`Revision must be decimal digits, such as "1234", or "begin"; got ${shown(value)}`)
+    throw invalid('Revision must be decimal digits, such as "1234", or "begin"', value, node)
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
 }
 
@@ -54,16 +54,13 @@ function isCalendarDate(date: string): boolean {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(date)
 }
 
-function literalText(node: ValueNode, kinds: readonly Kind[]): unknown {
-  if (kinds.includes(node.kind) && 'value' in node) return node.value
-  throw invalid(`${node.kind} is not allowed here: give a string`)
-}
+/** Undefined for a literal of another kind. */
+const literalText = (node: ValueNode, kinds: readonly Kind[]): unknown =>
+  kinds.includes(node.kind) && 'value' in node ? node.value : undefined
 
-function shown(value: unknown): string {
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text
-}
-
-function invalid(message: string): GraphQLError {
-  return new GraphQLError(message, { extensions: { code: 'BAD_USER_INPUT' } })
+/** Validation adds no location to a GraphQLError: without the node, a document with several values does not show which is wrong. */
+function invalid(message: string, value: unknown, node: ValueNode | undefined): GraphQLError {
+  const text = node ? print(node) : typeof value === 'string' ? JSON.stringify(value) : String(value)
+  const shown = text.length > 60 ? `${text.slice(0, 60)}…` : text
+  return new GraphQLError(`${message}; got ${shown}`, { nodes: node, extensions: { code: 'BAD_USER_INPUT' } })
 }

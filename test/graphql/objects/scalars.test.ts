@@ -1,5 +1,7 @@
+import { parse, validate } from 'graphql'
 import { describe, expect, it } from 'vitest'
 import { parseDateTime, parseRevision } from '../../../src/graphql/objects/scalars.ts'
+import { schema } from '../../../src/graphql/schema.ts'
 
 describe('DateTime', () => {
   it.each([
@@ -57,4 +59,22 @@ describe('Revision', () => {
       expect(() => parseRevision(value)).toThrow(/^Revision must be decimal digits/)
     },
   )
+})
+
+describe('a literal of a wrong kind or value', () => {
+  const time = 'DateTime must be ISO 8601 with an offset, such as "2026-01-02T03:04:05.678Z"; got'
+  const revision = 'Revision must be decimal digits, such as "1234", or "begin"; got'
+
+  it.each([
+    ['asOf: "noon"', `${time} "noon"`],
+    ['asOf: 5', `${time} 5`],
+    ['atRevision: begin', `${revision} begin`],
+    ['atRevision: -1', `${revision} -1`],
+    ['atRevision: {a: [1]}', `${revision} { a: [1] }`],
+  ])('is refused at its place: %s', (argument, message) => {
+    const document = `{ deployments(${argument}) { totalCount } }`
+    expect(validate(schema, parse(document)).map((error) => error.toJSON())).toMatchObject([
+      { message, locations: [{ line: 1, column: document.indexOf(': ') + 3 }], extensions: { code: 'BAD_USER_INPUT' } },
+    ])
+  })
 })
