@@ -21,7 +21,7 @@ addMutation('recordAction', {
           'The instance ID. Required for INSTANTIATED, APPLIED and UPDATED (the new instance). Other actions apply to the current instance.',
       }),
       at: t.field({ type: 'DateTime', description: 'When the action was performed. Absent: now.' }),
-      compositeProfile: t.string({ description: 'The composite profile, for CREATED.' }),
+      compositeProfile: t.string({ description: 'The composite profile. Ignored if the action is a repeat.' }),
     }),
   },
   errors: ['NotFound', 'Conflict'],

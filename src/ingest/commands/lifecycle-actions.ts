@@ -31,10 +31,6 @@ export function recordActions(
       const actions = newActions(work, name, facts)
       const rollout = work.ensureRollout(name)
       for (const action of actions) record(work, rollout.key, action, actor)
-      const profile = facts.findLast(({ compositeProfile }) => compositeProfile !== null)?.compositeProfile
-      const latest = work.rolloutByKey(rollout.key)
-      if (profile && latest && latest.compositeProfile !== profile)
-        work.putRollout({ ...latest, compositeProfile: profile })
       return { rolloutKey: rollout.key, revision: work.revision(), recorded: actions.length }
     },
   }
@@ -73,7 +69,12 @@ function record(work: UnitOfWork, rolloutKey: number, fact: ActionFact, actor: s
     },
     fact.at,
   )
-  let current: Rollout = { ...rollout, state: fact.state }
+  // Not of repeated actions: a repeat has no revision, so subscribers and response caches would not see the change.
+  let current: Rollout = {
+    ...rollout,
+    state: fact.state,
+    compositeProfile: fact.compositeProfile ?? rollout.compositeProfile,
+  }
   work.putRollout(current)
   if (!instance) return
 

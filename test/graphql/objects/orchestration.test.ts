@@ -20,6 +20,21 @@ describe.each(stores)('an orchestrator on $name', (store) => {
     return (await server.query(document, { input }))[name]
   }
 
+  it('keeps the profile of a rollout if an action is repeated with another one, because a repeat has no revision', async () => {
+    const group = newGroup(server)
+    const create = (profile: string) =>
+      group.call('POST', `${group.base}/actions`, { State: 'Created', 'composite-profile-name': profile })
+    const shown = () =>
+      server.query('query ($key: RolloutKey!) { revision rollout(key: $key) { compositeProfile } }', { key: group.key })
+    await create('small')
+    const before = await shown()
+    expect(before.rollout.compositeProfile).toBe('small')
+    await create('large')
+    expect(await shown()).toEqual(before)
+    await group.call('POST', `${group.base}/actions`, { State: 'Approved', 'composite-profile-name': 'large' })
+    expect((await shown()).rollout.compositeProfile).toBe('large')
+  })
+
   it('reports the same by mutation as by REST', async () => {
     const [rest, graphql] = [newGroup(server), newGroup(server)]
     const [a, b] = [newContext(), newContext()]

@@ -52,7 +52,7 @@ Rollout.implement({
     }),
     compositeProfile: t.exposeString('compositeProfile', {
       nullable: true,
-      description: 'The profile of the composite application. Null: not recorded.',
+      description: 'The profile of the composite application. It has no history. Null: not recorded.',
     }),
     provider: t.exposeString('provider', {
       nullable: true,
