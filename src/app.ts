@@ -221,6 +221,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     log,
     newestRevision: () => feed.hub.last,
     graphql: graphql.handle,
+    origins: config.server.corsOrigins,
     timeouts: { ...timeouts, reading: timeouts.reading + config.limits.operation.time },
     isClosing: () => isClosing,
     connections: () => ({ ...(mqtt && { mqtt: { sessions: mqtt.sessions() } }) }),

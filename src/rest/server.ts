@@ -10,6 +10,7 @@ import { statusRoutes } from '../dialects/margo/routes.ts'
 import { createRouter, type Route } from '../dialects/router.ts'
 import { DomainError } from '../domain/errors.ts'
 import { type Access, describeAccess, may, type Principal } from '../domain/principal.ts'
+import { crossOriginHeaders } from '../graphql/transport/cross-origin.ts'
 import { answerGraphql } from '../graphql/transport/request-body.ts'
 import type { Admission } from '../limits/admission.ts'
 import { ClientGone } from '../limits/bodies.ts'
@@ -76,6 +77,8 @@ interface ServerDeps
     response: ServerResponse,
     headers: Readonly<Record<string, string>>,
   ) => unknown
+  /** Origins of other sites whose pages may use /graphql. */
+  readonly origins: readonly string[]
 }
 
 export function createHttpServer(deps: ServerDeps): Server {
@@ -191,7 +194,7 @@ export function createHttpServer(deps: ServerDeps): Server {
         throw new DomainError('INVALID_REQUEST', 'the header Host must be a host name with an optional port')
     } catch (error) {
       if (!(error instanceof DomainError)) throw error
-      answerGraphql(response, error, headers)
+      answerGraphql(response, error, { ...headers, ...crossOriginHeaders(request, deps.origins) })
       return
     }
     deps.graphql(request, response, headers)

@@ -68,6 +68,31 @@ describe('every answer', () => {
   })
 })
 
+describe('a page that CORS_ORIGINS names', () => {
+  it('reads why it is refused, and when to retry', async () => {
+    const env = {
+      CORS_ORIGINS: 'https://board.example',
+      API_AUTH: 'key',
+      API_ADMIN_KEY: 'x'.repeat(32),
+      ADDRESS_RATE: '1',
+    }
+    const server = await startApp({ env })
+    const ask = (origin: string) => fetch(`${server.url}/graphql?query={revision}`, { headers: { origin } })
+    let response = await ask('https://board.example')
+    while (response.status === 401) response = await ask('https://board.example')
+    expect(response.status).toBe(429)
+    const allowed = 'access-control-allow-origin'
+    expect(response.headers.get(allowed)).toBe('https://board.example')
+    const exposed = response.headers.get('access-control-expose-headers')?.split(', ')
+    expect(exposed).toEqual(expect.arrayContaining(['retry-after', 'x-request-id']))
+    const { errors } = (await response.json()) as { errors: [{ extensions: { retryAfterSeconds: number } }] }
+    expect(errors[0].extensions.retryAfterSeconds).toBe(Number(response.headers.get('retry-after')))
+    const refused = await ask('https://evil.example')
+    expect([refused.status, refused.headers.get(allowed)]).toEqual([429, null])
+    await server.stop()
+  })
+})
+
 describe('a body in a coding that is not decoded', () => {
   let server: RunningApp
   beforeAll(async () => {

@@ -12,6 +12,7 @@ import type { Principal } from '../../domain/principal.ts'
 import { type Bodies, ClientGone } from '../../limits/bodies.ts'
 import type { LogHead } from '../../store/database.ts'
 import { maxBodySize } from '../guards/limits.ts'
+import { crossOriginHeaders } from './cross-origin.ts'
 import type { Headers } from './entity-tag.ts'
 import { isPlain } from './plain-request.ts'
 import { asksForPlayground, createPlaygroundPage } from './playground-page.ts'
@@ -46,7 +47,9 @@ export function createHttp({ cache, yoga, identify, bodies, origins, graphiql }:
 
   return (request, response, headers = {}) => {
     if (graphiql && asksForPlayground(request)) {
-      sendPlayground(request, response, headers).catch((error: unknown) => fail(response, error, headers))
+      sendPlayground(request, response, headers).catch((error: unknown) =>
+        fail(response, error, { ...headers, ...crossOriginHeaders(request, origins) }),
+      )
       return
     }
     const state = createRequestState({ request, response, identify: async (seen) => identify(request, seen) })
@@ -60,7 +63,7 @@ export function createHttp({ cache, yoga, identify, bodies, origins, graphiql }:
     } else if (kind) {
       receive(exchange, kind).then(
         () => yoga(exchange, headers),
-        (error: unknown) => fail(response, error, headers),
+        (error: unknown) => fail(response, error, { ...headers, ...crossOriginHeaders(request, origins) }),
       )
     } else yoga(exchange, headers)
   }

@@ -62,10 +62,14 @@ export function answerGraphql(
   headers: Readonly<Record<string, string>>,
 ): void {
   const { status, retryable } = errorCodes[error.code]
+  const { extensions, ...rest } = formatError(asRefusal(error))
+  // The same in both: a client that retries by either is part of the spread.
+  const retryAfterSeconds = retryAfter(error.facts)
   response.writeHead(status, {
     ...headers,
     'content-type': 'application/json; charset=utf-8',
-    ...(retryable && { 'retry-after': String(retryAfter(error.facts)) }),
+    ...(retryable && { 'retry-after': String(retryAfterSeconds) }),
   })
-  response.end(JSON.stringify({ errors: [formatError(asRefusal(error))] }))
+  const shown = { ...rest, extensions: { ...extensions, ...(retryable && { retryAfterSeconds }) } }
+  response.end(JSON.stringify({ errors: [shown] }))
 }

@@ -12,9 +12,10 @@ import { type FindDocument, usePersistedDocuments } from '../guards/persisted-do
 import { schema } from '../schema.ts'
 import { useContentTypes } from './content-types.ts'
 import { asksForCost, costHeader, withCost } from './cost-header.ts'
+import { crossOrigin } from './cross-origin.ts'
 import type { EventStreams } from './event-stream.ts'
 import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
-import { revisionHeader, revisionOf, useRevisions } from './revision-header.ts'
+import { revisionOf, useRevisions } from './revision-header.ts'
 
 interface YogaOptions {
   readonly log: ErrorLog
@@ -43,11 +44,7 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
     multipart: false,
     batching: false,
     maxRequestBodySize: maxBodySize,
-    cors: origins.length > 0 && {
-      origin: origins.includes('*') ? '*' : [...origins],
-      credentials: false,
-      exposedHeaders: [revisionHeader],
-    },
+    cors: crossOrigin(origins),
     maskedErrors: { maskError: createMaskError(log) },
     // Unexpected errors are logged where they are masked, with their ID.
     logging: false,

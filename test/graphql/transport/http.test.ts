@@ -82,20 +82,22 @@ describe('GraphQL over HTTP', () => {
   it('lets only listed origins read responses', async () => {
     const closed = await post({ query: '{ __typename }' }, { origin: 'https://evil.example' })
     expect(closed.headers.get('access-control-allow-origin')).toBeNull()
-    const open = await startApi({ graphql: { origins: ['https://board.example'] } })
-    const ask = (origin: string) =>
-      fetch(open.url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', origin },
-        body: '{"query":"{ __typename }"}',
-      })
-    expect((await ask('https://board.example')).headers.get('access-control-allow-origin')).toBe(
-      'https://board.example',
-    )
-    expect((await ask('https://evil.example')).headers.get('access-control-allow-origin')).not.toBe(
-      'https://evil.example',
-    )
-    await open.close()
+    for (const origins of [['https://board.example'], ['https://board.example', 'https://other.example']]) {
+      const open = await startApi({ graphql: { origins } })
+      const allowed = async (origin: string, method: string) => {
+        const headers = { 'content-type': 'application/json', 'access-control-request-method': 'POST', origin }
+        const body = method === 'POST' ? '{"query":"{ __typename }"}' : null
+        const response = await fetch(open.url, { method, headers, body })
+        return response.headers.get('access-control-allow-origin')
+      }
+      for (const method of ['POST', 'OPTIONS']) {
+        expect(await allowed('https://board.example', method)).toBe('https://board.example')
+        expect(await allowed('https://evil.example', method)).toBe('https://board.example')
+        // The origin of a sandboxed frame, of any site.
+        expect(await allowed('null', method)).toBe('https://board.example')
+      }
+      await open.close()
+    }
   })
 
   it('reports invalid variables as a client error', async () => {
