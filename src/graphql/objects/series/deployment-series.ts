@@ -53,7 +53,11 @@ export const momentArgs = () =>
       required: true,
       description: 'The first moment. Before `history.oldestTime` it fails with HISTORY_EXPIRED.',
     }),
-    to: t.field({ type: 'DateTime', description: 'The last moment. Null: the time of the newest change.' }),
+    to: t.field({
+      type: 'DateTime',
+      description:
+        'The last moment. Null: the time of the newest change. If that is before `from`, all moments are `from`.',
+    }),
     points: t.int({
       defaultValue: defaultPoints,
       description: `The number of moments, at equal distances, from 2 to ${maxPoints}. Ignored if \`step\` is given.`,
