@@ -1,6 +1,6 @@
 /** The files of docs/clients.md, run as they stand there in Node.js and in a browser, while the connection is lost. */
 import { existsSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, request as requestOf } from 'node:http'
 import { delimiter, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Browser } from 'playwright-core'
@@ -144,9 +144,9 @@ describe.runIf(findChromium())('docs/clients.md in a browser', () => {
     browser = await sharedBrowser()
   })
 
-  async function open(file: string) {
+  async function open(file: string, url = server.url) {
     const result = await build({
-      entryPoints: [join(unpack(server.url), file)],
+      entryPoints: [join(unpack(url), file)],
       bundle: true,
       write: false,
       format: 'esm',
@@ -191,6 +191,23 @@ describe.runIf(findChromium())('docs/clients.md in a browser', () => {
     await report('source', 'installed')
     await expect.poll(() => lines.at(-1)).toBe('source INSTALLED')
   })
+
+  it('events.js continues after its last cursor where a proxy answers with 502 meanwhile', async () => {
+    const proxy = await startProxy()
+    await report('proxied', 'installing')
+    const { page } = await open('events.js', proxy.url)
+    const lines: string[] = []
+    page.on('console', (message) => lines.push(message.text()))
+    await page.reload()
+    const shown = () => lines.filter((line) => line.startsWith('proxied'))
+    await expect.poll(shown).toEqual(['proxied INSTALLING'])
+    proxy.cut()
+    await expect.poll(() => proxy.refused).toBeGreaterThan(0)
+    await report('proxied', 'installed')
+    proxy.open()
+    await expect.poll(shown).toEqual(['proxied INSTALLING', 'proxied INSTALLED'])
+    proxy.close()
+  })
 })
 
 /** The origin of a page that is not the server's. */
@@ -212,4 +229,41 @@ async function startOrigin() {
     url: `http://127.0.0.1:${address.port}`,
     close: () => new Promise((resolve) => http.close(resolve).closeAllConnections()),
   })
+}
+
+/** A proxy in front of the server. After `cut`, it has lost the server and answers with 502. */
+async function startProxy() {
+  const state = { isOpen: true, refused: 0 }
+  const http = createServer((request, response) => {
+    if (!state.isOpen) {
+      state.refused += 1
+      return response.writeHead(502).end()
+    }
+    const { method = 'GET', headers } = request
+    const sent = requestOf(server.url + request.url, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 0, answer.headers)
+      answer.on('error', () => response.destroy()).pipe(response)
+    })
+    response.on('close', () => sent.destroy())
+    sent.on('error', () => response.destroy()).end()
+  })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  http.listen(0, '127.0.0.1', resolve)
+  await promise
+  const address = http.address()
+  if (!address || typeof address === 'string') throw new Error('the proxy has no port')
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    get refused() {
+      return state.refused
+    },
+    cut() {
+      state.isOpen = false
+      http.closeAllConnections()
+    },
+    open() {
+      state.isOpen = true
+    },
+    close: () => http.close().closeAllConnections(),
+  }
 }
