@@ -8,7 +8,7 @@ const exposed = [revisionHeader, 'retry-after', 'x-request-id']
 
 /**
  * Yoga's options. With a list of origins, Yoga answers `null` to all others. That is the origin of each sandboxed frame, which a page of any site
- * can make. So others are told an origin that is not theirs.
+ * can make. So the answer to others names an origin that is not theirs.
  */
 export function crossOrigin(origins: readonly string[]): YogaServerOptions<object, object>['cors'] {
   const [first] = origins
