@@ -11,6 +11,7 @@ import { formatError, formatResult, type MaskError, maskResult } from '../execut
 import { type EventResult, textOf } from '../execution/event-result.ts'
 import { isResultStream, type ResultStream } from '../execution/subscription.ts'
 import { asRefusal, maxOperationsPerSocket, orRefusal } from '../guards/limits.ts'
+import { requireOperation } from '../guards/operation-name.ts'
 import type { FindDocument } from '../guards/persisted-documents.ts'
 import { createRequestState } from './request-state.ts'
 import { frameOf } from './websocket-frame.ts'
@@ -170,6 +171,7 @@ export function createOperations(deps: OperationDeps): Hooks {
         const { schema, parse, validate, contextFactory, execute } = yoga.getEnveloped({ state })
         const { operationName, variables } = payload
         const document = parse(orRefusal(() => findDocument?.(payload) ?? payload.query))
+        requireOperation(document, operationName)
         const errors: readonly GraphQLError[] = validate(schema, document)
         if (errors.length > 0) return errors
         const args = { schema, document, operationName, variableValues: variables }

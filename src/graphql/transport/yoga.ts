@@ -8,6 +8,7 @@ import { executeOperation } from '../execution/operation.ts'
 import { isResultStream, type SubscriptionDeps, subscribeOperation } from '../execution/subscription.ts'
 import { useAuthentication } from '../guards/authentication.ts'
 import { documentCaches, maxBodySize, orRefusal, useLimits } from '../guards/limits.ts'
+import { useOperationName } from '../guards/operation-name.ts'
 import { type FindDocument, usePersistedDocuments } from '../guards/persisted-documents.ts'
 import { schema } from '../schema.ts'
 import { useContentTypes } from './content-types.ts'
@@ -56,6 +57,7 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
       useAuthentication((context) => stateOf(context).authenticate()),
       ...(findDocument ? [usePersistedDocuments(findDocument)] : []),
       useLimits(deps.limits, introspection),
+      useOperationName(),
       useExecution(deps, admission),
       eventStreams.plugin,
     ],

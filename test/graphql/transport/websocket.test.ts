@@ -119,6 +119,23 @@ describe('WebSockets', () => {
     socket.close()
   })
 
+  it('say what is wrong with the name of an operation, as HTTP does', async () => {
+    const client = await connect(api.url)
+    for (const [payload, message] of [
+      [{ query: 'query A { revision } query B { revision }' }, '2 operations: name one of them in operationName'],
+      [{ query: 'query A { revision }', operationName: 'B' }, 'no operation with the operationName "B"'],
+      [{ query: 'fragment A on Query { revision }' }, 'no operation'],
+    ] as const) {
+      const errors = [{ message: `the document has ${message}`, extensions: { code: 'OPERATION_RESOLUTION_FAILURE' } }]
+      client.send({ type: 'subscribe', id: 'name', payload })
+      expect(await client.next()).toEqual({ type: 'error', id: 'name', payload: errors })
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(api.url, { method: 'POST', headers, body: JSON.stringify(payload) })
+      expect([response.status, await response.json()]).toEqual([400, { errors }])
+    }
+    client.socket.close()
+  })
+
   it('have the same limits as HTTP', async () => {
     const { subscribe, next, socket } = await connect(api.url)
     subscribe('1', `{ ${'a '.repeat(10_001)} }`)
