@@ -181,7 +181,14 @@ describe.each(stores)('a page of a name that resolves to this machine, on $name'
   it('reaches everything under a name of the machine itself, or that of PUBLIC_URL', async () => {
     const app = await startApp({ store, env: { PUBLIC_URL: 'http://rollcall.example' } })
     for (const [road, ask] of Object.entries(asked))
-      for (const host of ['127.0.0.1', '[::1]', 'localhost', 'host.docker.internal', 'rollcall.example'])
+      for (const host of [
+        '127.0.0.1',
+        '[::1]',
+        'localhost',
+        'host.docker.internal',
+        'rollcall.test',
+        'rollcall.example',
+      ])
         expect([200, 201, 404], `${road} ${host}`).toContain(await ask(app.url, pageOf(host, app.port)))
     await app.stop()
   })

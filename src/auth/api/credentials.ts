@@ -62,7 +62,7 @@ interface CredentialsDeps {
 }
 
 /** A name that the public DNS does not have, so that no other site can own it. IPv6 addresses in brackets are among them. */
-const privateName = /^[^.]+$|\.(localhost|internal)$/
+const privateName = /^[^.]+$|\.(localhost|internal|test)$/
 
 export function createCredentials(deps: CredentialsDeps): Credentials {
   const { addresses, publicUrl, origins, isOpenOnLoopback = false } = deps
