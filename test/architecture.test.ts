@@ -45,9 +45,9 @@ const imports = files.flatMap((file) =>
     to: relative(root, join(root, dirname(file), path)),
   })),
 )
-/** The composition root: the files of src itself, what it is configured with and what measures it. */
+/** The composition root: the files of src itself, what it is configured with, what logs and measures it, and what it shares. */
 const stageOf = (file: string): string =>
-  /^(?:(?:config|metrics)\/)?[^/]+$/.test(file) ? 'root' : (file.split('/')[0] ?? '')
+  /^(?:(?:config|log|metrics|process|timing)\/)?[^/]+$/.test(file) ? 'root' : (file.split('/')[0] ?? '')
 
 /** Groups of files that reach each other by imports (Tarjan's strongly connected components of more than one file). */
 function cycles(): string[][] {
@@ -88,7 +88,8 @@ describe('the layout of src', () => {
       // The log's, the metrics' and the configuration's interfaces, time limits, pauses and rounds are shared. demo.ts and new-epoch.ts are programs, as main.ts is.
       if (b === 'root')
         return (
-          !['log.ts', 'metrics/metrics.ts', 'config/config.ts', 'within.ts', 'back-off.ts', 'rounds.ts'].includes(to) &&
+          !['log/log.ts', 'metrics/metrics.ts', 'config/config.ts'].includes(to) &&
+          !to.startsWith('timing/') &&
           !['simulate/demo.ts', 'cli/new-epoch.ts'].includes(from)
         )
       return !allowed[a]?.includes(b)

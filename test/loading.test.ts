@@ -9,7 +9,7 @@ const script = `
   registerHooks({ load(url, context, next) { loaded.add(url); return next(url, context) } })
   const { parseConfig } = await import('./src/config/config.ts')
   const { createApp } = await import('./src/app.ts')
-  const { createLog } = await import('./src/log.ts')
+  const { createLog } = await import('./src/log/log.ts')
   const { openDatabase } = await import('./src/store/open.ts')
   const config = parseConfig({ PORT: '0', GIT: 'off', DATA_DIR: 'memory', ...JSON.parse(process.env.GIVEN) })
   const app = await createApp({ config, database: await openDatabase(config.store), log: createLog({ level: 'silent' }) })

@@ -8,7 +8,7 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { parseConfig } from '../config/config.ts'
-import { explain, whyUnusable } from '../startup-errors.ts'
+import { explain, whyUnusable } from '../process/startup-errors.ts'
 import { readClock } from '../store/connection/clock.ts'
 import { beginEpoch } from '../store/connection/epoch.ts'
 import { openDatabase, whyNotAlone } from '../store/open.ts'

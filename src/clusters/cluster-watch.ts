@@ -10,16 +10,16 @@
  *   our database is away        list again; the state of the cluster does not change
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type BackOff, pauseAfter } from '../back-off.ts'
 import type { Verdict } from '../domain/report.ts'
 import type { Connectivity, TargetName } from '../domain/target.ts'
 import type { Millis } from '../domain/values.ts'
 import { reportConnectivity } from '../ingest/commands/connectivity.ts'
 import type { Writer } from '../ingest/writer.ts'
 import { eachPaced, paced } from '../limits/pace.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { Database } from '../store/database.ts'
 import { newestVersion, shownComponents } from '../store/read/orchestration/cluster-watch.ts'
+import { type BackOff, pauseAfter } from '../timing/back-off.ts'
 import type { ApiServer } from './api-server.ts'
 import { ApiServerError } from './api-server-error.ts'
 import {

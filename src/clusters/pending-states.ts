@@ -2,8 +2,9 @@
  * States of instances that are not known yet. They are kept and retried when a new instance exists, or after a delay.
  * Their total size and their age are limited.
  */
-import { type BackOff, pauseAfter } from '../back-off.ts'
+
 import type { Millis } from '../domain/values.ts'
+import { type BackOff, pauseAfter } from '../timing/back-off.ts'
 import type { CustomResource } from './custom-resource.ts'
 
 export interface PendingStates {

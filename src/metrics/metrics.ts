@@ -6,13 +6,13 @@ import { type DeviationKind, deviationKinds } from '../domain/deviation.ts'
 import { errorCodes } from '../domain/errors.ts'
 import { type Verdict, verdicts } from '../domain/report.ts'
 import { type LimitName, limitNames } from '../limits/limits.ts'
-import { registerStandbyMetrics } from '../standbys.ts'
 import type { Standbys } from '../store/database.ts'
 import { sinkKinds } from '../store/tables/columns.ts'
 import { type FleetMetricsDeps, registerFleetMetrics, shared } from './fleet.ts'
 import { printOpenMetrics } from './open-metrics.ts'
 import { registerProcessMetrics } from './process.ts'
 import { registerStaleRuns } from './stale-runs.ts'
+import { registerStandbyMetrics } from './standbys.ts'
 
 /** OpenMetrics allows 128 characters for all labels of an exemplar. */
 const longestExemplar = 100

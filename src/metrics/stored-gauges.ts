@@ -4,7 +4,7 @@ import { readHead, secondsAhead } from '../store/connection/log-head.ts'
 import type { Database, LogHead } from '../store/database.ts'
 import { ageOf, listDuties } from '../store/read/duties.ts'
 import { listSinkStates } from '../store/sinks/sinks.ts'
-import { within } from '../within.ts'
+import { within } from '../timing/within.ts'
 import type { DutyMetrics, SinkState } from './metrics.ts'
 
 interface StoredGauges {

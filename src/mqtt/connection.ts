@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { connect, type IClientPublishOptions, type MqttClient } from 'mqtt'
 import { generate } from 'mqtt-packet'
 import type { AccessScope } from '../domain/access-scope.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 
 export interface MqttConfig {
   readonly url: string

@@ -1,5 +1,5 @@
 /** One session of the shared subscription: a connection that receives the messages of devices, and answers them after COMMIT. */
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import { type ConnectionOptions, type MqttConfig, openConnection, PacketTooLarge } from './connection.ts'
 import { createIntake, type Message } from './intake.ts'
 import type { Lanes } from './lanes.ts'

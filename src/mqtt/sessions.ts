@@ -6,11 +6,11 @@
  *   count the servers → give back what exceeds the share → take free sessions up to the share
  */
 import type { Millis } from '../domain/values.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { Database } from '../store/database.ts'
 import { createRenewal, type Leases } from '../store/lease-renewal.ts'
 import { countLeaseHolders } from '../store/leases.ts'
-import { within } from '../within.ts'
+import { within } from '../timing/within.ts'
 import type { SubscriptionState } from './subscription.ts'
 
 /** One open session. */

@@ -6,7 +6,7 @@
  *                   ▲   └─▶ refused ─ pause ─┐
  *                   └────────────────────────┘
  */
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { Connection } from './connection.ts'
 
 export type SubscriptionState = 'pending' | 'made' | 'refused'

@@ -7,7 +7,7 @@ import { DomainError } from '../domain/errors.ts'
 import type { Principal } from '../domain/principal.ts'
 import type { Millis } from '../domain/values.ts'
 import { isTransient } from '../store/connection/failure.ts'
-import { within } from '../within.ts'
+import { within } from '../timing/within.ts'
 
 /** Milliseconds that a scrape waits for the database. Prometheus waits ten seconds for all of a scrape. */
 const lookupTimeout = 2_000

@@ -1,8 +1,9 @@
 /** What is recorded of a round that says something about the receiver: its result, when the next may begin, and whether the sink is given up. */
-import { type BackOff, pauseAfter } from '../back-off.ts'
+
 import type { Millis } from '../domain/values.ts'
 import type { Attempt } from '../store/sinks/sink-progress.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
+import { type BackOff, pauseAfter } from '../timing/back-off.ts'
 import type { Round } from './round.ts'
 
 interface FailureOptions {

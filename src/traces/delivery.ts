@@ -3,7 +3,7 @@
  * up all later ones. So a refused request is sent in halves, until the spans that the collector refuses are alone, and those are left out. If it
  * refuses everything, it is not a collector, or not configured: then nothing is left out.
  */
-import type { Log } from '../log.ts'
+import type { Log } from '../log/log.ts'
 import type { Exporter } from './exporter.ts'
 import type { Span } from './spans.ts'
 

@@ -4,7 +4,7 @@ import { type Clusters, type ClustersOptions, createClusters } from '../../src/c
 import type { LifecycleState } from '../../src/domain/orchestration/lifecycle.ts'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
 import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { instanceById } from '../../src/store/read/orchestration/instances.ts'
 import { listResources } from '../../src/store/read/orchestration/resources.ts'

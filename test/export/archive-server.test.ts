@@ -52,8 +52,8 @@ describe('a server with ARCHIVE', () => {
     execFileSync('mkfifo', [pipe])
     const child = startChild(`
       const { createDirectory } = await import('./src/export/archive/directory.ts')
-      const { endAtOnce } = await import('./src/process-end.ts')
-      const { createLog } = await import('./src/log.ts')
+      const { endAtOnce } = await import('./src/process/process-end.ts')
+      const { createLog } = await import('./src/log/log.ts')
       const log = createLog({ level: 'info' })
       void createDirectory(${JSON.stringify(folder)}).get('changes/archived.json')
       setTimeout(() => {

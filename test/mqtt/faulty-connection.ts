@@ -1,6 +1,6 @@
 /** Connections of a server to a faulty broker, with what they log. */
 import type { IPublishPacket, Packet } from 'mqtt-packet'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/log/log.ts'
 import { type Connection, openConnection } from '../../src/mqtt/connection.ts'
 import type { FaultyBroker } from '../support/systems/faulty-broker.ts'
 

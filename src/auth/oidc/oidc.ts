@@ -2,7 +2,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import { networkOf } from '../../limits/address.ts'
 import { createBuckets } from '../../limits/rate.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../log/log.ts'
 import type { Credentials } from '../api/credentials.ts'
 import type { OidcConfig } from './config.ts'
 import { createIssuer } from './issuer.ts'

@@ -7,7 +7,7 @@
  *   unusable in two checks       ──▶ one warning; the previous files stay in use
  */
 import { ConfigError, type TlsConfig } from '../../config/config.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../log/log.ts'
 import { certificatesIn, readTls, type TlsFiles } from './tls-files.ts'
 
 export interface TlsWatch {

@@ -228,7 +228,7 @@ it.each([
     const { createApp } = await import('./src/app.ts')
     const { parseConfig } = await import('./src/config/config.ts')
     const { openDatabase } = await import('./src/store/open.ts')
-    const { createLog } = await import('./src/log.ts')
+    const { createLog } = await import('./src/log/log.ts')
     const config = parseConfig(${JSON.stringify({ PORT: '0', GIT: 'off', DATA_DIR: 'memory', LOG_LEVEL: 'silent', ...env })})
     const app = await createApp({ config, database: await openDatabase(config.store), log: createLog({ level: 'silent' }) })
     await app.listen()

@@ -5,7 +5,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { OidcConfig } from '../../../src/auth/oidc/config.ts'
 import { createIssuer, type Issuer } from '../../../src/auth/oidc/issuer.ts'
-import { createLog } from '../../../src/log.ts'
+import { createLog } from '../../../src/log/log.ts'
 
 const config: OidcConfig = {
   ...{

@@ -85,7 +85,7 @@ export const slowest = [
  * objects of the whole heap.
  */
 const starting =
-  /^(cli|deploy|docs|git|mqtt|road\/faults|simulate)\/|^rest\/(git|tls|health)|^(closing|main|readme|first-steps|attacks\/kept-documents)$/
+  /^(cli|deploy|docs|git|mqtt|road\/faults|simulate)\/|^rest\/(git|tls|health)|^(closing|main|readme|process\/first-steps|attacks\/kept-documents)$/
 
 const folder = new URL('../..', import.meta.url).pathname
 

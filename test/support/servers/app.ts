@@ -1,7 +1,7 @@
 /** The whole server on a port of its own, on an empty store: what integration tests talk to, through real sockets. */
 import { type App, createApp } from '../../../src/app.ts'
 import { parseConfig } from '../../../src/config/config.ts'
-import { createLog } from '../../../src/log.ts'
+import { createLog } from '../../../src/log/log.ts'
 import type { Timeouts } from '../../../src/rest/guard.ts'
 import { type EmptyStore, type Store, stores } from '../databases/stores.ts'
 

@@ -1,14 +1,6 @@
-/** What operators see of standbys: log lines, and metrics of reads. A standby's label is its place in DATABASE_READ_URL. Without one, there are no series. */
+/** Metrics of reads from standbys. A standby's label is its place in DATABASE_READ_URL. Without one, there are no series. */
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Log } from './log.ts'
-import type { StandbyState, Standbys } from './store/database.ts'
-
-export function logStandbys(standbys: Standbys | undefined, log: Log): void {
-  standbys?.onChange(({ number, location, problem }) => {
-    if (problem === null) log.info({ standby: number, location }, `standby ${number} is used`)
-    else log.warn({ standby: number, location }, `standby ${number} is left out: ${problem}`)
-  })
-}
+import type { StandbyState, Standbys } from '../store/database.ts'
 
 export function registerStandbyMetrics(registry: Registry, standbys: Standbys | undefined): void {
   const registers = [registry]

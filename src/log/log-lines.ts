@@ -4,7 +4,7 @@
  */
 import { write, writeSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { within } from './within.ts'
+import { within } from '../timing/within.ts'
 
 export interface LogLines {
   write(line: string): void

@@ -1,7 +1,7 @@
 /** Structured logs, one JSON object a line. They never contain bodies, credentials, statements or parameters. */
 import { randomUUID } from 'node:crypto'
 import { type DestinationStream, type LogFn, pino } from 'pino'
-import type { LogLevel } from './config/values.ts'
+import type { LogLevel } from '../config/values.ts'
 import { openLogLines } from './log-lines.ts'
 
 export interface Log {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createLog } from '../src/log.ts'
-import { createOutage } from '../src/outage.ts'
-import { incomplete } from '../src/store/connection/failure.ts'
+import { createLog } from '../../src/log/log.ts'
+import { createOutage } from '../../src/log/outage.ts'
+import { incomplete } from '../../src/store/connection/failure.ts'
 
 const gone = Object.assign(new Error('no route'), { code: 'ECONNREFUSED' })
 

@@ -6,8 +6,9 @@
  *   it does not    ──▶ "database unreachable since …" once, and "database reachable again after … s" once it answers
  *   it is incomplete ─▶ what it lacks, once, as an error: unlike an outage, this may be a mistake of a person or of this program
  */
+
+import { incompleteness, isTransient } from '../store/connection/failure.ts'
 import type { Log } from './log.ts'
-import { incompleteness, isTransient } from './store/connection/failure.ts'
 
 interface OutageDeps {
   readonly log: Log

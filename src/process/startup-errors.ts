@@ -1,8 +1,8 @@
 /** Errors at the start of a program, in sentences for its operator. */
-import { UsageError } from './cli/arguments.ts'
-import { ConfigError } from './config/config.ts'
-import { DomainError } from './domain/errors.ts'
-import type { StoreConfig } from './store/open.ts'
+import { UsageError } from '../cli/arguments.ts'
+import { ConfigError } from '../config/config.ts'
+import { DomainError } from '../domain/errors.ts'
+import type { StoreConfig } from '../store/open.ts'
 
 /** One sentence for errors that the operator can correct, a stack for all others. */
 export function explain(error: unknown): string {

@@ -2,7 +2,7 @@
  * Work in rounds, one at a time: at an interval, and on request. A request during a round begins another one after it. After a round that failed, the
  * requests of meanwhile wait for the next one, so that a failure does not repeat without a pause.
  */
-import type { Millis } from './domain/values.ts'
+import type { Millis } from '../domain/values.ts'
 
 export interface Rounds {
   request(): void

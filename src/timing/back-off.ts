@@ -1,5 +1,5 @@
 /** Pauses after failures: doubled with each further failure, minus up to half at random, so that what failed together does not retry together. */
-import type { Millis } from './domain/values.ts'
+import type { Millis } from '../domain/values.ts'
 
 export interface BackOff {
   /** The whole pause after the first failure. */

@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { firstSteps } from '../src/first-steps.ts'
-import { hasCurl, openStream } from './support/documentation.ts'
-import { type RunningApp, startApp } from './support/servers/app.ts'
+import { firstSteps } from '../../src/process/first-steps.ts'
+import { hasCurl, openStream } from '../support/documentation.ts'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 // The server is in this process: a call that blocks would wait for itself.
 const execute = promisify(execFile)

@@ -1,9 +1,9 @@
 /** What becomes of a refused credential of a device, whatever transport it came by: a metric, a line of the audit log, and one of the log. */
 import type { IncomingMessage } from 'node:http'
-import type { AuditTrail } from './auth/audit-trail.ts'
-import type { Refused } from './auth/devices/device-auth.ts'
-import type { Log } from './log.ts'
-import type { Metrics } from './metrics/metrics.ts'
+import type { Log } from '../../log/log.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { AuditTrail } from '../audit-trail.ts'
+import type { Refused } from './device-auth.ts'
 
 interface RefusedCredentialsDeps {
   readonly metrics: Pick<Metrics, 'credentialRefused'>
