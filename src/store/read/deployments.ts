@@ -19,7 +19,7 @@ import { narrowPast } from './filters/past-candidates.ts'
 import { type DeploymentOrder, orders } from './orders/deployment-order.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 import { inPast, inPresent } from './walks/page-attempts.ts'
-import type { Walk } from './walks/walk.ts'
+import type { DeploymentList, Walk } from './walks/walk.ts'
 
 export {
   type ConvergenceCounts,
@@ -223,10 +223,11 @@ export async function pageDeployments(
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentRow>>> {
   const past = asOf === null ? null : await narrowPast(session, await openPast(session, asOf), scope, filter, limits)
-  const source = await sourceOfPage(session, scope, filter, order, limits)
+  const list = { scope, filter, order }
+  const source = await sourceOfPage(session, list, limits)
   const attempts = past
-    ? await inPast(session, scope, filterAt(filter, asOf), order, past, source, limits)
-    : [inPresent(session, scope, filter, order, source)]
+    ? await inPast(session, { ...list, filter: filterAt(filter, asOf) }, past, source, limits)
+    : [inPresent(session, list, source)]
   let tooMuch: DomainError | null = null
   const isAll = presentFields(filter).length === 0 && !session.accessScope
   for (const { walk, error, isOrdered } of attempts) {
@@ -239,7 +240,7 @@ export async function pageDeployments(
       select: walk.select,
       toNode: (record) => toRow(record, past),
     })
-    if (error === null || !(await isShort(session, walk, scope, order, page, pages))) return pages
+    if (error === null || !(await isShort(session, walk, list, page, pages))) return pages
     tooMuch = error
   }
   throw tooMuch ?? tooMuchChanged(limits.counted)
@@ -248,8 +249,7 @@ export async function pageDeployments(
 async function isShort(
   session: Session,
   walk: Walk,
-  scope: Scope,
-  order: DeploymentOrder,
+  { scope, order }: DeploymentList,
   page: PageRequest,
   pages: ReadonlyMap<number, Page<DeploymentRow>>,
 ): Promise<boolean> {

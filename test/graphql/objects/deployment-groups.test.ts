@@ -66,10 +66,8 @@ describe.each(stores)('groups of deployments on $name', (store) => {
     const found = await newestOfGroups(
       api.road.database.session,
       groups,
-      'fleet',
-      { deploymentIds: ['beside'] },
+      { of: 'fleet', filter: { deploymentIds: ['beside'] }, asOf: null },
       1,
-      null,
     )
     expect([0, 1].map((index) => found.get(index)?.map(({ deploymentId }) => deploymentId))).toEqual([
       ['beside'],

@@ -139,7 +139,7 @@ describe.each(stores)('a fleet with orchestrators on $name', (store) => {
             expect([asked, counts]).toEqual([asked, convergenceOf(own(parent))])
           const byValue = { field: 'VALUE', descending: false } as const
           const grouping = { by, labelKey: null }
-          const pages = await pageGroups(session, scope, grouping, filter, byValue, page, asOf, limits)
+          const pages = await pageGroups(session, { scope, by: grouping, filter, asOf }, byValue, page, limits)
           for (const [parent, { edges }] of pages)
             expect([asked, edges.map(({ node }) => sizeOf(node)).toSorted()]).toEqual([
               asked,
@@ -147,7 +147,15 @@ describe.each(stores)('a fleet with orchestrators on $name', (store) => {
             ])
           const groups = [...pages.values()].flatMap(({ edges }) => edges.map(({ node }) => node))
           const inside = { by: inner, labelKey: null }
-          const nested = await nestedGroups(session, groups, scope.of, inside, filter, byValue, 100, asOf, limits)
+          const nested = await nestedGroups(
+            session,
+            groups,
+            { of: scope.of, filter, asOf },
+            inside,
+            byValue,
+            100,
+            limits,
+          )
           for (const [index, { edges }] of nested) {
             const { parent, name } = groups[index] ?? expect.unreachable()
             const members = own(parent).filter((d) => groupings[by](d).some((value) => value === name.value))

@@ -124,11 +124,12 @@ describe.each(stores)('reads on $name', (store) => {
       'a rollout by NAME': (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'NAME', first, null),
       'a rollout by filter and NAME_DESC': (s) =>
         pageDeployments(s, fleet, { rolloutKeys: [spring] }, 'NAME_DESC', last, null),
-      'the newest of groups by rollout': (s) => newestOfGroups(s, some.slice(0, 5).map(groupOf), 'fleet', {}, 3, null),
+      'the newest of groups by rollout': (s) =>
+        newestOfGroups(s, some.slice(0, 5).map(groupOf), { of: 'fleet', filter: {}, asOf: null }, 3),
       'the newest of a large group': (s) =>
-        newestOfGroups(s, [{ parent: 0, name: unknown, span }], 'fleet', {}, 1, null),
+        newestOfGroups(s, [{ parent: 0, name: unknown, span }], { of: 'fleet', filter: {}, asOf: null }, 1),
       'the newest of groups by rollout a while ago': (s) =>
-        newestOfGroups(s, some.slice(0, 5).map(groupOf), 'fleet', {}, 3, recent),
+        newestOfGroups(s, some.slice(0, 5).map(groupOf), { of: 'fleet', filter: {}, asOf: recent }, 3),
       'groups within groups by rollout': (s) => targetsWithin(s, some.slice(0, 5).map(groupOf), null),
       'groups within groups by rollout a while ago': (s) => targetsWithin(s, some.slice(0, 5).map(groupOf), recent),
       'groups within small groups that come from counters': (s) =>
@@ -186,7 +187,7 @@ describe.each(stores)('reads on $name', (store) => {
     const unknown = { by: 'CONVERGENCE', labelKey: null, value: 'UNKNOWN', detail: null } as const
     const span = { since: 0, changedAt: 0, revision: base }
     const targetsWithin = (s: Session, groups: Parameters<typeof nestedGroups>[1], asOf: Revision | null) =>
-      nestedGroups(s, groups, 'fleet', { by: 'TARGET', labelKey: null }, {}, bySize, 20, asOf)
+      nestedGroups(s, groups, { of: 'fleet', filter: {}, asOf }, { by: 'TARGET', labelKey: null }, bySize, 20)
     const costs: Record<string, number> = {}
     for (const [name, read] of Object.entries(reads)) costs[name] = await rowsRead(read)
     const dear = Object.entries(costs).filter(([, rows]) => rows > 500)

@@ -21,7 +21,7 @@ function keyOf({ parent, within = [], name, span }: GroupKey): GroupKey {
 export function groupLoaders(s: Snapshot) {
   const newestOfGroup = batched(
     (groups: readonly GroupKey[], of: Parent['of'], filter: DeploymentFilter, size: number, asOf: Revision | null) =>
-      newestOfGroups(s, groups, of, filter, size, asOf),
+      newestOfGroups(s, groups, { of, filter, asOf }, size),
     (_, index) => index,
   )
   const nested = batched(
@@ -34,7 +34,7 @@ export function groupLoaders(s: Snapshot) {
       order: GroupOrder,
       size: number,
       asOf: Revision | null,
-    ) => nestedGroups(s, groups, of, by, filter, order, size, asOf),
+    ) => nestedGroups(s, groups, { of, filter, asOf }, by, order, size),
     (_, index) => index,
   )
   const spanOfGroup = batched(
@@ -46,10 +46,10 @@ export function groupLoaders(s: Snapshot) {
   return {
     groups: perParent(
       (scope, by: GroupedBy, filter: DeploymentFilter, order: GroupOrder, page: PageRequest, asOf: Revision | null) =>
-        pageGroups(s, scope, by, filter, order, page, asOf),
+        pageGroups(s, { scope, by, filter, asOf }, order, page),
     ),
     groupCount: perParent((scope, by: GroupedBy, filter: DeploymentFilter, asOf: Revision | null) =>
-      countGroups(s, scope, by, filter, asOf),
+      countGroups(s, { scope, by, filter, asOf }),
     ),
     /** When the deployments of a group of the fleet last changed. */
     spanOfGroup: (name: GroupName, filter: DeploymentFilter, asOf: Revision | null) =>

@@ -48,7 +48,7 @@ export async function countOverTime(
   moments: readonly Millis[],
 ): Promise<Map<number, CountsPoint[]>> {
   const revisions = await revisionsAt(session, moments)
-  const series = await countAtEach(byState, countDeployments, session, scope, filter, revisions)
+  const series = await countAtEach(session, { by: byState, count: countDeployments, scope, filter, revisions })
   const pointsOf = (counts: readonly StateCounts[]): CountsPoint[] =>
     counts.map((one, index) => ({ at: moments[index] ?? 0, revision: revisions[index] ?? 0, counts: one }))
   return new Map([...series].map(([parent, counts]) => [parent, pointsOf(counts)]))
@@ -61,7 +61,7 @@ export function convergenceOverTime(
   filter: DeploymentFilter,
   revisions: readonly Revision[],
 ): Promise<Map<number, ConvergenceCounts[]>> {
-  return countAtEach(byConvergence, countConvergence, session, scope, filter, revisions)
+  return countAtEach(session, { by: byConvergence, count: countConvergence, scope, filter, revisions })
 }
 
 /**
@@ -97,26 +97,32 @@ export async function arrivalsOverTime(
 }
 
 type Counts<Value extends CountedValue> = Record<Lowercase<Value>, number>
-type Count<Value extends CountedValue> = (
-  session: Snapshot,
-  scope: Scope,
-  filter: DeploymentFilter,
-  asOf: Revision | null,
-) => Promise<Map<number, Counts<Value>>>
+
+/** What is counted at each of the revisions. */
+interface Series<Value extends CountedValue> {
+  readonly by: Dimension<Value>
+  readonly scope: Scope
+  readonly filter: DeploymentFilter
+  readonly revisions: readonly Revision[]
+  /** Counts at one revision. */
+  count(
+    session: Snapshot,
+    scope: Scope,
+    filter: DeploymentFilter,
+    asOf: Revision | null,
+  ): Promise<Map<number, Counts<Value>>>
+}
 
 async function countAtEach<Value extends CountedValue>(
-  by: Dimension<Value>,
-  count: Count<Value>,
   session: Snapshot,
-  scope: Scope,
-  filter: DeploymentFilter,
-  revisions: readonly Revision[],
+  asked: Series<Value>,
 ): Promise<Map<number, Counts<Value>[]>> {
+  const { by, scope, filter, revisions } = asked
   const counted = await countedScope(session, scope, filter, revisions)
-  if (counted) return chain(by, count, session, scope, counted, filter, revisions)
+  if (counted) return chain(session, asked, counted)
   const series = new Map<number, Counts<Value>[]>(parentsOf(scope).map((parent) => [parent, []]))
   for (const [index, revision] of revisions.entries()) {
-    const found = revision === revisions[index - 1] ? null : await count(session, scope, filter, revision)
+    const found = revision === revisions[index - 1] ? null : await asked.count(session, scope, filter, revision)
     for (const [parent, counts] of series) counts.push(found?.get(parent) ?? counts.at(-1) ?? noCounts(by))
   }
   return series
@@ -143,13 +149,9 @@ interface Part<Value extends CountedValue> {
 }
 
 async function chain<Value extends CountedValue>(
-  by: Dimension<Value>,
-  count: Count<Value>,
   session: Snapshot,
-  scope: Scope,
+  { by, scope, filter, revisions, count }: Series<Value>,
   counted: CountersScope,
-  filter: DeploymentFilter,
-  revisions: readonly Revision[],
 ): Promise<Map<number, Counts<Value>[]>> {
   const last = revisions.at(-1) ?? 0
   // The newest counts are stored.

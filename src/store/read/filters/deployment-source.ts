@@ -23,7 +23,7 @@ import { sumOfStates } from '../../sql/state-counters.ts'
 import { logHead, rollouts } from '../../tables/schema.ts'
 import { rangeOfTimes } from '../changes/time-range.ts'
 import type { Scope } from '../deployment-scope.ts'
-import type { DeploymentOrder } from '../orders/deployment-order.ts'
+import type { DeploymentList } from '../walks/walk.ts'
 import { surveyedSource, surveyForCount } from './count-survey.ts'
 import { type DeploymentCondition, type DeploymentFilter, d } from './deployment-filter.ts'
 import { matchesRest, rangeChoices, scopeRanges } from './index-ranges.ts'
@@ -32,14 +32,9 @@ import type { Source, SourceLimits } from './source.ts'
 
 export { type Source, type SourceLimits, sourceLimits } from './source.ts'
 
-export async function sourceOfPage(
-  session: Session,
-  scope: Scope,
-  filter: DeploymentFilter,
-  order: DeploymentOrder,
-  limits: SourceLimits,
-): Promise<Source> {
-  if (isNarrowed(session, scope, filter, order)) return fewOrAll(session, scope, filter, limits)
+export async function sourceOfPage(session: Session, list: DeploymentList, limits: SourceLimits): Promise<Source> {
+  const { scope, filter } = list
+  if (isNarrowed(session, list)) return fewOrAll(session, scope, filter, limits)
   if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
   const { total, best, changed } = await estimate(session, scope, filter, limits.candidates, limits)
   if (total <= limits.small) return { of: 'index' }
@@ -175,7 +170,7 @@ function isWorthwhile({ accessScope }: Session, scope: Scope, filter: Deployment
 }
 
 /** A list of one rollout without a filter, whose rows the labels of an access scope restrict. To find few by their name or state would read all of them. */
-function isNarrowed({ accessScope }: Session, scope: Scope, filter: DeploymentFilter, order: DeploymentOrder): boolean {
+function isNarrowed({ accessScope }: Session, { scope, filter, order }: DeploymentList): boolean {
   const isOfOne = scope.of === 'rollout' && scope.keys.length === 1
   const isInOrder = order === 'CHANGED_ASC' || order === 'CHANGED_DESC'
   return isOfOne && !isInOrder && Boolean(accessScope?.labels) && presentFields(filter).length === 0

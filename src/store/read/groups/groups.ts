@@ -8,11 +8,10 @@ import { pageOf, sorted, within } from '../../sql/page.ts'
 import { asParents } from '../../sql/parameters.ts'
 import type { ConvergenceCounts, StateCounts } from '../counts/deployment-counts.ts'
 import { nameOf } from '../counts/stored-counts.ts'
-import { parentsOf, type Scope } from '../deployment-scope.ts'
-import type { DeploymentFilter } from '../filters/deployment-filter.ts'
+import { parentsOf } from '../deployment-scope.ts'
 import { type SourceLimits, sourceLimits } from '../filters/deployment-source.ts'
 import { selectCountedGroups } from './counted-groups.ts'
-import { alikeRows } from './group-rows.ts'
+import { alikeRows, type GroupQuery } from './group-rows.ts'
 import { type GroupedBy, placeOf } from './grouping.ts'
 import type { GroupPlace } from './paths.ts'
 import { alikeParts, selectSums } from './sums.ts'
@@ -76,20 +75,16 @@ export function orderOf({ field, descending }: GroupOrder): Order<Placed> {
 
 export async function pageGroups(
   session: Session,
-  scope: Scope,
-  by: GroupedBy,
-  filter: DeploymentFilter,
+  query: GroupQuery,
   orderBy: GroupOrder,
   page: PageRequest,
-  asOf: Revision | null,
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentGroup>>> {
-  const query = { scope, by, filter, asOf }
   const counted = orderBy.field === 'CHANGED' ? null : await selectCountedGroups(session, query)
   const groups = counted ?? selectSums(query, alikeParts(await alikeRows(session, query, limits)))
   const order = orderOf(orderBy)
   const pages = await pageOf<Omit<DeploymentGroup, 'parent'>, GroupRecord>(session, {
-    parents: parentsOf(scope),
+    parents: parentsOf(query.scope),
     order,
     page,
     select: (stretch) => {
@@ -98,7 +93,7 @@ export async function pageGroups(
       return sql`select g.* from (select every.*, (count(*) over ())::int as group_count from (${groups}) as every) as g
         ${where} ${sorted(order, stretch)}`
     },
-    toNode: (record) => toGroup(record, by),
+    toNode: (record) => toGroup(record, query.by),
   })
   return new Map(
     [...pages].map(([parent, { edges, ...rest }]) => [
@@ -108,19 +103,12 @@ export async function pageGroups(
   )
 }
 
-export async function countGroups(
-  session: Session,
-  scope: Scope,
-  by: GroupedBy,
-  filter: DeploymentFilter,
-  asOf: Revision | null,
-): Promise<Map<number, number>> {
-  const query = { scope, by, filter, asOf }
+export async function countGroups(session: Session, query: GroupQuery): Promise<Map<number, number>> {
   const groups =
     (await selectCountedGroups(session, query)) ??
     sql`select 1 ${await alikeRows(session, query)} group by part.value, part.detail`
   const counted = await session.rows<{ parent: number; n: number }>(
-    sql`select parent.key as parent, (select count(*)::int from (${groups}) as groups) as n from ${asParents(parentsOf(scope))}`,
+    sql`select parent.key as parent, (select count(*)::int from (${groups}) as groups) as n from ${asParents(parentsOf(query.scope))}`,
   )
   return new Map(counted.map(({ parent, n }) => [parent, n]))
 }

@@ -5,13 +5,21 @@ import type { Session } from '../../database.ts'
 import { asParents, isAnyOf } from '../../sql/parameters.ts'
 import { type ShownRecord, shownColumns, toShown } from '../../sql/rows.ts'
 import { deployments } from '../../tables/schema.ts'
-import { parentsOf, type Scope } from '../deployment-scope.ts'
+import { parentsOf } from '../deployment-scope.ts'
 import type { DeploymentRow } from '../deployments.ts'
 import { type DeploymentFilter, d, stands } from '../filters/deployment-filter.ts'
 import { alikeRows, foundRows } from './group-rows.ts'
 import { type GroupName, nameColumn, placeOf } from './grouping.ts'
 import type { DeploymentGroup, GroupSpan } from './groups.ts'
-import { type GroupPlace, groupingsOf, narrowed, pathColumn, pathOf, questionAbout } from './paths.ts'
+import {
+  type GroupedDeployments,
+  type GroupPlace,
+  groupingsOf,
+  narrowed,
+  pathColumn,
+  pathOf,
+  questionAbout,
+} from './paths.ts'
 
 type Group = GroupPlace & Pick<DeploymentGroup, 'span'>
 
@@ -19,11 +27,10 @@ type Group = GroupPlace & Pick<DeploymentGroup, 'span'>
 export async function newestOfGroups(
   session: Session,
   groups: readonly Group[],
-  of: Scope['of'],
-  filter: DeploymentFilter,
+  grouped: GroupedDeployments,
   size: number,
-  asOf: Revision | null,
 ): Promise<Map<number, readonly DeploymentRow[]>> {
+  const { filter, asOf } = grouped
   const [first] = groups
   if (!first) return new Map()
   const found = size === 1 && asOf === null ? await findByRevision(session, groups, filter) : null
@@ -34,12 +41,11 @@ export async function newestOfGroups(
     const all = new Map<number, readonly DeploymentRow[]>()
     for (const indexes of groupings.values()) {
       const some = indexes.flatMap((index) => groups[index] ?? [])
-      for (const [place, rows] of await newestOfGroups(session, some, of, filter, size, asOf))
-        all.set(indexes[place] ?? 0, rows)
+      for (const [place, rows] of await newestOfGroups(session, some, grouped, size)) all.set(indexes[place] ?? 0, rows)
     }
     return all
   }
-  const { scope, ...query } = questionAbout(groups, of, filter, asOf)
+  const { scope, ...query } = questionAbout(groups, grouped)
   // The window numbers each group's rows in one pass. A lateral page for each group would read all rows once a group.
   const numbered = await session.rows<ShownRecord & { readonly group_path: string }>(
     sql`select d.group_path, ${shownColumns('d')} from (

@@ -1,18 +1,16 @@
 /** The deployments of groups, grouped again: one statement for all groups, in one pass over their deployments. */
 import { sql } from 'drizzle-orm'
-import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { writeCursor } from '../../sql/cursor.ts'
 import type { Page } from '../../sql/order.ts'
 import { inOrder, toPage } from '../../sql/page.ts'
 import { asParents } from '../../sql/parameters.ts'
-import { parentsOf, type Scope } from '../deployment-scope.ts'
-import type { DeploymentFilter } from '../filters/deployment-filter.ts'
+import { parentsOf } from '../deployment-scope.ts'
 import { type SourceLimits, sourceLimits } from '../filters/deployment-source.ts'
 import { alikeRows } from './group-rows.ts'
 import type { GroupedBy } from './grouping.ts'
 import { type DeploymentGroup, type GroupOrder, type GroupRecord, orderOf, toGroup } from './groups.ts'
-import { type GroupPlace, pathOf, questionAbout } from './paths.ts'
+import { type GroupedDeployments, type GroupPlace, pathOf, questionAbout } from './paths.ts'
 import { alikeParts, selectSums } from './sums.ts'
 
 type Group = GroupPlace & Pick<DeploymentGroup, 'span'>
@@ -21,16 +19,14 @@ type Group = GroupPlace & Pick<DeploymentGroup, 'span'>
 export async function nestedGroups(
   session: Session,
   groups: readonly Group[],
-  of: Scope['of'],
+  grouped: GroupedDeployments,
   by: GroupedBy,
-  filter: DeploymentFilter,
   orderBy: GroupOrder,
   size: number,
-  asOf: Revision | null,
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentGroup>>> {
   if (groups.length === 0) return new Map()
-  const query = { ...questionAbout(groups, of, filter, asOf), by }
+  const query = { ...questionAbout(groups, grouped), by }
   const order = orderOf(orderBy)
   const sums = selectSums(query, alikeParts(await alikeRows(session, query, limits), query))
   const rows = await session.rows<GroupRecord & { readonly group_path: string }>(

@@ -26,12 +26,19 @@ export interface Paths {
   readonly texts: readonly string[]
 }
 
+/** What groups were made of. */
+export interface GroupedDeployments {
+  /** The kind of their parents. */
+  readonly of: Scope['of']
+  readonly filter: DeploymentFilter
+  /** Null: the present. */
+  readonly asOf: Revision | null
+}
+
 /** What is asked of the deployments of groups, which are of the same groupings. */
 export function questionAbout(
   groups: readonly (GroupPlace & { readonly span: object | null })[],
-  of: Scope['of'],
-  filter: DeploymentFilter,
-  asOf: Revision | null,
+  { of, filter, asOf }: GroupedDeployments,
 ) {
   const [first] = groups
   const scope: Scope = of === 'fleet' ? { of } : { of, keys: [...new Set(groups.map(({ parent }) => parent))] }

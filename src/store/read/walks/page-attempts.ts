@@ -4,16 +4,16 @@ import type { DomainError } from '../../../domain/errors.ts'
 import type { Session } from '../../database.ts'
 import { type Select, sorted, within } from '../../sql/page.ts'
 import { all, either, nothing } from '../../sql/parameters.ts'
-import { fromUnwound, isListed, isListedInOrder, type Scope } from '../deployment-scope.ts'
+import { fromUnwound, isListed, isListedInOrder } from '../deployment-scope.ts'
 import { countChangedSince } from '../filters/changed-since.ts'
-import { type DeploymentFilter, d, matchesDeployment, matchesFound } from '../filters/deployment-filter.ts'
+import { d, matchesDeployment, matchesFound } from '../filters/deployment-filter.ts'
 import { type Source, type SourceLimits, tooMuchChanged, tooRare } from '../filters/deployment-source.ts'
 import { countedAs, runsOf } from '../filters/past-candidates.ts'
 import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
 import type { Past } from '../past.ts'
 import { isWalkable, walkPast } from './past-walk.ts'
 import { walkPresent } from './present-walk.ts'
-import type { Walk } from './walk.ts'
+import type { DeploymentList, Walk } from './walk.ts'
 
 /** A way to read a page. `error`: what to throw if it is short and there is no other way. Null: it is never short. */
 interface Attempt {
@@ -27,28 +27,21 @@ function errorOf(source: Source): DomainError | null {
   return source.of === 'walk' ? tooRare(source.walked) : null
 }
 
-export function inPresent(
-  reader: Session,
-  scope: Scope,
-  filter: DeploymentFilter,
-  order: DeploymentOrder,
-  source: Source,
-): Attempt {
-  return { walk: walkPresent(reader, scope, filter, order, null, source), error: errorOf(source), isOrdered: true }
+export function inPresent(reader: Session, list: DeploymentList, source: Source): Attempt {
+  return { walk: walkPresent(reader, list, null, source), error: errorOf(source), isOrdered: true }
 }
 
 /** None: too many have changed since. A walk that is short is repeated by unwinding, if those are not too many. */
 export async function inPast(
   reader: Session,
-  scope: Scope,
-  filter: DeploymentFilter,
-  order: DeploymentOrder,
+  list: DeploymentList,
   past: Past,
   source: Source,
   limits: SourceLimits,
 ): Promise<Attempt[]> {
+  const { scope, filter, order } = list
   // Both halves are limited to a page, so that unchanged rows still come from an index.
-  const unchanged = walkPresent(reader, scope, filter, order, past.revision, source)
+  const unchanged = walkPresent(reader, list, past.revision, source)
   const listed = isListed(reader, scope, filter)
   const matches = all([matchesDeployment(filter), ...listed])
   const unwound: Select = (stretch) =>
@@ -62,12 +55,10 @@ export async function inPast(
   const changed = await countChangedSince(reader, past, scope, filter, Math.max(limits.counted, limits.candidates) + 1)
   if (changed <= limits.candidates) return [unwinding]
   const rest = changed <= limits.counted ? [unwinding] : []
-  if (!isWalkable(scope, filter, order)) return rest
+  if (!isWalkable(list)) return rest
   const walk = walkPast({
+    ...list,
     past,
-    scope,
-    filter,
-    order,
     matches: [matchesFound(filter), ...isListedInOrder(reader, scope, filter)],
     counted: countedAs(scope, filter),
     runs: isByState(order) ? await runsOf(reader, past, scope, filter, limits) : [],

@@ -8,19 +8,16 @@ import { type Select, type Stretch, within } from '../../sql/page.ts'
 import { all, either } from '../../sql/parameters.ts'
 import { changeLog as entry, epochs, logHead } from '../../tables/schema.ts'
 import type { CountedAs } from '../changes/stays.ts'
-import { ownedBy, type Scope } from '../deployment-scope.ts'
-import { type DeploymentFilter, d } from '../filters/deployment-filter.ts'
-import { type DeploymentOrder, orders, type RevisionOrder } from '../orders/deployment-order.ts'
+import { ownedBy } from '../deployment-scope.ts'
+import { d } from '../filters/deployment-filter.ts'
+import { orders, type RevisionOrder } from '../orders/deployment-order.ts'
 import { fromPast, type Past, present } from '../past.ts'
 import { entriesOf, isOldestFirst } from './past-entries.ts'
-import type { Walk } from './walk.ts'
+import type { DeploymentList, Walk } from './walk.ts'
 
 /** A list of the past that is read in its order. */
-export interface PastList {
+export interface PastList extends DeploymentList {
   readonly past: Past
-  readonly scope: Scope
-  readonly filter: DeploymentFilter
-  readonly order: DeploymentOrder
   /** The conditions of the list on a row at that time. */
   readonly matches: readonly SQL[]
   /** What all rows of the list counted as, as the log has it of each entry that it counted. */

@@ -14,23 +14,16 @@ import { type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, either, nothing } from '../../sql/parameters.ts'
 import { deployments } from '../../tables/schema.ts'
 import type { CountedAs } from '../changes/stays.ts'
-import { fromUnwound, parentsOf, type Scope } from '../deployment-scope.ts'
-import { type DeploymentFilter, d } from '../filters/deployment-filter.ts'
-import {
-  type DeploymentOrder,
-  isByName,
-  isByState,
-  type NameOrder,
-  orders,
-  type StateOrder,
-} from '../orders/deployment-order.ts'
+import { fromUnwound, parentsOf } from '../deployment-scope.ts'
+import { d } from '../filters/deployment-filter.ts'
+import { isByName, isByState, type NameOrder, orders, type StateOrder } from '../orders/deployment-order.ts'
 import { fromPast, type Past, present } from '../past.ts'
 import { type PastList, type Run, walkByChange } from './past-changes.ts'
-import type { Walk } from './walk.ts'
+import type { DeploymentList, Walk } from './walk.ts'
 
 /** The list can be read in its order. Otherwise, all that has changed since must be unwound. */
-export function isWalkable(scope: Scope, { retired }: DeploymentFilter, order: DeploymentOrder): boolean {
-  if (scope.of === 'target' || scope.of === 'instance' || parentsOf(scope).length > 1 || retired) return false
+export function isWalkable({ scope, filter, order }: DeploymentList): boolean {
+  if (scope.of === 'target' || scope.of === 'instance' || parentsOf(scope).length > 1 || filter.retired) return false
   return scope.of === 'fleet' || !isByName(order)
 }
 

@@ -11,15 +11,12 @@ import { namesFew, type Source } from '../filters/deployment-source.ts'
 import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
 import { inOrderOfRollout, walkByName } from './rollout-names.ts'
 import { walkByState } from './state-walk.ts'
-import { type Walk, walkInOrder } from './walk.ts'
+import { type DeploymentList, type Walk, walkInOrder } from './walk.ts'
 
 const allColumns = fixed(sql`select ${d}.*`)
 
 /** A present list of deployments, whatever the source of its rows. */
-interface PresentList {
-  readonly scope: Scope
-  readonly filter: DeploymentFilter
-  readonly order: DeploymentOrder
+interface PresentList extends DeploymentList {
   readonly asOf: Revision | null
   /** The condition that a row has not changed since `asOf`. */
   readonly isThen: readonly SQL[]
@@ -28,18 +25,10 @@ interface PresentList {
 }
 
 /** `asOf`: only rows that have not changed since. Null: all. */
-export function walkPresent(
-  reader: Session,
-  scope: Scope,
-  filter: DeploymentFilter,
-  order: DeploymentOrder,
-  asOf: Revision | null,
-  source: Source,
-): Walk {
+export function walkPresent(reader: Session, wanted: DeploymentList, asOf: Revision | null, source: Source): Walk {
+  const { scope, filter } = wanted
   const list: PresentList = {
-    scope,
-    filter,
-    order,
+    ...wanted,
     asOf,
     isThen: asOf === null ? [] : [sql`${d.revision} <= ${asOf}::bigint`],
     listed: isListed(reader, scope, filter),
@@ -74,7 +63,7 @@ function fromWalk(list: PresentList, { walked, changed }: Extract<Source, { of: 
   const byState = stateRanges(list)
   if (byState) {
     const matchesOthers = [matchesFound(byState.others), ...listedInOrder]
-    return walkByState(byState.order, byState.states, asOf, inRange, matchesOthers, walked)
+    return walkByState({ ...byState, newest: asOf, within: inRange, matches: matchesOthers, walked })
   }
   const rollout = rolloutOf(scope, filter)
   if (isByName(order) && rollout && hasNames(list)) return walkByName(order, rollout, [...inRange, ...matches], walked)
@@ -92,7 +81,7 @@ function fromIndex(list: PresentList): Walk {
   const byState = stateRanges(list)
   if (byState) {
     const matchesOthers = [matchesDeployment(byState.others), ...listed]
-    return walkByState(byState.order, byState.states, asOf, [], matchesOthers, null)
+    return walkByState({ ...byState, newest: asOf, within: [], matches: matchesOthers, walked: null })
   }
   const rollout = rolloutOf(scope, filter)
   if (isByName(order) && rollout) {

@@ -8,22 +8,27 @@ import { d } from '../filters/deployment-filter.ts'
 import { isByState, orders, type RevisionOrder } from '../orders/deployment-order.ts'
 import type { Walk } from './walk.ts'
 
+interface StateWalk {
+  readonly order: RevisionOrder
+  readonly states: readonly DeploymentState[]
+  /** Only the rows up to this revision. Null: all. */
+  readonly newest: Revision | null
+  /** The conditions of each range. */
+  readonly within: readonly SQL[]
+  /** The other conditions. */
+  readonly matches: readonly SQL[]
+  /** The number of rows that the ranges read together to find those that match. Null: any. */
+  readonly walked: number | null
+}
+
 /**
- * The fleet's present rows of some states: one range of the index (state, revision) per state, of which a page reads the first rows. The
- * row comparisons force the planner to use this index: it cannot know that few deployments are FAILED. `newest`: the rows up to this revision.
- * `within` are the conditions of the range. With `walked`, the ranges read that many rows together to find those that match the others.
+ * One range of the index (state, revision) per state, of which a page reads the first rows. The row comparisons force the planner to use this
+ * index: it cannot know that few deployments are FAILED.
  *
  * In the orders of states, the ranges follow each other, and the next is read only if the page is not full: PostgreSQL reads a lateral join lazily, in the
  * order of its outer side.
  */
-export function walkByState(
-  order: RevisionOrder,
-  states: readonly DeploymentState[],
-  newest: Revision | null,
-  within: readonly SQL[],
-  matches: readonly SQL[],
-  walked: number | null,
-): Walk {
+export function walkByState({ order, states, newest, within, matches, walked }: StateWalk): Walk {
   const inTurn = isByState(order)
   const eachWalked = walked === null || inTurn ? walked : Math.ceil(walked / Math.max(new Set(states).size, 1))
   const runs = (stretch: Stretch, rows: (inRun: SQL, sorted: SQL) => SQL): SQL => {

@@ -3,10 +3,18 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Deployment } from '../../../domain/deployment.ts'
 import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, nothing } from '../../sql/parameters.ts'
-import { d } from '../filters/deployment-filter.ts'
+import type { Scope } from '../deployment-scope.ts'
+import { type DeploymentFilter, d } from '../filters/deployment-filter.ts'
 import { type DeploymentOrder, orders } from '../orders/deployment-order.ts'
 
 type LastRow = Pick<Deployment, 'state' | 'revision'>
+
+/** A list of deployments: of which parents, which of them, in which order. */
+export interface DeploymentList {
+  readonly scope: Scope
+  readonly filter: DeploymentFilter
+  readonly order: DeploymentOrder
+}
 
 /** A list that reads at most some rows in its order, and shows those of them that match. */
 export interface Walk {

@@ -7,6 +7,11 @@ const fleet = { of: 'fleet' } as const
 export async function groupsByApplication(session: Session, filter: DeploymentFilter): Promise<DeploymentGroup[]> {
   const page = { size: 100, after: null, before: null, backward: false }
   const by = { by: 'APPLICATION', labelKey: null } as const
-  const pages = await pageGroups(session, fleet, by, filter, { field: 'SIZE', descending: true }, page, null)
+  const pages = await pageGroups(
+    session,
+    { scope: fleet, by, filter, asOf: null },
+    { field: 'SIZE', descending: true },
+    page,
+  )
   return pages.get(0)?.edges.map(({ node }) => node) ?? []
 }

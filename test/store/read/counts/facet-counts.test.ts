@@ -189,10 +189,18 @@ async function expectFold(database: Database, start: Revision, since = start): P
       expect(convergence).toEqual(convergenceOf(expected.get(name.value) ?? []))
     // The deployments of the groups have not been read. Without the group that has no name, an index finds them.
     for (const outer of [groups, groups.filter(({ name }) => name.value !== null)]) {
-      const nested = await nestedGroups(database.session, outer, 'fleet', byConvergence, filter, bySize, 100, null, {
-        ...sourceLimits,
-        small: 0,
-      })
+      const nested = await nestedGroups(
+        database.session,
+        outer,
+        { of: 'fleet', filter, asOf: null },
+        byConvergence,
+        bySize,
+        100,
+        {
+          ...sourceLimits,
+          small: 0,
+        },
+      )
       for (const [index, { name }] of outer.entries()) {
         const own = Map.groupBy(expected.get(name.value) ?? [], ({ convergence }) => convergence)
         const found = nested.get(index)?.edges.map(({ node }) => [node.name.value, node.counts] as const)

@@ -146,7 +146,13 @@ describe.each(stores)('filtered reads on $name', (store) => {
     for (const [name, [filter]] of Object.entries(filters))
       for (const by of ['ERROR', 'COMPONENT', 'TARGET'] as const) {
         const read = (s: Session) =>
-          pageGroups(s, fleet, { by, labelKey: null }, filter, { field: 'SIZE', descending: true }, first, null, limits)
+          pageGroups(
+            s,
+            { scope: fleet, by: { by, labelKey: null }, filter, asOf: null },
+            { field: 'SIZE', descending: true },
+            first,
+            limits,
+          )
         const { rows } = await cost(read)
         expect([name, by, rows < bound, rows]).toEqual([name, by, true, rows])
         const nodes = (await read(database.session)).get(0)?.edges.map(({ node }) => node) ?? []
@@ -255,7 +261,8 @@ describe.each(stores)('filtered reads on $name', (store) => {
       `update log_head set failed = 3, installed = ${healthy}, convergence_stale = 3, convergence_converged = ${healthy}`,
     )
     const by = { by: 'ERROR', labelKey: null } as const
-    const read = (s: Session) => pageGroups(s, fleet, by, {}, { field: 'SIZE', descending: true }, first, null, limits)
+    const read = (s: Session) =>
+      pageGroups(s, { scope: fleet, by, filter: {}, asOf: null }, { field: 'SIZE', descending: true }, first, limits)
     const { rows } = await cost(read)
     expect([rows < 100, rows]).toEqual([true, rows])
     const nodes = (await read(database.session)).get(0)?.edges.map(({ node }) => node) ?? []
@@ -265,7 +272,7 @@ describe.each(stores)('filtered reads on $name', (store) => {
       [null, healthy, 0, healthy],
       ['E_RARE', 3, 3, 0],
     ])
-    expect(await countGroups(database.session, fleet, by, {}, null)).toEqual(new Map([[0, 2]]))
+    expect(await countGroups(database.session, { scope: fleet, by, filter: {}, asOf: null })).toEqual(new Map([[0, 2]]))
   })
 
   async function cost(read: (session: Session) => Promise<unknown>) {

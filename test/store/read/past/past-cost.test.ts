@@ -70,12 +70,14 @@ describe.each(stores)('counts in the past on $name', (store) => {
     const { answer: groups, buffers } = await buffersOf(database, (s) =>
       pageGroups(
         s,
-        { of: 'fleet' },
-        { by: 'ROLLOUT', labelKey: null },
-        { rolloutKeys: [spring, spring + 1] },
+        {
+          scope: { of: 'fleet' },
+          by: { by: 'ROLLOUT', labelKey: null },
+          filter: { rolloutKeys: [spring, spring + 1] },
+          asOf: at,
+        },
         { field: 'FAILED', descending: true },
         { size: 20, after: null, before: null, backward: false },
-        at,
       ),
     )
     expect(groups.get(0)?.edges.map(({ node: { name, size } }) => [name.value, size])).toEqual([

@@ -148,7 +148,13 @@ describe.each(stores)('lists in the past on $name', (store) => {
     const fleet = { of: 'fleet' } as const
     const count = (session: Session, which = filter) => countDeployments(session, fleet, which, at, limits)
     const group = (session: Session, which = filter) =>
-      pageGroups(session, fleet, { by: 'TARGET', labelKey: null }, which, bySize, first, at, limits)
+      pageGroups(
+        session,
+        { scope: fleet, by: { by: 'TARGET', labelKey: null }, filter: which, asOf: at },
+        bySize,
+        first,
+        limits,
+      )
     for (const read of [count, group]) {
       const { answer, buffers } = await buffersOf(database, (session) =>
         read(session).then(String, (error: Error) => error.message),
@@ -268,7 +274,13 @@ it.each(stores)(
               { by, labelKey: null },
               { ...first, size: 100 },
             ]
-            const pages = await pageGroups(database.session, { of: 'fleet' }, read, filter, bySize, page, at, limits)
+            const pages = await pageGroups(
+              database.session,
+              { scope: { of: 'fleet' }, by: read, filter, asOf: at },
+              bySize,
+              page,
+              limits,
+            )
             const groups = pages
               .get(0)
               ?.edges.map(({ node }) => [node.name.value, node.size, node.counts.failed, node.convergence.unknown])
@@ -280,7 +292,7 @@ it.each(stores)(
               some.filter(({ convergence }) => convergence === 'UNKNOWN').length,
             ])
             expect(new Set(groups)).toEqual(new Set(expected))
-            expect(await countGroups(database.session, { of: 'fleet' }, read, filter, at)).toEqual(
+            expect(await countGroups(database.session, { scope: { of: 'fleet' }, by: read, filter, asOf: at })).toEqual(
               new Map([[0, expected.length]]),
             )
           }
