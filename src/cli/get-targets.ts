@@ -1,6 +1,6 @@
 /** `rollcall get devices`, `get device`, `get clusters` and `get resources`: what deployments run on, and what they consist of. */
 import type { Api } from './api.ts'
-import { type Connection, type Output, pages } from './get.ts'
+import { type Output, printList } from './list.ts'
 import { labelFilter, NotThereError, type Selection } from './selection.ts'
 import { type CountData, countFields, describeCounts, jsonLine, momentOf, readCounts } from './show.ts'
 import { table } from './terminal.ts'
@@ -18,31 +18,20 @@ const deviceFields = `deviceId name connectivity lastHeardAt labels { key value 
 
 const moment = (at: string | null): string => (at === null ? 'never' : momentOf(at))
 
-export async function getDevices(
-  api: Api,
-  { terminal, isJson }: Output,
-  selection: Selection,
-  limit: number,
-): Promise<void> {
-  const filter = labelFilter(selection)
-  const rows = [['DEVICE', 'CONNECTIVITY', 'LAST HEARD', 'DEPLOYMENTS']]
-  const document = `query List($filter: DeviceFilter, $first: Int!, $after: String) {
-    devices(filter: $filter, first: $first, after: $after) { nodes { ${deviceFields} } pageInfo { hasNextPage endCursor } }
-  }`
-  for await (const device of pages<ShownDevice>(limit, (page) =>
-    api.ask<{ devices: Connection<ShownDevice> }>(document, { filter, ...page }).then((data) => data.devices),
-  )) {
-    const { deviceId, connectivity, lastHeardAt, deploymentCounts } = device
-    if (isJson) terminal.write(jsonLine(device))
-    else
-      rows.push([
-        deviceId,
-        connectivity.toLowerCase(),
-        moment(lastHeardAt),
-        describeCounts(terminal, readCounts(deploymentCounts)),
-      ])
-  }
-  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
+export function getDevices(api: Api, output: Output, selection: Selection, limit: number): Promise<void> {
+  const list = {
+    of: 'devices',
+    filter: ['DeviceFilter', labelFilter(selection)],
+    fields: deviceFields,
+    head: ['DEVICE', 'CONNECTIVITY', 'LAST HEARD', 'DEPLOYMENTS'],
+    row: ({ deviceId, connectivity, lastHeardAt, deploymentCounts }: ShownDevice) => [
+      deviceId,
+      connectivity.toLowerCase(),
+      moment(lastHeardAt),
+      describeCounts(output.terminal, readCounts(deploymentCounts)),
+    ],
+  } as const
+  return printList(api, output, list, limit)
 }
 
 export async function getDevice(api: Api, { terminal, isJson }: Output, deviceId: string): Promise<void> {
@@ -71,19 +60,15 @@ interface ShownCluster {
   readonly connectivity: string
 }
 
-export async function getClusters(api: Api, { terminal, isJson }: Output, limit: number): Promise<void> {
-  const rows = [['PROVIDER', 'CLUSTER', 'CONNECTIVITY']]
-  const document = `query List($first: Int!, $after: String) {
-    clusters(first: $first, after: $after) { nodes { provider name connectivity } pageInfo { hasNextPage endCursor } }
-  }`
-  for await (const cluster of pages<ShownCluster>(limit, (page) =>
-    api.ask<{ clusters: Connection<ShownCluster> }>(document, page).then((data) => data.clusters),
-  )) {
-    const { provider, name, connectivity } = cluster
-    if (isJson) terminal.write(jsonLine(cluster))
-    else rows.push([provider ?? '-', name, connectivity.toLowerCase()])
-  }
-  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
+export function getClusters(api: Api, output: Output, limit: number): Promise<void> {
+  const list = {
+    of: 'clusters',
+    filter: null,
+    fields: 'provider name connectivity',
+    head: ['PROVIDER', 'CLUSTER', 'CONNECTIVITY'],
+    row: ({ provider, name, connectivity }: ShownCluster) => [provider ?? '-', name, connectivity.toLowerCase()],
+  } as const
+  return printList(api, output, list, limit)
 }
 
 interface ShownResource {
@@ -97,30 +82,16 @@ interface ShownResource {
   readonly target: { readonly name: string }
 }
 
-export async function getResources(
-  api: Api,
-  { terminal, isJson }: Output,
-  selection: Selection,
-  limit: number,
-): Promise<void> {
-  const filter = labelFilter(selection)
-  const rows = [['KIND', 'NAME', 'NAMESPACE', 'COMPONENT', 'ON', 'READINESS', 'SYNC', 'REASON']]
-  const document = `query List($filter: ResourceFilter, $first: Int!, $after: String) {
-    resources(filter: $filter, first: $first, after: $after) {
-      nodes { id kind name namespace component readiness sync presence reason message target { name } }
-      pageInfo { hasNextPage endCursor }
-    }
-  }`
-  for await (const resource of pages<ShownResource>(limit, (page) =>
-    api.ask<{ resources: Connection<ShownResource> }>(document, { filter, ...page }).then((data) => data.resources),
-  )) {
-    const { kind, name, namespace, component, target, readiness, sync, reason } = resource
-    if (isJson) terminal.write(jsonLine(resource))
-    else
-      rows.push([
-        ...[kind, name, namespace ?? '-', component, target.name],
-        ...[readiness.toLowerCase(), sync?.toLowerCase() ?? '-', reason ?? '-'],
-      ])
-  }
-  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
+export function getResources(api: Api, output: Output, selection: Selection, limit: number): Promise<void> {
+  const list = {
+    of: 'resources',
+    filter: ['ResourceFilter', labelFilter(selection)],
+    fields: 'id kind name namespace component readiness sync presence reason message target { name }',
+    head: ['KIND', 'NAME', 'NAMESPACE', 'COMPONENT', 'ON', 'READINESS', 'SYNC', 'REASON'],
+    row: ({ kind, name, namespace, component, target, readiness, sync, reason }: ShownResource) => [
+      ...[kind, name, namespace ?? '-', component, target.name],
+      ...[readiness.toLowerCase(), sync?.toLowerCase() ?? '-', reason ?? '-'],
+    ],
+  } as const
+  return printList(api, output, list, limit)
 }

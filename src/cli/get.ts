@@ -1,5 +1,6 @@
 /** `rollcall get` and `rollcall counts`: the present state. */
 import type { Api } from './api.ts'
+import { type Output, printList } from './list.ts'
 import {
   deploymentFilter,
   NotThereError,
@@ -29,37 +30,15 @@ import {
 } from './show.ts'
 import { inStateColour, type Terminal, table } from './terminal.ts'
 
-export interface Output {
-  readonly terminal: Terminal
-  readonly isJson: boolean
-}
-
-export interface Connection<Node> {
-  readonly nodes: readonly Node[]
-  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
-}
-
-/** The largest page that the API allows. */
-const pageSize = 100
-
-export async function getDeployments(api: Api, { terminal, isJson }: Output, selection: Selection, limit: number) {
-  const filter = await deploymentFilter(api, selection)
-  const rows: string[][] = [[...deploymentHead]]
-  const document = `query List($filter: DeploymentFilter, $first: Int!, $after: String) {
-    deployments(filter: $filter, first: $first, after: $after) {
-      nodes { ${deploymentFields} }
-      pageInfo { hasNextPage endCursor }
-    }
-  }`
-  for await (const node of pages<ShownDeployment>(limit, (page) =>
-    api
-      .ask<{ deployments: Connection<ShownDeployment> }>(document, { filter, ...page })
-      .then((data) => data.deployments),
-  )) {
-    if (isJson) terminal.write(jsonLine(node))
-    else rows.push(deploymentRow(terminal, node))
-  }
-  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
+export async function getDeployments(api: Api, output: Output, selection: Selection, limit: number): Promise<void> {
+  const list = {
+    of: 'deployments',
+    filter: ['DeploymentFilter', await deploymentFilter(api, selection)],
+    fields: deploymentFields,
+    head: deploymentHead,
+    row: (node: ShownDeployment) => deploymentRow(output.terminal, node),
+  } as const
+  await printList(api, output, list, limit)
 }
 
 interface ShownRollout {
@@ -72,27 +51,21 @@ interface ShownRollout {
 
 const rolloutFields = `id kind name project compositeApp compositeAppVersion provider labels { key value } deploymentCounts { ${countFields} }`
 
-export async function getRollouts(api: Api, { terminal, isJson }: Output, selection: Selection, limit: number) {
-  const filter = rolloutFilter(selection)
-  const rows = [['ROLLOUT', 'PROJECT', 'KIND', 'DEPLOYMENTS', 'LABELS']]
-  const document = `query List($filter: RolloutFilter, $first: Int!, $after: String) {
-    rollouts(filter: $filter, first: $first, after: $after) { nodes { ${rolloutFields} } pageInfo { hasNextPage endCursor } }
-  }`
-  for await (const rollout of pages<ShownRollout>(limit, (page) =>
-    api.ask<{ rollouts: Connection<ShownRollout> }>(document, { filter, ...page }).then((data) => data.rollouts),
-  )) {
-    const { name, project, kind, labels, deploymentCounts } = rollout
-    if (isJson) terminal.write(jsonLine(rollout))
-    else
-      rows.push([
-        name,
-        project ?? '-',
-        kind,
-        describeCounts(terminal, readCounts(deploymentCounts)),
-        describeLabels(labels) || '-',
-      ])
-  }
-  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
+export function getRollouts(api: Api, output: Output, selection: Selection, limit: number): Promise<void> {
+  const list = {
+    of: 'rollouts',
+    filter: ['RolloutFilter', rolloutFilter(selection)],
+    fields: rolloutFields,
+    head: ['ROLLOUT', 'PROJECT', 'KIND', 'DEPLOYMENTS', 'LABELS'],
+    row: ({ name, project, kind, labels, deploymentCounts }: ShownRollout) => [
+      name,
+      project ?? '-',
+      kind,
+      describeCounts(output.terminal, readCounts(deploymentCounts)),
+      describeLabels(labels) || '-',
+    ],
+  } as const
+  return printList(api, output, list, limit)
 }
 
 export async function getRollout(api: Api, { terminal, isJson }: Output, key: RolloutKey) {
@@ -167,18 +140,4 @@ export async function getCounts(api: Api, { terminal, isJson }: Output, selectio
   )
   const counts: Counts = readCounts(deploymentCounts)
   terminal.write(isJson ? jsonLine({ ...deploymentCounts, revision }) : `${describeCounts(terminal, counts)}\n`)
-}
-
-export async function* pages<Node>(
-  limit: number,
-  ask: (page: { first: number; after: string | null }) => Promise<Connection<Node>>,
-): AsyncGenerator<Node> {
-  let left = limit
-  for (let after: string | null = null, isMore = true; isMore && left > 0; ) {
-    const { nodes, pageInfo }: Connection<Node> = await ask({ first: Math.min(left, pageSize), after })
-    yield* nodes
-    left -= nodes.length
-    after = pageInfo.endCursor
-    isMore = pageInfo.hasNextPage
-  }
 }

@@ -3,7 +3,7 @@ import type { Convergence } from '../domain/desired.ts'
 import type { DeploymentState, StatusError } from '../domain/values.ts'
 import { describeAlert, firingAlerts } from './alerts.ts'
 import { type Api, type Subscription, until } from './api.ts'
-import type { Output } from './get.ts'
+import type { Output } from './list.ts'
 import { deploymentFilter, type RolloutKey, rolloutNotThere, type Selection } from './selection.ts'
 import {
   type CountData,

@@ -1,6 +1,6 @@
 /** `rollcall watch`: a live table in a terminal; otherwise one line per change, without gaps. */
 import type { Api } from './api.ts'
-import type { Output } from './get.ts'
+import type { Output } from './list.ts'
 import { changeFilter, deploymentFilter, type Selection } from './selection.ts'
 import {
   type CountData,
