@@ -89,15 +89,9 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
           if (length > longestList) throw new ApiServerError('a list of it does not end')
           answer.add(bytes)
         }
-        const { metadata, items } = (await readObject(answer.take())) as {
-          metadata?: Readonly<Record<string, unknown>>
-          items?: unknown
-        }
-        const { resourceVersion, continue: more } = metadata ?? {}
-        if (!Array.isArray(items) || typeof resourceVersion !== 'string' || resourceVersion === '')
-          throw new ApiServerError('it answers with something that is not a list')
-        yield { items, resourceVersion }
-        token = typeof more === 'string' && more !== '' ? more : undefined
+        const { more, ...page } = listIn(await readObject(answer.take()))
+        yield page
+        token = more
       } while (token !== undefined)
     },
     async *watch(path, after, signal) {
@@ -120,6 +114,15 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
       }
     },
   }
+}
+
+/** `more`: the token of the next page. */
+function listIn(answer: object): ListPage & { readonly more: string | undefined } {
+  const { metadata, items } = answer as { metadata?: Readonly<Record<string, unknown>>; items?: unknown }
+  const { resourceVersion, continue: more } = metadata ?? {}
+  if (!Array.isArray(items) || typeof resourceVersion !== 'string' || resourceVersion === '')
+    throw new ApiServerError('it answers with something that is not a list')
+  return { items, resourceVersion, more: typeof more === 'string' && more !== '' ? more : undefined }
 }
 
 async function open(

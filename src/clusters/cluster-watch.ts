@@ -42,7 +42,7 @@ export interface ClusterWatch {
   readonly state: { readonly failures: number; readonly waiting: number }
   /** An instance exists that may be new. */
   instanceCreated(instanceId: string): void
-  /** Never rejects. Work in progress has ended when it resolves. */
+  /** Resolves when work in progress has ended. Never rejects. */
   stop(): Promise<void>
 }
 
@@ -198,7 +198,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      let pause = 0
+      let wanted = 0
       wasReachable = false
       try {
         after ??= await list()
@@ -207,21 +207,26 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
       } catch (error) {
         if (signal.aborted) return
         failures += 1
-        if (error instanceof ApiServerError) {
-          pause = error.retryAfter ?? 0
-          if (error.isExpired) {
-            isPaged = after !== null
-            after = null
-          } else await noteFailure(error)
-        } else {
-          after = null
-          log.warn({ cluster, error }, 'the state of a cluster was not written: trying again')
-        }
+        wanted = await pauseOf(error)
       }
       if (isListWanted) after = null
       const own = pauseAfter(backOff, Math.max(failures - 1, 0))
-      await sleep(Math.max(own, pause), undefined, { signal }).catch(() => undefined)
+      await sleep(Math.max(own, wanted), undefined, { signal }).catch(() => undefined)
     }
+  }
+
+  /** Decides what a failed attempt changes. Returns the pause that the API server asks for, in milliseconds. */
+  async function pauseOf(error: unknown): Promise<number> {
+    if (!(error instanceof ApiServerError)) {
+      after = null
+      log.warn({ cluster, error }, 'the state of a cluster was not written: trying again')
+      return 0
+    }
+    if (error.isExpired) {
+      isPaged = after !== null
+      after = null
+    } else await noteFailure(error)
+    return error.retryAfter ?? 0
   }
 
   /** A broken stream alone does not change the connectivity. The next attempt does. */

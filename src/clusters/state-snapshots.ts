@@ -1,6 +1,7 @@
 /** Turns custom resources of a cluster into commands for the writer. Each custom resource is the complete snapshot of a component there. */
 import { DomainError } from '../domain/errors.ts'
 import type { Verdict } from '../domain/report.ts'
+import type { LifecycleRolloutName } from '../domain/rollout.ts'
 import type { TargetName } from '../domain/target.ts'
 import { reportStateSnapshot } from '../ingest/commands/resources.ts'
 import type { Writer } from '../ingest/writer.ts'
@@ -45,27 +46,30 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
     const rollouts = await rolloutsOfContexts(database.session, contexts)
     // A replica that no longer holds the lease of the cluster must not write.
     signal.throwIfAborted()
-    const decided = resources.map(async (one) => {
-      const { unreadable, ...state } = one.state
-      const rollout = rollouts.get(state.context)
-      if (!rollout) return wait(one)
-      try {
-        const { verdict } = await writer.submit(reportStateSnapshot(rollout, { ...state, target }))
-        pending.forget(one.label)
-        observe(verdict)
-        if (unreadable.length > 0 && verdict === 'APPLIED')
-          log.warn({ cluster, label: one.label, entries: unreadable.slice(0, 3) }, 'some of its entries cannot be read')
-      } catch (error) {
-        const code = error instanceof DomainError ? error.code : null
-        if (code === 'UNAVAILABLE') throw error
-        if (code === 'NOT_FOUND_YET') return wait(one)
-        pending.forget(one.label)
-        observe('REFUSED')
-        log.warn({ cluster, label: one.label, error }, 'the state of a component is refused')
-      }
-    })
+    const decided = resources.map((one) => decide(one, rollouts.get(one.state.context)))
     const failed = (await Promise.allSettled(decided)).find((outcome) => outcome.status === 'rejected')
     if (failed) throw failed.reason
+  }
+
+  /** `rollout` undefined: the instance is not known yet. Rejects if the state could not be decided. */
+  async function decide(one: CustomResource, rollout: LifecycleRolloutName | undefined): Promise<void> {
+    if (!rollout) return wait(one)
+    const { label } = one
+    const { unreadable, ...state } = one.state
+    try {
+      const { verdict } = await writer.submit(reportStateSnapshot(rollout, { ...state, target }))
+      pending.forget(label)
+      observe(verdict)
+      if (unreadable.length > 0 && verdict === 'APPLIED')
+        log.warn({ cluster, label, entries: unreadable.slice(0, 3) }, 'some of its entries cannot be read')
+    } catch (error) {
+      const code = error instanceof DomainError ? error.code : null
+      if (code === 'UNAVAILABLE') throw error
+      if (code === 'NOT_FOUND_YET') return wait(one)
+      pending.forget(label)
+      observe('REFUSED')
+      log.warn({ cluster, label, error }, 'the state of a component is refused')
+    }
   }
 
   function wait(one: CustomResource): void {

@@ -1,6 +1,6 @@
 /**
  * Answers GET /export/<kind> and GET /export/<kind>/manifest. The first part is read before the headers are sent, so that most errors are
- * problems of a whole response. A later error ends the connection: a client does not take what it has for the whole.
+ * problems of a whole response. A later error ends the connection, so a client does not take a part for the whole.
  */
 import type { ServerResponse } from 'node:http'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
@@ -12,11 +12,12 @@ import { type SnapshotDeps, withSnapshot } from '../rest/with-snapshot.ts'
 import { withScope } from '../store/read/access-scope.ts'
 import { bodyOf, type ReadPart } from './body.ts'
 import { valuesOfConditions } from './conditions.ts'
+import type { Format } from './formats/format.ts'
 import { formatOf } from './formats/formats.ts'
 import type { Extent, KindName, Sessions } from './kinds/kind.ts'
 import { kinds } from './kinds/kinds.ts'
 import { type Query, readQuery, valuesOfBounds } from './query.ts'
-import { createTally } from './tally.ts'
+import { createTally, type Tally } from './tally.ts'
 
 export interface ExportDeps extends SnapshotDeps {
   readonly admission: Pick<Admission, 'enter' | 'callerOf' | 'openStream'>
@@ -54,44 +55,67 @@ export async function serveExport(
     const location = locationOf(name, format.name, extent)
     const tally = createTally(kind.columns)
     const body = bodyOf(first, read, await format.encode(kind.columns, after !== null), tally)
-    if (isManifest) {
-      const speak = speakEvery(deps.silence ?? 15_000, response)
-      for await (const _ of body) {
-        if (response.destroyed) return
-        stayOpen(response)
-        speak()
-      }
-      const figures = tally.figures()
-      const manifest = { kind: name, format: format.name, location, revision: textOf(extent.revision), ...figures }
-      const text = JSON.stringify({ ...manifest, columns: kind.columns })
-      if (response.headersSent) response.end(text)
-      else answer(exchange, 200, json, text, privately)
-      return
-    }
-    // HTTP/1.0, which proxies may use, has none.
-    const hasTrailers = exchange.method === 'GET' && request.httpVersion !== '1.0'
-    response.writeHead(200, {
-      ...privately,
-      ...(extent.revision !== null && { 'rollcall-revision': String(extent.revision) }),
-      'content-type': format.mediaTypes[0],
-      'content-disposition': `attachment; filename="${name}-${extent.revision ?? extent.parameters.upTo}.${format.extension}"`,
-      'content-location': location,
-      vary: 'accept',
-      ...(hasTrailers && { trailer: 'rollcall-rows, rollcall-sha256, rollcall-cursor' }),
-    })
-    if (exchange.method === 'HEAD') {
-      response.end()
-      return
-    }
-    for await (const bytes of body) if (!(await send(response, bytes))) return
-    const { rows, sha256, cursor } = tally.figures()
-    const trailers = { 'rollcall-rows': String(rows), 'rollcall-sha256': sha256, 'rollcall-cursor': cursor ?? '' }
-    if (hasTrailers) response.addTrailers(trailers)
-    response.end()
+    const sent = { name, format, extent, location, body, tally }
+    await (isManifest ? sendManifest(exchange, sent, deps.silence ?? 15_000) : sendRows(exchange, sent))
   } finally {
     leave()
     close()
   }
+}
+
+interface Sent {
+  readonly name: KindName
+  readonly format: Format
+  readonly extent: Extent
+  readonly location: string
+  readonly body: AsyncIterable<Buffer>
+  readonly tally: Tally
+}
+
+/** Makes the whole export without sending it. */
+async function sendManifest(
+  exchange: Exchange,
+  { name, format, extent, location, body, tally }: Sent,
+  silence: Millis,
+): Promise<void> {
+  const { response } = exchange
+  const speak = speakEvery(silence, response)
+  for await (const _ of body) {
+    if (response.destroyed) return
+    stayOpen(response)
+    speak()
+  }
+  const figures = tally.figures()
+  const manifest = { kind: name, format: format.name, location, revision: textOf(extent.revision), ...figures }
+  const text = JSON.stringify({ ...manifest, columns: kinds[name].columns })
+  if (response.headersSent) response.end(text)
+  else answer(exchange, 200, json, text, privately)
+}
+
+async function sendRows(
+  { method, request, response }: Exchange,
+  { name, format, extent, location, body, tally }: Sent,
+): Promise<void> {
+  // HTTP/1.0, which proxies may use, has none.
+  const hasTrailers = method === 'GET' && request.httpVersion !== '1.0'
+  response.writeHead(200, {
+    ...privately,
+    ...(extent.revision !== null && { 'rollcall-revision': String(extent.revision) }),
+    'content-type': format.mediaTypes[0],
+    'content-disposition': `attachment; filename="${name}-${extent.revision ?? extent.parameters.upTo}.${format.extension}"`,
+    'content-location': location,
+    vary: 'accept',
+    ...(hasTrailers && { trailer: 'rollcall-rows, rollcall-sha256, rollcall-cursor' }),
+  })
+  if (method === 'HEAD') {
+    response.end()
+    return
+  }
+  for await (const bytes of body) if (!(await send(response, bytes))) return
+  const { rows, sha256, cursor } = tally.figures()
+  const trailers = { 'rollcall-rows': String(rows), 'rollcall-sha256': sha256, 'rollcall-cursor': cursor ?? '' }
+  if (hasTrailers) response.addTrailers(trailers)
+  response.end()
 }
 
 const json = 'application/json'
@@ -112,7 +136,7 @@ async function send(response: ServerResponse, bytes: Buffer): Promise<boolean> {
   return !response.destroyed
 }
 
-/** To make the whole export takes minutes. White space before JSON is allowed, so a line break now and then shows that the server works. */
+/** Making the whole export may take minutes. White space before JSON is allowed, so regular line breaks show that the server works. */
 function speakEvery(silence: Millis, response: ServerResponse): () => void {
   let spokenAt = performance.now()
   return () => {

@@ -49,7 +49,7 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
     const end = (cursor: Revision, result: Partial<Omit<Round, 'cursor'>> = {}): Round =>
       roundAt(cursor, { isSent: true, isAccepted, ...result })
     try {
-      const isWhole = await reconcile(deps, aai, sink, belonging, present, isStopped, accepted)
+      const isWhole = await reconcile(deps, aai, { sink, belonging, present }, isStopped, accepted)
       if (!isWhole) return end(sink.cursor)
       const inService = await setOperationalStatus(aai, belonging, present)
       await sendResult(deps, awaited, 'COMPLETED', 'the inventory is level')
@@ -78,11 +78,11 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
   }
 }
 
-async function readWanted(
-  { database, config }: InventoryDeps,
-  sink: Sink,
-  { isEnding }: Belonging,
-): Promise<PresentState & { instanceId: string }> {
+interface Wanted extends PresentState {
+  readonly instanceId: string
+}
+
+async function readWanted({ database, config }: InventoryDeps, sink: Sink, { isEnding }: Belonging): Promise<Wanted> {
   const { includeKinds, excludeKinds } = config
   const isWanted = (kind: string): boolean => (includeKinds?.includes(kind) ?? true) && !excludeKinds.includes(kind)
   const instanceKey = sink.instanceKey ?? 0
@@ -96,60 +96,68 @@ async function readWanted(
   }
 }
 
-/** False: the time ended before all resources were written. */
+/** Makes A&AI equal to the present resources. `accepted`: called after each transaction. False: the time ended before all were written. */
 async function reconcile(
-  deps: InventoryDeps,
+  { database: { session }, publicUrl }: InventoryDeps,
   aai: Aai,
-  sink: Sink,
-  belonging: Belonging,
-  present: PresentState & { readonly instanceId: string },
+  { sink, belonging, present }: { readonly sink: Sink; readonly belonging: Belonging; readonly present: Wanted },
   isStopped: () => boolean,
-  /** Called after each transaction that A&AI has accepted. */
   accepted: () => void,
 ): Promise<boolean> {
-  const session = deps.database.session
   const relationships = await relationshipsOf(aai, belonging)
   const describe = (resource: PresentResource) =>
-    describeNode(deps.publicUrl, belonging, present.instanceId, resource, relationships)
-  const known = await marksOf(session, sink.key)
-  const { created, modified, deleted, marks } = differenceOf(present.resources, known, describe)
-  const byUri = new Map(present.resources.map((one) => [describe(one).uri, one.resource.key]))
-  const markOf = new Map(marks.map((mark) => [mark.resourceKey, mark]))
-  const puts = [...created, ...modified].map((node) => ({ node, mark: markOf.get(byUri.get(node.uri) ?? -1) ?? null }))
-  // A resource of another API version has another id: its former node is deleted.
-  const renamed = puts.flatMap(({ node, mark }) => {
-    const before = mark && known.get(mark.resourceKey)
-    return before && before.told.uri !== node.uri ? [String(before.told.uri)] : []
-  })
-  const work: Work[] = [
-    ...puts.map(({ node, mark }) => ({ uri: node.uri, body: node.body, put: mark, drop: null })),
-    ...renamed.map((uri) => ({ uri, body: null, put: null, drop: null })),
-    ...deleted.map((mark) => ({ uri: String(mark.told.uri), body: null, put: null, drop: mark.resourceKey })),
-  ]
+    describeNode(publicUrl, belonging, present.instanceId, resource, relationships)
+  const { work, unsent } = planWork(present.resources, await marksOf(session, sink.key), describe)
   for (let start = 0; start < work.length; start += operationLimit) {
     if (isStopped()) return false
     const chunk = work.slice(start, start + operationLimit)
     await transact(aai, chunk)
-    await writeMarks(
-      session,
-      sink.key,
-      chunk.flatMap(({ put }) => put ?? []),
-      chunk.flatMap(({ drop }) => drop ?? []),
-    )
+    const put = chunk.flatMap(({ put }) => put ?? [])
+    const dropped = chunk.flatMap(({ drop }) => drop ?? [])
+    await writeMarks(session, sink.key, put, dropped)
     accepted()
   }
-  const written = new Set(work.flatMap(({ put }) => put?.resourceKey ?? []))
-  const silent = marks.filter(({ resourceKey }) => !written.has(resourceKey))
-  if (silent.length > 0) await writeMarks(session, sink.key, silent, [])
+  if (unsent.length > 0) await writeMarks(session, sink.key, unsent, [])
   return true
 }
 
+/** A node to put or to delete, and the mark that is written or dropped with it. */
 interface Work {
   readonly uri: string
   /** Null: the node is deleted. */
   readonly body: Readonly<Record<string, unknown>> | null
   readonly put: Mark | null
   readonly drop: number | null
+}
+
+/** `unsent`: marks of resources whose object changed and whose node did not. */
+function planWork(
+  resources: readonly PresentResource[],
+  known: ReadonlyMap<number, Mark>,
+  describe: (resource: PresentResource) => ReturnType<typeof describeNode>,
+): { readonly work: readonly Work[]; readonly unsent: readonly Mark[] } {
+  const { created, modified, deleted, marks } = differenceOf(resources, known, describe)
+  const byUri = new Map(marks.map((mark) => [mark.told.uri, mark]))
+  const puts = [...created, ...modified].map(({ uri, body }) => ({
+    uri,
+    body,
+    put: byUri.get(uri) ?? null,
+    drop: null,
+  }))
+  // A resource of another API version has another id: its former node is deleted.
+  const renamed = puts.flatMap(({ uri, put }) => {
+    const before = put && known.get(put.resourceKey)
+    return before && before.told.uri !== uri ? [String(before.told.uri)] : []
+  })
+  const sent = new Set(puts.map(({ put }) => put))
+  return {
+    work: [
+      ...puts,
+      ...renamed.map((uri) => ({ uri, body: null, put: null, drop: null })),
+      ...deleted.map(({ told, resourceKey }) => ({ uri: String(told.uri), body: null, put: null, drop: resourceKey })),
+    ],
+    unsent: marks.filter((mark) => !sent.has(mark)),
+  }
 }
 
 async function transact(aai: Aai, chunk: readonly Work[]): Promise<void> {

@@ -67,6 +67,13 @@ export interface ListState {
   readonly end: string | null
 }
 
+/** What a list was, what it is now, and which of its rows have changed without a revision of their own. */
+interface Step {
+  readonly before: ListState
+  readonly memory: ListState
+  isTouched(key: number): boolean
+}
+
 type Reaction<Row> = StateReaction<ListUpdate<Row>, ListState>
 
 export function reactToList<Row, Candidates>(
@@ -106,9 +113,14 @@ export function reactToList<Row, Candidates>(
     const present = await readFrom(reader, null, [])
     const former = after === null || after === oldestRetained ? null : await readFormer(reader, after)
     if (former === null || former === 'EXPIRED')
-      return send(reader, event, none, present, () => false, { isSnapshot: true, reset: former && 'CURSOR_EXPIRED' })
+      return send(
+        reader,
+        event,
+        { before: none, memory: present, isTouched: () => false },
+        { isSnapshot: true, reset: former && 'CURSOR_EXPIRED' },
+      )
     const isTouched = await partsChangedSince(reader, present, after ?? 0)
-    return send(reader, event, former, present, isTouched, { isSnapshot: false, reset: null })
+    return send(reader, event, { before: former, memory: present, isTouched }, { isSnapshot: false, reset: null })
   }
 
   /** Null: it cannot be known. */
@@ -128,7 +140,7 @@ export function reactToList<Row, Candidates>(
     const isTouched = candidates
       ? (key: number): boolean => reads.isTouched(candidates, key)
       : await partsChangedSince(reader, next, sentUpTo)
-    return send(reader, event, state, next, isTouched, null)
+    return send(reader, event, { before: state, memory: next, isTouched }, null)
   }
 
   async function partsChangedSince(
@@ -145,9 +157,7 @@ export function reactToList<Row, Candidates>(
   async function send(
     reader: Reader,
     { cursor }: WatchEvent,
-    before: ListState,
-    memory: ListState,
-    isTouched: (key: number) => boolean,
+    { before, memory, isTouched }: Step,
     opening: Pick<ListUpdate<Row>, 'isSnapshot' | 'reset'> | null,
   ): Promise<Reaction<Row>> {
     const changed = difference(shown(before), shown(memory), isTouched)
