@@ -243,7 +243,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     auth.close()
     if (oidc) await within(closeTimeout, oidc.close())
     const ending = maintenance.stop()
-    // A bucket that does not answer holds nothing up. What was being copied is copied again.
+    // A bucket that does not answer must not delay the end. The next server copies again what was being copied.
     if (!(await within(closeTimeout / 2, ending))) archiving.abort()
     const isEnded = await within(closeTimeout / 2, ending)
     await within(closeTimeout, clusters.stop())

@@ -1,5 +1,5 @@
 /**
- * What is attached to a server by its configuration: sign-in, MQTT, exports and the archive, traces. Each is a folder that only this file and the file
+ * Parts that are loaded only where they are needed: sign-in, MQTT, exports and the archive, traces. Each is a folder that only this file and the file
  * of its variables import (test/architecture.test.ts), and is loaded only where it is configured (test/loading.test.ts).
  */
 import type { OidcDeps } from './auth/oidc/oidc.ts'

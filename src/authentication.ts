@@ -1,4 +1,4 @@
-/** Who is there, composed: callers of the API, devices, sign-in, and the audit log of refused credentials. */
+/** Composes authentication: callers of the API, devices, sign-in, and the audit log of refused credentials. */
 import { openSignIn } from './attachments.ts'
 import { createApiAuth } from './auth/api/api-auth.ts'
 import { createCredentials } from './auth/api/credentials.ts'

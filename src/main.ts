@@ -12,8 +12,8 @@ import { endAsSignalled, endAtOnce } from './process/process-end.ts'
 import { because, explain, whyUnusable } from './process/startup-errors.ts'
 import type { Database } from './store/database.ts'
 
-// V8 would create objects among the old ones if a hundred of their kind are in use at a time, as the last requests of as many connections are. They are
-// soon unused, but keep what they hold in memory until the next full garbage collection: it was twice as frequent.
+// By default, V8 allocates a kind of object in the old generation once a hundred of them are in use, as the last requests of
+// a hundred connections are. They are soon unused, but stay in memory until the next full collection, which was twice as frequent.
 setFlagsFromString('--no-allocation-site-pretenuring')
 
 const usage = `Usage: ${commandOf('serve')} [options]
@@ -78,7 +78,7 @@ async function main(): Promise<void> {
     app.metrics.rejectionUnhandled()
     log.error({ errorId, error }, 'a promise was rejected and nothing waited for it')
   })
-  // Nothing is left to recover. What starts the server again gives its callers an empty one, instead of a 503 for ever.
+  // Nothing is left to recover. A supervisor that restarts the process gives callers an empty server, instead of a 503 for ever.
   database.gone?.then(() => {
     log.error(
       'the database in memory has failed and its data is lost: the process ends. DATA_DIR with a directory keeps data',

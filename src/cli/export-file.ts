@@ -22,7 +22,7 @@ interface Record {
 export function exportFile(file: string) {
   const [part, record] = [`${file}.part`, `${file}.part.json`]
   return {
-    /** Null: there is nothing to continue. Removes an incomplete row. */
+    /** Removes an incomplete row. Null: there is nothing to continue. */
     async find(request: string): Promise<Part | null> {
       const known = await readFile(record, 'utf8').then(parse, () => null)
       if (known?.request !== request) return null

@@ -65,7 +65,7 @@ async function main(): Promise<number> {
   return save(ask, request, values.output)
 }
 
-/** At its end, the export takes the place of what has its name: of a device, such as /dev/null, for all programs. */
+/** The complete export replaces the file of that name. If that were a device, such as /dev/null, it would be gone for all programs. */
 async function requireFile(output: string): Promise<void> {
   const there = await stat(output).catch(() => null)
   if (there && !there.isFile())
@@ -99,8 +99,8 @@ type Ask = (path: string, method?: 'GET' | 'HEAD') => Promise<IncomingMessage>
 const keepAlive = 60_000
 
 /**
- * Waits for as long as the connection is there: where few rows match, none comes for long. fetch was rejected, because it gives up after five minutes
- * without a byte.
+ * Waits for as long as the connection exists: where few rows match, the server sends nothing for a long time. fetch was rejected, because it gives
+ * up after five minutes without a byte.
  */
 function createAsk(address: string, headers: Readonly<Record<string, string>>): Ask {
   const request = address.startsWith('https:') ? requestHttps : requestHttp
@@ -110,7 +110,7 @@ function createAsk(address: string, headers: Readonly<Record<string, string>>): 
       sent.on('error', reject).on('socket', (socket) => socket.setKeepAlive(true, keepAlive))
       sent.end()
     }).catch((error: NodeJS.ErrnoException) => {
-      // That of several addresses has no message.
+      // If all of several addresses fail, the error has no message.
       throw new ExportError(0, `can't reach the server at ${address}: ${error.message || error.code}`)
     })
     const { statusCode: status = 0 } = response

@@ -6,7 +6,7 @@ import { isPassing } from './api.ts'
 import { oneLine } from './show.ts'
 import { findStoredSession, storeSession } from './stored-sessions.ts'
 
-/** What the server answers is its word, and that of the issuer behind it. */
+/** The answer of the server, which repeats what the issuer says. It is checked before it is used. */
 const begun = z.object({
   userCode: z.string(),
   verificationUri: z.string(),
@@ -21,7 +21,7 @@ const opened = z.object({
   token: z.string().min(1),
   name: z.string(),
   roles: z.array(z.string()),
-  /** A date can be this many seconds ahead for centuries. */
+  /** The limit keeps the end of the session a valid date. */
   seconds: z.number().min(0).max(1e10),
 })
 

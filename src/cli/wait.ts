@@ -84,7 +84,8 @@ export async function wait(
     screen.draw([seen.counts ? describeCounts(terminal, seen.counts) : `${hint || 'not found yet'}: waiting`])
   }
 
-  // A removed deployment may be forgotten before its state REMOVED arrives. A condition on what changes may end without either.
+  // A removed deployment may be forgotten before its state REMOVED arrives. With a condition on what changes, the selection may also become empty
+  // without a removal.
   const forgottenIsRemoved = task.state === 'REMOVED' && !isChanging(task.selection)
   const take = (next: Seen): void => {
     const isForgotten = forgottenIsRemoved && isEmpty(next) && seen !== null && !isEmpty(seen)

@@ -4,7 +4,7 @@ import type { RoleTable } from '../auth/oidc/rights.ts'
 import { parseScopes } from '../domain/access-scope.ts'
 import { roles } from '../domain/principal.ts'
 
-/** So that what several groups give is never more than a caller may have. */
+/** The scopes of several groups together must not exceed what a caller may have. */
 const mostScopes = 100
 
 const role = z.enum(roles, { error: `must be one of ${roles.join(', ')}` })
@@ -31,7 +31,7 @@ export function readRoleTable(
   return count > mostScopes ? { problems: [`must have at most ${mostScopes} scopes, not ${count}`] } : { grants }
 }
 
-/** Of a value that is neither a role nor an object with one, the problems of the object say more. */
+/** A value must be a role or an object with one. The problems of the object say more than "invalid union". */
 function describe(issue: z.core.$ZodIssue, path: readonly PropertyKey[]): string[] {
   if (issue.code === 'invalid_union') {
     const object = issue.errors.find((each) => each.some(({ path: inner }) => inner.length > 0)) ?? []

@@ -34,7 +34,7 @@ interface PageEntry {
   readonly page: ComponentType<{ readonly steps: readonly string[] }>
   /** The navigation link that is marked as current. */
   readonly under: string
-  /** It is the same at any time that is chosen. */
+  /** The page is the same at any chosen time. */
   readonly isTimeless?: boolean
   /** The address ends with an opaque id, which is left out of the title. */
   readonly isOpaque?: boolean

@@ -102,7 +102,7 @@ export function createRepositories({
       repository.additions += 1
       return isOfThis
     } catch (error) {
-      // No process slot, or no database: to recreate the repository would need both too.
+      // There is no process slot, or no database. Recreating the repository would need both, too.
       if (error instanceof DomainError) throw error
       log.warn({ error }, 'a repository could not be updated: it is recreated')
       return false

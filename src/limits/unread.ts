@@ -1,6 +1,6 @@
 /**
  * Bytes that are sent to clients and not read by them: HTTP responses, and frames of WebSockets. Above the budget, of all clients or of one
- * address, the client that has made no progress for the longest time is cut off, so those who read receive theirs. So is a client that makes no
+ * address, the client that has made no progress for the longest time is cut off, so that the others receive theirs. So is a client that makes no
  * progress in the reading time of its bytes: one that answers pings is not idle.
  */
 import { shareOfOne } from './held-bytes.ts'

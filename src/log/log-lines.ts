@@ -1,14 +1,14 @@
 /**
- * Lines for a file descriptor, written in a thread. pino's own destination was rejected: a full disk ends its process, it keeps lines without limit
- * while their reader does not read, and at the end of the process it waits for both for ever.
+ * Lines for a file descriptor, written in a thread. pino's own destination was rejected: a full disk ends the process, lines that nothing reads fill
+ * the memory, and a process that ends waits for both without limit.
  */
 import { write, writeSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { within } from '../timing/within.ts'
 
-export interface LogLines {
+interface LogLines {
   write(line: string): void
-  /** Waits until nothing waits, at most so many milliseconds. False: the lines that still wait are dropped. */
+  /** Waits until all lines are written, for at most so many milliseconds. False: the rest is dropped. */
   flush(time: number): Promise<boolean>
 }
 

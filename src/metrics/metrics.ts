@@ -16,7 +16,7 @@ import { registerStandbyMetrics } from './standbys.ts'
 
 /** OpenMetrics allows 128 characters for all labels of an exemplar. */
 const longestExemplar = 100
-/** What became of a custom resource that a cluster showed. */
+/** The result of a custom resource that a cluster showed. */
 const snapshotVerdicts = [...verdicts, 'REFUSED', 'DROPPED'] as const
 
 export interface Metrics {
@@ -36,7 +36,7 @@ export interface Metrics {
   rejectionUnhandled(): void
   credentialRefused(refused: { readonly method: string; readonly reason: string }): void
   notified(outcome: { readonly kind: string; readonly isFailed: boolean }): void
-  /** What became of custom resources that a cluster showed. */
+  /** The results of custom resources that clusters showed. */
   clusterShown(shown: {
     readonly cluster: string
     readonly verdict: (typeof snapshotVerdicts)[number]

@@ -32,9 +32,9 @@ export interface Connection {
     payload: string,
     options?: Pick<IClientPublishOptions, 'retain' | 'properties'>,
   ): Promise<{ readonly acknowledged: Promise<void> }>
-  /** Ends the connection because of what the broker does. A lasting one begins again. */
+  /** Ends the connection because the broker misbehaves. A lasting connection is opened again. */
   interrupt(why: string): void
-  /** False: drops the connection without a farewell, so that the broker keeps what was not acknowledged. */
+  /** False: drops the connection without DISCONNECT, so that the broker keeps what was not acknowledged. */
   close(isOrderly: boolean): Promise<void>
 }
 

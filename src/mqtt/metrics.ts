@@ -11,7 +11,7 @@ export interface MqttMetrics {
   publicationTooLarge(): void
 }
 
-/** Sessions by state: `connected` ones receive, those that are `refused` have a connection and no subscription. */
+/** Sessions by state: a `connected` one receives; a `refused` one has a connection and no subscription. */
 export type SessionCounts = Readonly<Record<'connected' | 'refused' | 'disconnected', number>>
 
 interface MqttState {

@@ -7,7 +7,7 @@ import { readRetained } from './retained.ts'
 
 interface StraysOptions {
   readonly prefix: string
-  /** Reading ends when so many are found, so memory is bounded, whatever the broker has. */
+  /** Reading ends when so many are found, so memory is bounded whatever the broker has. */
   readonly most: number
   /** Milliseconds that the broker may pause. */
   readonly pause: number | undefined

@@ -132,7 +132,7 @@ async function identify(
   }
 }
 
-/** The broker delivers a message again only after a new connection, so an outage of the database is waited for here. */
+/** The broker delivers a message again only after a new connection, so this waits until an outage of the database is over. */
 async function untilAvailable<T>({ isStopped, pause = 500 }: TakeDeps, work: () => Promise<T>): Promise<T> {
   for (;;) {
     if (isStopped()) throw new Stopped('the server stops')

@@ -20,7 +20,7 @@ export function because(what: string, remedy: string): (error: unknown) => never
   }
 }
 
-/** For what opens the database. The cause says whether it is away, or refuses what the server needs. */
+/** For a database that cannot be opened. The cause says whether it is unreachable, or refuses what the server needs. */
 export function whyUnusable({ url, dataDir }: StoreConfig): (error: unknown) => never {
   return url === null
     ? because(`the data directory ${dataDir} cannot be used`, 'set DATA_DIR to another one')

@@ -62,7 +62,7 @@ export function limitPipelines(): Pipelines {
         ?.values()
         .some(({ writableFinished }) => !writableFinished) ?? false,
     refuseInTurn(socket, refuse) {
-      // Node reports the error again with each further packet.
+      // Node reports the same error again for each further packet.
       if (broken.has(socket)) return
       broken.add(socket)
       const waiting = ofSocket.get(socket) ?? new Set()

@@ -1,6 +1,6 @@
 /**
- * The callers of `/metrics`. An outage of the database is what they have to see, but their keys are in the database. So while it does not
- * answer, the keys that it accepted before stay valid, for this route only: a scrape then shows the process and nothing of the fleet.
+ * The callers of `/metrics`. They must see an outage of the database, but their keys are in the database. So while it does not answer, keys that
+ * were accepted before stay valid, for this route only. A scrape then shows the process and nothing of the fleet.
  */
 import { hashOf } from '../auth/api/keys.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -11,7 +11,7 @@ import { within } from '../timing/within.ts'
 
 /** Milliseconds that a scrape waits for the database. Prometheus waits ten seconds for all of a scrape. */
 const lookupTimeout = 2_000
-/** A caller with valid keys cannot fill the memory with them. */
+/** The limit keeps a caller with many valid keys from filling the memory. */
 const mostKeys = 16
 
 /** `identify` throws for a caller that may not read the metrics. */

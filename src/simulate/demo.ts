@@ -26,7 +26,7 @@ async function main(): Promise<number> {
   const config = parseConfig({ DATA_DIR: 'memory', LOG_LEVEL: 'warn', ...process.env })
   const database = await openDatabase(config.store)
   const app = await createApp({ config, database, log: createLog({ level: config.logLevel }) })
-  // The fleet would send its reports again and again to a server that answers 503 for ever.
+  // Otherwise the fleet would repeat its reports to a server that answers 503 for ever.
   database.gone?.then(() => {
     console.error('The database in memory has failed and its data is lost. DATA_DIR with a directory keeps data.')
     endAtOnce(exitCodes.unavailable)

@@ -35,8 +35,8 @@ function failureBegin(sink: Sink, { isAccepted }: Round, failingSince: Millis | 
 const mostLate = 3_600_000
 
 /**
- * How far the clock of the database has jumped since the last failure of the sink. That time does not count as a time of failures: one failure
- * would pause the sink, or none for as long as the clock has gone back. Nor does a time in which no server ran.
+ * How far the clock of the database has jumped since the last failure of the sink. The jump does not count as a time of failures: after a jump
+ * forward, one failure would pause the sink, and after a jump back, none would. Nor does a time in which no server ran.
  */
 function jumpOf({ nextAt }: Sink, now: Millis): Millis {
   const late = now - (nextAt ?? now)

@@ -1,4 +1,4 @@
-/** What sinks.ts and the kinds of sinks say to each other: one round of delivery, and its result. */
+/** The interface between sinks.ts and the kinds of sinks: one round of delivery, and its result. */
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Sink } from '../store/sinks/sinks.ts'
 
@@ -17,7 +17,7 @@ export interface Round {
   readonly settings?: object
 }
 
-/** A round that sent nothing, except for what `result` says. */
+/** A round that sent nothing, unless `result` says otherwise. */
 export function roundAt(cursor: Revision, result: Partial<Omit<Round, 'cursor'>> = {}): Round {
   return { cursor, isSent: false, isAccepted: false, status: null, error: null, nextAt: null, ...result }
 }

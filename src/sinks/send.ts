@@ -23,7 +23,7 @@ export interface ReceivedAnswer {
 
 export type Send = (request: OutgoingRequest) => Promise<ReceivedAnswer>
 
-/** What became of a request whose answer has no content that matters. */
+/** The result of a request whose answer has no relevant content. */
 export interface PostResult {
   /** Null: no answer. */
   readonly status: number | null

@@ -152,7 +152,7 @@ export function createSinks(options: SinksOptions): Sinks {
     busy.set(sink.key, work)
   }
 
-  /** What failed is ours, such as a write to the database. Without a pause the receiver would get the same again at once, and so on. */
+  /** The failure is of this server, such as a write to the database. Without a pause the receiver would get the same messages again and again. */
   function pauseAfterFailure(): Promise<void> {
     return new Promise((resolve) => setTimeout(resolve, isStopped ? 0 : failurePause))
   }
@@ -171,7 +171,7 @@ export function createSinks(options: SinksOptions): Sinks {
     const isCutShort = !round.isSent && turn.isOver()
     // The error of the former receiver must not delay the first attempt at the new one.
     const isOfFormerReceiver = round.error !== null && isChanged(sink)
-    // How far the log was read, and nothing about the receiver.
+    // Records how far the log was read, and nothing about the receiver.
     if (isCutShort || isOfFormerReceiver) return moveCursor(session, sink.key, holder, round.cursor)
     if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
     await noteAttempt(session, sink.key, holder, attemptOf(sink, round, clock(), { backOff, giveUpAfter }))
@@ -180,7 +180,7 @@ export function createSinks(options: SinksOptions): Sinks {
   function beginTurn(sink: Sink): Turn {
     const began = performance.now()
     let notedAt = began
-    // The cursor of a webhook has the rest. The others send what is, which is bounded.
+    // A webhook continues at its cursor. The other kinds send the present state, which is bounded.
     const hasHadTurn = (): boolean =>
       sink.kind === 'WEBHOOK' && areOthersWaiting && performance.now() - began >= longestTurn
     return {

@@ -129,7 +129,7 @@ function readerOf(session: Session, { labels }: ChangeFilter): Session {
   return withScope(session, labels ? { labels, projects: null } : null)
 }
 
-/** Not where a deployment ran before it came to a target that the reader sees. */
+/** Leaves out where a deployment ran before it moved to a target that the reader sees. */
 async function withoutOrigins(reader: Session, changes: readonly Change[]): Promise<readonly Change[]> {
   if (changes.every(({ fromTargetKey }) => fromTargetKey === null)) return changes
   return (await visibleChanges(reader, changes)).flatMap(({ change }) => change ?? [])

@@ -1,6 +1,6 @@
 /**
- * Work in rounds, one at a time: at an interval, and on request. A request during a round begins another one after it. After a round that failed, the
- * requests of meanwhile wait for the next one, so that a failure does not repeat without a pause.
+ * Work in rounds, one at a time: at an interval, and on request. A request during a round begins another one after it. Requests during a round that
+ * fails wait for the next request, so that a failure is not repeated without a pause.
  */
 import type { Millis } from '../domain/values.ts'
 

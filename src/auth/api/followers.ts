@@ -69,7 +69,7 @@ export function createFollowers({ database, clock, verifyJwt, ofKey, ofSession }
 
   const checkTokens = coalesce(async (): Promise<void> => {
     const now = clock()
-    // If the clock of the database has gone back, no time is known to have passed: better once too often.
+    // If the clock of the database has gone back, the elapsed time is unknown, so the check runs.
     if (!verifyJwt || followers.size === 0 || (now >= tokensCheckedAt && now - tokensCheckedAt < tokenInterval)) return
     tokensCheckedAt = now
     const texts = [...followers].flatMap(({ principal: { credential } }) =>

@@ -1,4 +1,4 @@
-/** What becomes of a refused credential of a device, whatever transport it came by: a metric, a line of the audit log, and one of the log. */
+/** Records a refused credential of a device, over any transport: in a metric, in the audit log and in the log. */
 import type { IncomingMessage } from 'node:http'
 import type { Log } from '../../log/log.ts'
 import type { Metrics } from '../../metrics/metrics.ts'

@@ -3,7 +3,7 @@ import type { RoleTable } from './rights.ts'
 
 export interface OidcConfig {
   readonly issuer: string
-  /** Those of an issuer of many tenants whose persons may sign in. Null: it has one. */
+  /** The tenants whose persons may sign in, for an issuer of many tenants. Null: the issuer has one. */
   readonly tenants: readonly string[] | null
   /** What the page calls the issuer. */
   readonly name: string

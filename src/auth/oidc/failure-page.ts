@@ -1,4 +1,4 @@
-/** What a person sees when a sign-in fails. It has no script, and no text that the address of the page could bring in. */
+/** What a person sees when a sign-in fails. It has no script, and no text from the address of the page. */
 
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 

@@ -22,8 +22,8 @@ const sitesFragment = graphql(
 export type SitesData = FragmentOf<typeof sitesFragment>
 
 /**
- * With the variables $rolloutIds and $instanceIds (absent: the fleet), $asOf, and those of SiteVariables (use-causes.ts). The sites of a cause are in the same answer as
- * its number, so they add up to it.
+ * With the variables $rolloutIds and $instanceIds (absent: the fleet), $asOf, and those of SiteVariables (use-causes.ts). The sites of a cause are
+ * in the same answer as its number, so they add up to it.
  */
 export const causesFragment = graphql(
   `
@@ -54,7 +54,6 @@ export const causesFragment = graphql(
 )
 
 export type CausesData = FragmentOf<typeof causesFragment>
-export type FailureCause = CausesData['failedBy']['nodes'][number]
 
 const groupDocument = graphql(
   `query Grouped($filter: DeploymentFilter) { deploymentCounts(filter: $filter) { total } }`,

@@ -47,7 +47,7 @@ const insightDocument = graphql(
 /** Milliseconds between two requests, and how many times as long as the last answer took: that of a large rollout takes seconds. */
 const refreshInterval = 5_000
 const rest = 10
-/** Milliseconds. It took no longer if the computer slept meanwhile. */
+/** Milliseconds. A longer measurement includes time in which the computer slept. */
 const longestAnswer = 60_000
 /** Milliseconds for which the first drawing of the page waits, so that nothing moves when the answer arrives. */
 const patience = 400
@@ -61,7 +61,7 @@ interface Subject {
 }
 
 interface Pace {
-  /** So many more deployments are finished than at its begin. */
+  /** The number of finished deployments at the end of the span, minus that at its beginning. */
   readonly done: number
   /** Milliseconds. */
   readonly span: number

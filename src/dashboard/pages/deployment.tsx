@@ -84,7 +84,7 @@ function useDeployment(reporter: string, deploymentId: string) {
   useEffect(() => {
     if (isListed ? isOne : error?.code === 'AMBIGUOUS' || (isCurrent && !isNamed)) setIsListed(!isListed)
   }, [isListed, isOne, isNamed, isCurrent, error])
-  // That there is none may be true of another time only, and of the first question.
+  // An answer without the deployment says that there is none only if it is of the chosen time and of the second question.
   const isKnown = found !== null || (isCurrent && isListed && !isOne)
   return { data, found, isClosed: found !== null && found === closed, others, isKnown, error }
 }

@@ -226,7 +226,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
     () => ({ deviceIds: [deviceId], ...(isRetired ? { retired: true } : {}) }),
     [deviceId, isRetired],
   )
-  // That there is none may be true of another time only.
+  // An answer about another time does not say that the device is missing now.
   if (!data || !(data.device || isCurrent)) return <Loading title={deviceId} error={error} />
   const { device } = data
   const manifests = device?.manifestHistory

@@ -77,7 +77,7 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
   const insight = useInsight(id, data && !isDated ? subjectOf(data) : null)
   useTitle(data?.rollout?.name ?? null)
   if (dated.isReplacing) return <Loading title="Rollout" error={dated.error} toNow={dated.toNow} />
-  // That there is none may be true of another time only.
+  // An answer about another time does not say that the rollout is missing now.
   if (!data || !(data.rollout || isCurrent)) return <Loading title="Rollout" error={error} />
   const { rollout } = data
   if (!rollout) return <Gone />

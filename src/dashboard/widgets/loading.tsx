@@ -1,4 +1,4 @@
-/** The title of a page that has no answer yet, and why. The present is mostly there at once, so that it is under way is shown after a second. */
+/** The title of a page that has no answer yet, and why. The present mostly arrives at once, so "Loading" is shown only after a second. */
 import type { ApiError } from '../../client/client.ts'
 import { describeLoading } from '../data/loading.ts'
 import { at } from '../route.ts'

@@ -50,7 +50,7 @@ export function canShow(group: string, kind: string): boolean {
   return Object.values(lists).some((list) => list.kind === kind && list.groups.includes(group))
 }
 
-/** In one ResourceBundleState. It is decided and written at once, and the next command waits. */
+/** The limit for one ResourceBundleState, because it is decided and written at once while the next command waits. */
 export const mostObjects = 5_000
 
 /** Its lists may be large, one by one and together. */

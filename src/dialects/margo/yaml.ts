@@ -51,7 +51,7 @@ export function* readYaml(
   return undefined
 }
 
-/** Undefined: the text is too long, or has too many faults of a kind. */
+/** Undefined: the text is too long, or has too many errors of one kind. */
 function* compose(
   problems: Problems,
   text: string,

@@ -68,7 +68,7 @@ export function startsInstance(state: LifecycleState): boolean {
   return state === 'INSTANTIATED' || state === 'APPLIED' || state === 'UPDATED'
 }
 
-/** Whether the action is one on an instance that exists: the current one, unless it names another. */
+/** Whether the action is on an existing instance: the current one, unless it names another. */
 export function changesInstance(state: LifecycleState): boolean {
   return state === 'TERMINATED' || state === 'INSTANTIATE_STOPPED' || state === 'TERMINATE_STOPPED'
 }

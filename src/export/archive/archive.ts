@@ -34,7 +34,7 @@ interface ArchiveLimits {
 const usual: ArchiveLimits = { rows: 50_000, bytes: 32 * 2 ** 20 }
 
 export function createArchive(storage: Storage, database: Database, limits = usual): Archive {
-  /** Read anew each time: another server may have continued, and an archive that is gone holds no copies. */
+  /** Read each time: another server may have continued, and the archive may have been removed. */
   async function progressOf(table: ArchivedTable): Promise<Progress> {
     const id = await databaseId(database.session)
     const text = (await storage.get(progressFile(table)))?.toString('utf8')
@@ -109,7 +109,7 @@ export function createArchive(storage: Storage, database: Database, limits = usu
     async copy(name, upTo, isOver) {
       const table = tableOf(name)
       let progress = await progressOf(table)
-      // What was begun is ended first, with the bound that it has.
+      // A unit that was begun is completed first, up to its own bound.
       let unit = progress.unit ?? { upTo, cursor: null, files: 0 }
       for (;;) {
         const next = await copyFile(table, progress, unit)

@@ -1,7 +1,7 @@
 /**
- * Objects in a bucket of S3, or of a server with its protocol. S3 shows an object when all of it has arrived, and a read after a write finds it: so
- * an object needs no temporary name. The files of the archive are small enough for one request each; an upload in parts was rejected, because
- * parts of a server that was killed stay in the bucket and are paid for.
+ * Objects in a bucket of S3, or of a server with its protocol. S3 shows an object only when it is complete, and a read after a write finds it, so an
+ * object needs no temporary name. The files of the archive are small enough for one request each; an upload in parts was rejected, because a killed
+ * server leaves its parts in the bucket, at a cost.
  */
 import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'

@@ -19,7 +19,7 @@ export type CountsAt = StateCounts & {
   /** Null: the present. */
   readonly asOf: Revision | null
   readonly convergence: () => Promise<ConvergenceCounts>
-  /** What is counted. Null: a group, for which `facts` would cost a statement each. */
+  /** What is counted. Null: a group. For groups, each of the `facts` would cost a statement. */
   readonly of: { readonly parent: Parent; readonly filter: DeploymentFilter } | null
 }
 

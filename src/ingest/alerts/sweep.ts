@@ -17,7 +17,7 @@ import { createRuleIndex } from './rule-index.ts'
 const [fewRollouts, manyResults] = [500, 10_000]
 
 /** Rules of one selector that are measured in the same way, and have looked at the rollouts up to `sweptTo`. */
-export interface Sweep {
+interface Sweep {
   readonly checks: readonly [DueCheck, ...DueCheck[]]
   readonly sweptTo: number
   readonly kind: 'counted' | 'forecast' | 'filtered'

@@ -80,7 +80,7 @@ export function createDuties(
   }
 }
 
-/** Whether less than that time has passed. If the clock of the database has gone back, duties would wait until it is there again: so it has not. */
+/** Whether less than that time has passed. False if the clock of the database has gone back: otherwise duties would wait until it has caught up. */
 function isWithin(time: Millis, since: Millis, now: Millis): boolean {
   return now >= since && now - since < time
 }

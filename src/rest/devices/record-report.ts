@@ -1,4 +1,4 @@
-/** The part of a report's way that does not depend on how it arrived: its device's rate, its record, and what a refusal still shows. */
+/** The steps of a report that do not depend on its transport: the rate of its device, its record, and the sign of life in a refused one. */
 import type { IncomingMessage } from 'node:http'
 import type { DeviceAuth, DeviceIdentity } from '../../auth/devices/device-auth.ts'
 import { deviationsOf, deviationsOfRefusal } from '../../dialects/margo/deviations.ts'

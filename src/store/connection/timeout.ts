@@ -1,5 +1,5 @@
 /**
- * A time-out for answers from outside. In a busy process, timers run before received data is read, so its own delay would look like a delay of
+ * A time-out for answers from outside. In a busy process, timers run before received data is read, so a delay of this process would look like one of
  * the other side. So the time is counted in parts, and everything that has arrived is read between two parts.
  */
 const parts = 10

@@ -72,7 +72,7 @@ export async function nextEntries(
 /** Characters of JSON per statement. */
 const mostRead = 1_000_000
 
-/** Large components, which rows come without, several rows per statement. */
+/** Large components, which the rows lack. One statement reads those of several rows. */
 export async function componentsByKey(
   session: Session,
   keys: readonly number[],

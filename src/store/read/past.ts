@@ -51,7 +51,7 @@ export async function requireRetained(snapshot: Snapshot, revision: Revision): P
   return revision
 }
 
-/** A number that was clamped (parseRevision) is not the one that the caller sent. */
+/** A clamped number (parseRevision) is not the number that the caller sent. */
 function nameOf(revision: Revision): string {
   return revision === Number.MAX_SAFE_INTEGER ? 'that revision' : `revision ${revision}`
 }

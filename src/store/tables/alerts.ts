@@ -25,7 +25,7 @@ import {
 } from './columns.ts'
 
 /** Which deployments a rule counts. `given`: the input, for showing. `filter`: a DeploymentFilter of store/read. */
-export interface AlertSelector {
+interface AlertSelector {
   readonly given: Readonly<Record<string, unknown>>
   readonly filter: Readonly<Record<string, unknown>>
 }

@@ -35,7 +35,7 @@ export const alertMetric = pgEnum('alert_metric', alertMetrics)
 export const alertUnit = pgEnum('alert_unit', alertUnits)
 export const alertSeverity = pgEnum('alert_severity', alertSeverities)
 export const alertResolution = pgEnum('alert_resolution', resolutions)
-export const ruleOrigins = ['API', 'FILE'] as const
+const ruleOrigins = ['API', 'FILE'] as const
 export const ruleOrigin = pgEnum('rule_origin', ruleOrigins)
 export const verdict = pgEnum('verdict', verdicts)
 

@@ -154,7 +154,7 @@ export const changeSummaries = pgTable(
 )
 
 /** By what the deployments of some entries counted as before them: the lowest revision that one of their rows had then. */
-export interface OldestBefore {
+interface OldestBefore {
   readonly state: { readonly [Value in DeploymentState]?: Revision }
   readonly convergence: { readonly [Value in Convergence]?: Revision }
 }

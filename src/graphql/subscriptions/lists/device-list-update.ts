@@ -60,7 +60,7 @@ function targetsOf({ targetKey, fromTargetKey }: Change): number[] {
   return [targetKey, fromTargetKey].filter((key) => key !== null)
 }
 
-/** Differs if a value of the device itself has changed, except its last contact. The values of the past that have no history are the present ones. */
+/** Differs if a value of the device itself has changed, except its last contact. In the past, values without a history are the present ones. */
 function versionOf(device: Target): string {
   const { displayName, labels, parentKey, registered, expectedInterval, connectivity } = device
   const { revokedAt, retiredAt, retiredReason, replacedByKey } = device

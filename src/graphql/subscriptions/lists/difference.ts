@@ -10,9 +10,9 @@ export interface ListedRow<Key = number, Version = Revision> {
 export interface RowChange<Key = number> {
   readonly change: 'INSERTED' | 'UPDATED' | 'MOVED'
   readonly key: Key
-  /** In the list as it was. Null: it was not in the list. */
+  /** The position in the list before the changes. Null: it was not in the list. */
   readonly from: number | null
-  /** In the list as it is after all changes. */
+  /** The position in the list after all changes. */
   readonly position: number
 }
 

@@ -1,4 +1,4 @@
-/** One run of PGlite, in a worker thread. A lost one stays lost: everything on it fails, and another one has to be started. */
+/** One run of PGlite, in a worker thread. A lost run stays lost: everything on it fails, and another run has to be started. */
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { statisticsTarget } from '../../database.ts'
@@ -13,7 +13,7 @@ export interface Instance extends TurnConnection {
   isLost(): boolean
   /** Ends PostgreSQL in an orderly way. */
   close(): Promise<void>
-  /** Ends the thread, also one that does not answer. */
+  /** Ends the thread, even if it does not answer. */
   terminate(): Promise<void>
 }
 
@@ -56,7 +56,7 @@ export function startInstance(
     else late?.end()
     if ('error' in answer) {
       const { message, code } = answer.error
-      // Without a code, a lost one did not start, or has failed in itself.
+      // Without a code, a lost run did not start, or failed by itself.
       const error = new StatementError(message, answer.isLost ? (code ?? '58030') : code)
       asked?.reject(error)
       if (answer.isLost) lose(error)

@@ -87,7 +87,7 @@ async function* answer(request: WorkerRequest): AsyncGenerator<WorkerAnswer> {
     const { message, code, routine, severity } = error as Readonly<Record<string, string | undefined>>
     // A newer version has added a column: every earlier prepared statement would fail like this one.
     if (routine === 'RevalidateCachedQuery') prepared.clear()
-    // After an error of its files (class 58), such as for lack of a descriptor, PGlite may take a file that it made for a strange one, for ever.
+    // After an error of its files (class 58), such as for lack of a descriptor, PGlite may never again accept a file that it made itself.
     const isFailed = code?.startsWith('58') || error instanceof WebAssembly.RuntimeError
     const isLost = !isOpen || isFailed || severity === 'FATAL' || severity === 'PANIC'
     yield { id, error: { message: message ?? String(error), code }, isLost }

@@ -1,7 +1,7 @@
 /**
  * The embedded store: PostgreSQL in this process (PGlite), in a worker thread. It has one connection, so a transaction or a snapshot
  * has exclusive use of the database until it ends. Other callers wait, writes before reads. If PostgreSQL ends, for example because the disk is
- * full, the next caller starts it again, and it recovers from its files. One in memory has none, and is gone.
+ * full, the next caller starts it again, and it recovers from its files. A database in memory has no files, so its data is lost.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ export async function openPglite(
 ): Promise<Database> {
   let isClosed = false
   const { promise: gone, resolve: end } = Promise.withResolvers<void>()
-  /** One with a folder starts again. */
+  /** A database in a folder is started again. */
   const onLost = (): void => {
     if (options.dataDir === undefined && !isClosed) end()
   }
@@ -48,7 +48,7 @@ export async function openPglite(
   let startedAt = performance.now()
   let restarting: Promise<void> | null = null
 
-  /** A lost one fails at once, until the next one is there: its thread may be in a call of the system that does not return. */
+  /** A lost run fails at once until the next one has started: its thread may be in a system call that does not return. */
   async function connect(): Promise<Instance> {
     const isDue = performance.now() - startedAt >= restartInterval
     if (instance.isLost() && !isClosed && isDue && hasFiles(options))

@@ -210,7 +210,7 @@ function isCountedIn(scope: CountersScope, filter: DeploymentFilter, place: Coun
   )
 }
 
-/** `isStored`: a plan for any parameters is as good, and to make one takes longer than to read stored counts. */
+/** `isStored`: a generic plan is as good, and planning takes longer than reading stored counts. */
 function countEach<Value>(
   session: Session,
   scope: Scope,

@@ -10,7 +10,7 @@ import { changeLog, deployments, logHead, rollouts } from '../../tables/schema.t
 import { seesWholeRollouts } from '../rollouts/rollout-life.ts'
 
 /** Changes of state that are read of a rollout: some seconds of the database. The embedded one answers nothing else meanwhile. */
-export const mostPassages: Readonly<Record<Snapshot['kind'], number>> = { postgres: 1_000_000, pglite: 100_000 }
+const mostPassages: Readonly<Record<Snapshot['kind'], number>> = { postgres: 1_000_000, pglite: 100_000 }
 /** The same of a peer, and the number of peers. */
 const mostOfPeer = 20_000
 const mostPeers = 5
