@@ -9,7 +9,7 @@ import { createLog } from './log/log.ts'
 import { openLogLines } from './log/log-lines.ts'
 import { firstSteps } from './process/first-steps.ts'
 import { endAsSignalled, endAtOnce } from './process/process-end.ts'
-import { because, explain, whyUnusable } from './process/startup-errors.ts'
+import { explain, withRemedy, withStoreRemedy } from './process/startup-errors.ts'
 import type { Database } from './store/database.ts'
 
 // By default, V8 allocates a kind of object in the old generation once a hundred of them are in use, as the last requests of
@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   const [{ createApp }, { openDatabase }] = await Promise.all([import('./app.ts'), import('./store/open.ts')])
   const { store, server } = config
   console.log(store.url === null ? `Opening ${store.dataDir} …` : 'Connecting to PostgreSQL …')
-  const database = await openDatabase(store, undefined, logEpoch(log)).catch(whyUnusable(store))
+  const database = await openDatabase(store, undefined, logEpoch(log)).catch(withStoreRemedy(store))
   const app = await createApp({ config, database, log })
 
   let signals = 0
@@ -96,7 +96,7 @@ async function main(): Promise<void> {
 
   const { url } = await app.listen().catch(async (error: unknown) => {
     await app.close()
-    return because(`the server cannot listen on port ${server.port} of ${server.host}`, 'set PORT or HOST')(error)
+    return withRemedy(`the server cannot listen on port ${server.port} of ${server.host}`, 'set PORT or HOST')(error)
   })
   log.info({ url, store: database.kind }, 'listening')
   const address = server.publicUrl ?? url

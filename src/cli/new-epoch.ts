@@ -8,7 +8,7 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { parseConfig } from '../config/config.ts'
-import { explain, whyUnusable } from '../process/startup-errors.ts'
+import { explain, withStoreRemedy } from '../process/startup-errors.ts'
 import { readClock } from '../store/connection/clock.ts'
 import { beginEpoch } from '../store/connection/epoch.ts'
 import { openDatabase, whyNotAlone } from '../store/open.ts'
@@ -38,7 +38,7 @@ async function main(): Promise<number> {
   }
   const { store } = parseConfig(process.env)
   const where = store.url === null ? store.dataDir : 'DATABASE_URL'
-  const refusal = await whyNotAlone(store).catch(whyUnusable(store))
+  const refusal = await whyNotAlone(store).catch(withStoreRemedy(store))
   if (refusal !== null) {
     console.error(`${refusal}. No epoch was begun.`)
     return exitCodes.failed
@@ -47,7 +47,7 @@ async function main(): Promise<number> {
     console.error('No epoch was begun.')
     return exitCodes.failed
   }
-  const database = await openDatabase(store).catch(whyUnusable(store))
+  const database = await openDatabase(store).catch(withStoreRemedy(store))
   try {
     const base = await database.transaction(async (session) =>
       beginEpoch(session, await readClock(session), { timeFromClock: true }),

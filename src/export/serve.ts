@@ -79,11 +79,11 @@ async function sendManifest(
   silence: Millis,
 ): Promise<void> {
   const { response } = exchange
-  const speak = speakEvery(silence, response)
+  const writeLineBreak = lineBreaksEvery(silence, response)
   for await (const _ of body) {
     if (response.destroyed) return
-    stayOpen(response)
-    speak()
+    resetIdleTime(response)
+    writeLineBreak()
   }
   const figures = tally.figures()
   const manifest = { kind: name, format: format.name, location, revision: textOf(extent.revision), ...figures }
@@ -131,23 +131,23 @@ const textOf = (revision: number | null): string | null => (revision === null ? 
 /** Waits while the client reads slowly. False: the client is gone. */
 async function send(response: ServerResponse, bytes: Buffer): Promise<boolean> {
   if (response.destroyed) return false
-  if (bytes.length === 0) stayOpen(response)
+  if (bytes.length === 0) resetIdleTime(response)
   else if (!response.write(bytes)) await drained(response)
   return !response.destroyed
 }
 
 /** Making the whole export may take minutes. White space before JSON is allowed, so regular line breaks show that the server works. */
-function speakEvery(silence: Millis, response: ServerResponse): () => void {
-  let spokenAt = performance.now()
+function lineBreaksEvery(silence: Millis, response: ServerResponse): () => void {
+  let writtenAt = performance.now()
   return () => {
-    if (performance.now() - spokenAt < silence) return
-    spokenAt = performance.now()
+    if (performance.now() - writtenAt < silence) return
+    writtenAt = performance.now()
     if (!response.headersSent) response.writeHead(200, { ...privately, 'content-type': json })
     response.write('\n')
   }
 }
 
 /** Where few rows match, nothing is sent for long. The connection is not idle. */
-function stayOpen({ socket }: ServerResponse): void {
+function resetIdleTime({ socket }: ServerResponse): void {
   socket?.setTimeout(socket.timeout ?? 0)
 }

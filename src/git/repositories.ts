@@ -72,7 +72,7 @@ export function createRepositories({
   log,
 }: RepositoriesDeps): Repositories {
   const held = new LRUCache<string, Repository>({ max: most, dispose: drop })
-  const looks = new Map<string, Look>()
+  const updates = new Map<string, Update>()
   let made = 0
 
   function drop(repository: Repository): void {
@@ -86,7 +86,8 @@ export function createRepositories({
     )
   }
 
-  async function look(device: string): Promise<Repository> {
+  /** Returns a repository with everything that was committed before the call. */
+  async function update(device: string): Promise<Repository> {
     const newest = await history.newest(device)
     const there = held.get(device)
     const isYoung = there !== undefined && clock() - there.madeAt < oldest && there.additions < mostAdditions
@@ -178,8 +179,8 @@ export function createRepositories({
   }
 
   /** An update that begins now or later. */
-  function lookSoon(device: string): Promise<Repository> {
-    const current = looks.get(device)
+  function updateSoon(device: string): Promise<Repository> {
+    const current = updates.get(device)
     if (current) {
       current.next ??= current.result.then(
         () => start(device),
@@ -191,10 +192,10 @@ export function createRepositories({
   }
 
   function start(device: string): Promise<Repository> {
-    const begun: Look = { result: look(device), next: null }
-    looks.set(device, begun)
+    const begun: Update = { result: update(device), next: null }
+    updates.set(device, begun)
     const over = (): void => {
-      if (begun.next === null) looks.delete(device)
+      if (begun.next === null) updates.delete(device)
     }
     begun.result.then(over, over)
     return begun.result
@@ -202,8 +203,8 @@ export function createRepositories({
 
   return {
     async use(device, work) {
-      let repository = await lookSoon(device)
-      while (repository.isDropped) repository = await lookSoon(device)
+      let repository = await updateSoon(device)
+      while (repository.isDropped) repository = await updateSoon(device)
       repository.users += 1
       try {
         return await work(repository)
@@ -221,7 +222,7 @@ export function createRepositories({
   }
 }
 
-interface Look {
+interface Update {
   readonly result: Promise<Repository>
   /** The update for requests that arrived too late for the current one. */
   next: Promise<Repository> | null

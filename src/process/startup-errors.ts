@@ -12,7 +12,7 @@ export function explain(error: unknown): string {
 }
 
 /** Adds the operation of the server, and the remedy, to an error of the system. */
-export function because(what: string, remedy: string): (error: unknown) => never {
+export function withRemedy(what: string, remedy: string): (error: unknown) => never {
   return (cause) => {
     const { code, message } = cause as NodeJS.ErrnoException
     if (cause instanceof DomainError || code === undefined) throw cause
@@ -21,8 +21,8 @@ export function because(what: string, remedy: string): (error: unknown) => never
 }
 
 /** For a database that cannot be opened. The cause says whether it is unreachable, or refuses what the server needs. */
-export function whyUnusable({ url, dataDir }: StoreConfig): (error: unknown) => never {
+export function withStoreRemedy({ url, dataDir }: StoreConfig): (error: unknown) => never {
   return url === null
-    ? because(`the data directory ${dataDir} cannot be used`, 'set DATA_DIR to another one')
-    : because('the database cannot be used', 'check DATABASE_URL and the rights of its user')
+    ? withRemedy(`the data directory ${dataDir} cannot be used`, 'set DATA_DIR to another one')
+    : withRemedy('the database cannot be used', 'check DATABASE_URL and the rights of its user')
 }

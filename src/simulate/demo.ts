@@ -5,7 +5,7 @@ import { ApiError } from '../client/client.ts'
 import { parseConfig } from '../config/config.ts'
 import { createLog } from '../log/log.ts'
 import { endAtOnce } from '../process/process-end.ts'
-import { because, explain } from '../process/startup-errors.ts'
+import { explain, withRemedy } from '../process/startup-errors.ts'
 import { openDatabase } from '../store/open.ts'
 import { parseOptions } from './options.ts'
 import { runInTerminal } from './progress.ts'
@@ -35,7 +35,7 @@ async function main(): Promise<number> {
     const { port, host } = config.server
     const { url } = await app
       .listen()
-      .catch(because(`the server cannot listen on port ${port} of ${host}`, 'stop the other server, or set PORT'))
+      .catch(withRemedy(`the server cannot listen on port ${port} of ${host}`, 'stop the other server, or set PORT'))
     const address = config.server.publicUrl ?? url
     console.log(`Rollcall listens on ${url}\n\n  Open ${address}/ in a browser. Press Ctrl-C to stop everything.\n`)
     return await runInTerminal({ ...options, url })

@@ -157,6 +157,12 @@ const refreshInterval = 500
 /** Milliseconds after which a query is repeated for what makes no revision: contacts, repeated and stale reports. */
 const contactInterval = 10_000
 
+/** A version that `reload` increases, for an answer whose subject is not in the log. */
+export function useReload(): readonly [version: number, reload: () => void] {
+  const [version, setVersion] = useState(0)
+  return [version, () => setVersion((current) => current + 1)]
+}
+
 interface LiveOptions extends Pick<AskOptions, 'version' | 'about'> {
   /** The page shows when a device was last heard, or its reports. */
   readonly hasContacts?: boolean

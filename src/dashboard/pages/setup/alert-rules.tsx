@@ -4,7 +4,7 @@ import { ask } from '../../data/api.ts'
 import { graphql } from '../../data/graphql.ts'
 import { formatNumber, plural } from '../../data/labels.ts'
 import { formatSpan, formatTime } from '../../data/time.ts'
-import { useLiveAnswer } from '../../data/use-query.ts'
+import { useLiveAnswer, useReload } from '../../data/use-query.ts'
 import { ErrorMessage } from '../../widgets/error-message.tsx'
 import { severityMarks } from '../../widgets/failures/alerts.tsx'
 import { type Action, Confirmation } from '../../widgets/lists/selection.tsx'
@@ -24,9 +24,7 @@ const deleteRuleDocument = graphql(`
 `)
 
 export function AlertRules() {
-  /** Increased to load the rules again: rules are not in the log. */
-  const [version, setVersion] = useState(0)
-  const reload = (): void => setVersion((current) => current + 1)
+  const [version, reload] = useReload()
   const [edited, setEdited] = useState<ListedRule | null>(null)
   const { data, error } = useLiveAnswer(
     rulesDocument,

@@ -4,7 +4,7 @@ import { ask, session } from '../../data/api.ts'
 import { queryCommand } from '../../data/commands.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { clock, formatAge, formatFull, formatTime, now } from '../../data/time.ts'
-import { useAnswer } from '../../data/use-query.ts'
+import { useAnswer, useReload } from '../../data/use-query.ts'
 import { ErrorMessage } from '../../widgets/error-message.tsx'
 import { type Action, Confirmation } from '../../widgets/lists/selection.tsx'
 import { Command, Watch } from '../../widgets/setup/command.tsx'
@@ -42,11 +42,10 @@ const lifetimes: Readonly<Record<string, string>> = {
 }
 
 export function ApiKeys() {
-  const [version, setVersion] = useState(0)
+  const [version, reload] = useReload()
   const [created, setCreated] = useState<{ readonly name: string; readonly key: string } | null>(null)
   const { data, error } = useAnswer(keysDocument, {}, { version })
   const isAccepted = session.value?.apiAuth.includes('key') ?? false
-  const reload = (): void => setVersion((current) => current + 1)
   const submit = async (values: FormData): Promise<string | null> => {
     const roles = values.getAll('roles') as Role[]
     if (roles.length === 0) return 'Choose at least one role.'

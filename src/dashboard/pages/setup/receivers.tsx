@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { ask } from '../../data/api.ts'
 import { graphql, type VariablesOf } from '../../data/graphql.ts'
-import { useAnswer } from '../../data/use-query.ts'
+import { useAnswer, useReload } from '../../data/use-query.ts'
 import { ErrorMessage } from '../../widgets/error-message.tsx'
 import { Command } from '../../widgets/setup/command.tsx'
 import { Field, Form, Select, textOf } from '../../widgets/setup/form.tsx'
@@ -37,11 +37,10 @@ const kinds = { WEBHOOK: 'Webhook', ALERTMANAGER: 'Alertmanager' }
 const refreshEvery = 5_000
 
 export function Receivers() {
-  const [version, setVersion] = useState(0)
+  const [version, reload] = useReload()
   const [kind, setKind] = useState<keyof typeof kinds>('WEBHOOK')
   const [created, setCreated] = useState<{ readonly name: string; readonly secret: string } | null>(null)
   const { data, error } = useAnswer(sinksDocument, {}, { version })
-  const reload = (): void => setVersion((current) => current + 1)
   useEffect(() => {
     const timer = setInterval(() => document.hidden || reload(), refreshEvery)
     return () => clearInterval(timer)
