@@ -33,6 +33,29 @@ export interface Order<T> {
   readonly keys: readonly SortKey<T>[]
 }
 
+/** What a list is ordered by, and in which direction. */
+export interface OrderBy<Field> {
+  readonly field: Field
+  readonly descending: boolean
+}
+
+/** A key of an order in either direction. */
+export type Undirected<T> = Omit<SortKey<T>, 'descending'>
+
+/** An order of all keys in one direction. `usual`: the order whose name is that of the list alone. */
+export function orderOfKeys<T, Field extends string>(
+  list: string,
+  { field, descending }: OrderBy<Field>,
+  usual: OrderBy<Field>,
+  keys: readonly Undirected<T>[],
+): Order<T> {
+  const isUsual = field === usual.field && descending === usual.descending
+  return {
+    name: isUsual ? list : `${list}_${field}_${descending ? 'DESC' : 'ASC'}`,
+    keys: keys.map((key) => ({ ...key, descending })),
+  }
+}
+
 /** A row's place: the values of an order's keys. */
 export type Place = readonly (string | number)[]
 

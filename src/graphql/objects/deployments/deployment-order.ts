@@ -4,7 +4,7 @@
  */
 import type { DeploymentOrder } from '../../../store/read/deployments.ts'
 import { builder } from '../../builder.ts'
-import { OrderDirectionEnum } from '../vocabulary.ts'
+import { orderInput } from '../order-input.ts'
 
 const DeploymentOrderEnum = builder.enumType('DeploymentOrder', {
   description: 'The order of a list of deployments. `DeploymentOrdering` has both directions of each.',
@@ -27,17 +27,10 @@ const DeploymentOrderFieldEnum = builder.enumType('DeploymentOrderField', {
   },
 })
 
-const DeploymentOrderingRef = builder.inputType('DeploymentOrdering', {
+const DeploymentOrderingRef = orderInput('DeploymentOrdering', {
   description: 'An order of deployments.',
-  fields: (t) => ({
-    field: t.field({ type: DeploymentOrderFieldEnum, required: true, description: 'What they are ordered by.' }),
-    direction: t.field({
-      type: OrderDirectionEnum,
-      required: true,
-      defaultValue: 'ASC',
-      description: 'The direction.',
-    }),
-  }),
+  field: DeploymentOrderFieldEnum,
+  direction: 'ASC',
 })
 
 export const deploymentOrderArgs = () =>

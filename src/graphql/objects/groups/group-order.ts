@@ -1,7 +1,7 @@
 /** The arguments that order groups of deployments. As of deployments, `orderBy` lacks directions, and its type cannot change for clients. */
 import type { GroupOrder, GroupOrderField } from '../../../store/read/groups/groups.ts'
 import { builder } from '../../builder.ts'
-import { OrderDirectionEnum } from '../vocabulary.ts'
+import { orderInput, toOrder } from '../order-input.ts'
 
 const GroupOrderEnum = builder.enumType('DeploymentGroupOrder', {
   description:
@@ -24,17 +24,10 @@ const GroupOrderFieldEnum = builder.enumType('DeploymentGroupOrderField', {
   } satisfies { readonly [Field in GroupOrderField]: { readonly description: string } },
 })
 
-const GroupOrderingRef = builder.inputType('DeploymentGroupOrdering', {
+const GroupOrderingRef = orderInput('DeploymentGroupOrdering', {
   description: 'An order of groups of deployments.',
-  fields: (t) => ({
-    field: t.field({ type: GroupOrderFieldEnum, required: true, description: 'What they are ordered by.' }),
-    direction: t.field({
-      type: OrderDirectionEnum,
-      required: true,
-      defaultValue: 'ASC',
-      description: 'The direction.',
-    }),
-  }),
+  field: GroupOrderFieldEnum,
+  direction: 'ASC',
 })
 
 export const groupOrderArgs = () =>
@@ -60,5 +53,5 @@ const named = {
 } as const
 
 export function toGroupOrder({ orderBy, ordering }: GroupOrderArguments): GroupOrder {
-  return ordering ? { field: ordering.field, descending: ordering.direction === 'DESC' } : named[orderBy ?? 'SIZE_DESC']
+  return ordering ? toOrder(ordering) : named[orderBy ?? 'SIZE_DESC']
 }

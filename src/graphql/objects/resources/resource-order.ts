@@ -1,6 +1,6 @@
 import { oldestFirst, type ResourceOrder, type ResourceOrderField } from '../../../store/read/orders/resource-order.ts'
 import { builder } from '../../builder.ts'
-import { OrderDirectionEnum } from '../vocabulary.ts'
+import { orderInput, toOrder } from '../order-input.ts'
 
 const ResourceOrderFieldEnum = builder.enumType('ResourceOrderField', {
   description: 'What resources are ordered by. Equal ones are ordered by their first report.',
@@ -12,21 +12,14 @@ const ResourceOrderFieldEnum = builder.enumType('ResourceOrderField', {
   } satisfies { readonly [Field in ResourceOrderField]: { readonly description: string } },
 })
 
-export const ResourceOrderRef = builder.inputType('ResourceOrder', {
+export const ResourceOrderRef = orderInput('ResourceOrder', {
   description: 'An order of resources.',
-  fields: (t) => ({
-    field: t.field({ type: ResourceOrderFieldEnum, required: true, description: 'What they are ordered by.' }),
-    direction: t.field({
-      type: OrderDirectionEnum,
-      required: true,
-      defaultValue: 'ASC',
-      description: 'The direction.',
-    }),
-  }),
+  field: ResourceOrderFieldEnum,
+  direction: 'ASC',
 })
 
 export type ResourceOrderInput = typeof ResourceOrderRef.$inferInput
 
 export function toResourceOrder(input: ResourceOrderInput | null | undefined): ResourceOrder {
-  return input ? { field: input.field, descending: input.direction === 'DESC' } : oldestFirst
+  return input ? toOrder(input) : oldestFirst
 }

@@ -1,10 +1,10 @@
 import { newestFirst, type RolloutOrderField } from '../../../store/read/orders/rollout-order.ts'
 import { builder } from '../../builder.ts'
 import { connect, implementConnection, pageArgs } from '../connection.ts'
+import { orderInput, toOrder } from '../order-input.ts'
 import { pastArgs, pastOf } from '../past.ts'
 import { Rollout } from '../refs.ts'
 import { RolloutFilterRef, toRolloutFilter } from '../selectors/rollout-filter.ts'
-import { OrderDirectionEnum } from '../vocabulary.ts'
 
 const RolloutConnection = implementConnection('Rollout', () => Rollout, 'rollouts')
 
@@ -19,17 +19,10 @@ const RolloutOrderFieldEnum = builder.enumType('RolloutOrderField', {
   } satisfies { readonly [Field in RolloutOrderField]: { readonly description: string } },
 })
 
-const RolloutOrderRef = builder.inputType('RolloutOrder', {
+const RolloutOrderRef = orderInput('RolloutOrder', {
   description: 'An order of rollouts. Callers whose access scope has labels can use only CREATED and NAME.',
-  fields: (t) => ({
-    field: t.field({ type: RolloutOrderFieldEnum, required: true, description: 'What they are ordered by.' }),
-    direction: t.field({
-      type: OrderDirectionEnum,
-      required: true,
-      defaultValue: 'DESC',
-      description: 'The direction.',
-    }),
-  }),
+  field: RolloutOrderFieldEnum,
+  direction: 'DESC',
 })
 
 builder.queryFields((t) => ({
@@ -46,8 +39,7 @@ builder.queryFields((t) => ({
     },
     resolve: async (_, args, context) => {
       const filter = toRolloutFilter(args.filter)
-      const { orderBy } = args
-      const order = orderBy ? { field: orderBy.field, descending: orderBy.direction === 'DESC' } : newestFirst
+      const order = args.orderBy ? toOrder(args.orderBy) : newestFirst
       const asOf = await pastOf(context, args)
       return connect(
         args,

@@ -1,6 +1,6 @@
 import { byName, type TargetOrder, type TargetOrderField } from '../../../store/read/orders/target-order.ts'
 import { builder } from '../../builder.ts'
-import { OrderDirectionEnum } from '../vocabulary.ts'
+import { orderInput, toOrder } from '../order-input.ts'
 
 const TargetOrderFieldEnum = builder.enumType('TargetOrderField', {
   description: 'What devices or clusters are ordered by. Equal ones are ordered by name.',
@@ -11,17 +11,10 @@ const TargetOrderFieldEnum = builder.enumType('TargetOrderField', {
   } satisfies { readonly [Field in TargetOrderField]: { readonly description: string } },
 })
 
-const TargetOrderRef = builder.inputType('TargetOrder', {
+const TargetOrderRef = orderInput('TargetOrder', {
   description: 'An order of devices or clusters.',
-  fields: (t) => ({
-    field: t.field({ type: TargetOrderFieldEnum, required: true, description: 'What they are ordered by.' }),
-    direction: t.field({
-      type: OrderDirectionEnum,
-      required: true,
-      defaultValue: 'ASC',
-      description: 'The direction.',
-    }),
-  }),
+  field: TargetOrderFieldEnum,
+  direction: 'ASC',
 })
 
 export const targetOrderArgs = () =>
@@ -30,5 +23,5 @@ export const targetOrderArgs = () =>
   }))
 
 export function toTargetOrder(input: typeof TargetOrderRef.$inferInput | null | undefined): TargetOrder {
-  return input ? { field: input.field, descending: input.direction === 'DESC' } : byName
+  return input ? toOrder(input) : byName
 }

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { type Convergence, convergences } from '../../../domain/desired.ts'
 import { type DeploymentState, deploymentStates, type Millis, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import type { Order, Page, PageRequest, SortKey } from '../../sql/order.ts'
+import type { Order, OrderBy, Page, PageRequest, SortKey, Undirected } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { asParents } from '../../sql/parameters.ts'
 import type { ConvergenceCounts, StateCounts } from '../counts/deployment-counts.ts'
@@ -19,10 +19,7 @@ import { alikeParts, selectSums } from './sums.ts'
 const groupOrderFields = ['SIZE', 'FAILED', 'CHANGED', 'VALUE'] as const
 export type GroupOrderField = (typeof groupOrderFields)[number]
 
-export interface GroupOrder {
-  readonly field: GroupOrderField
-  readonly descending: boolean
-}
+export type GroupOrder = OrderBy<GroupOrderField>
 
 /** When the deployments of a group last changed: the earliest and the latest of these times, and the latest revision. */
 export interface GroupSpan {
@@ -62,7 +59,7 @@ export type GroupRecord = StateCounts & {
 type Placed = Pick<DeploymentGroup, 'size' | 'span' | 'name' | 'counts'>
 
 const name: SortKey<Placed> = { by: sql`g.name`, type: 'text', descending: false, of: ({ name }) => placeOf(name) }
-const fields: Readonly<Record<Exclude<GroupOrderField, 'VALUE'>, Omit<SortKey<Placed>, 'descending'>>> = {
+const fields: Readonly<Record<Exclude<GroupOrderField, 'VALUE'>, Undirected<Placed>>> = {
   SIZE: { by: sql`g.size`, type: 'bigint', of: ({ size }) => size },
   FAILED: { by: sql`g.failed`, type: 'bigint', of: ({ counts }) => counts.failed },
   CHANGED: { by: sql`g.revision`, type: 'bigint', of: ({ span }) => span?.revision ?? 0 },
