@@ -33,7 +33,7 @@ export interface History {
   /** The history of a device that may fetch its desired state. Throws NOT_FOUND_YET, FORBIDDEN, UNAVAILABLE. */
   newest(device: string): Promise<Stamp>
   /** All versions after this one, in order. */
-  after(device: string, version: number): AsyncIterable<Version>
+  after(device: string, version: number): AsyncGenerator<Version>
 }
 
 /** The state before the first declaration. */

@@ -135,44 +135,40 @@ export function createRepositories({
   /** False, and nothing was added: the repository belongs to another history. */
   async function fill(device: string, repository: Repository, isNew: boolean): Promise<boolean> {
     let { newest, tree } = repository
-    const known = newest.version > beginning.version ? newest : null
-    let isOfThis = known === null
-    let broken: unknown = null
+    const isEmpty = newest.version === beginning.version
+    // The newest version of the repository is read again, to compare it with that of the history.
+    const versions = history.after(device, isEmpty ? newest.version : newest.version - 1)
+    if (!isEmpty) {
+      const known = await versions.next()
+      if (known.done || !isSame(known.value, newest)) return false
+    }
+    let failure: unknown = null
 
     async function* commands(): AsyncGenerator<string> {
       let isNext = !isNew
-      if (isNew) yield firstCommit()
-      for await (const version of history.after(device, known ? known.version - 1 : newest.version)) {
-        if (known && !isOfThis) {
-          isOfThis = isSame(version, known)
-          if (isOfThis) continue
-          return
-        }
-        tree = grow(tree, version.changes)
-        yield commit(version, tree, isNext)
-        newest = { version: version.version, at: version.at }
-        isNext = false
-      }
-      if (isOfThis) yield done
-    }
-    async function* watched(): AsyncGenerator<string> {
       try {
-        yield* commands()
+        if (isNew) yield firstCommit()
+        for await (const version of versions) {
+          tree = grow(tree, version.changes)
+          yield commit(version, tree, isNext)
+          newest = { version: version.version, at: version.at }
+          isNext = false
+        }
+        yield done
       } catch (error) {
-        broken = error
+        failure = error
         throw error
       }
     }
     const { signal, met } = deadline()
     const options = { directory: repository.directory, signal }
     await run(['fast-import', '--quiet', '--done', '--date-format=raw'], options, async ({ input, ended }) => {
-      pipeline(Readable.from(watched()), input).catch(() => undefined)
+      pipeline(Readable.from(commands()), input).catch(() => undefined)
       // Without "done" the import fails too. The first error is the cause.
       await ended.catch((error: unknown) => {
-        if (isOfThis) throw broken ?? error
+        throw failure ?? error
       })
     }).finally(met)
-    if (!isOfThis) return false
     repository.newest = newest
     repository.tree = tree
     return true
