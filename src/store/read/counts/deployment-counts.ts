@@ -86,10 +86,23 @@ interface CountRecord<Value> {
 interface Selected {
   /** Rows {value, n}. */
   readonly select: SQL
-  /** With more rows than this, the count begins anew. Absent: any number. */
-  readonly most?: number
+  /** With more rows than this, the count begins anew. */
+  readonly most: number
   /** They come from stored counts. */
-  readonly isStored?: boolean
+  readonly isStored: boolean
+}
+
+/** What is counted, and which stored counts may answer it. */
+interface Question<Value extends CountedValue> {
+  readonly by: Dimension<Value>
+  readonly scope: Scope
+  readonly filter: DeploymentFilter
+  readonly asOf: Revision | null
+  readonly past: Past | null
+  /** The scope of the stored counters. Null: they do not answer. */
+  readonly counted: CountersScope | null
+  /** The facets whose counts answer. Null: there are none. */
+  readonly facets: Facets | null
 }
 
 async function countBy<Value extends CountedValue>(
@@ -107,16 +120,18 @@ async function countBy<Value extends CountedValue>(
   const named = counted ? null : facetsOf(session, scope, flat)
   const facets = named && (await areCounted(session, asOf)) ? named : null
   const filter = counted || facets ? flat : given
-  const joint = isJoint(by, filter)
+  const question: Question<Value> = { by, scope, filter, asOf, past, counted, facets }
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts(by)]))
   const add = ({ parent, value, n }: Omit<CountRecord<Value>, 'read'>): void => {
     const counts = totals.get(scope.of === 'fleet' ? 0 : parent)
     if (counts) counts[nameOf(value)] += n
   }
   const wanted: readonly string[] | undefined = filter[by.field]
-  const isWanted = (value: string): boolean => wanted?.includes(value) ?? true
-  const rows = (await countRows(past === null)) ?? (await countRows(false)) ?? []
-  for (const row of rows) if (isWanted(row.value)) add(row)
+  const rows =
+    (await countRows(session, question, limits, past === null)) ??
+    (await countRows(session, question, limits, false)) ??
+    []
+  for (const row of rows) if (wanted?.includes(row.value) ?? true) add(row)
   if (counted && past?.isCounted)
     for (const { n, ...place } of spannedMoves(counted, filter, past))
       add({ parent: place.rolloutKey, value: place[by.column] as Value, n })
@@ -124,40 +139,54 @@ async function countBy<Value extends CountedValue>(
     for (const { n, ...place } of spannedFacets(facets, filter, past))
       add({ parent: 0, value: place[by.column] as Value, n })
   return totals
+}
 
-  /** Null: the source that was probable has more rows. */
-  async function countRows(isProbable: boolean): Promise<CountRecord<Value>[] | null> {
-    const { select, most = Number.POSITIVE_INFINITY, isStored = false } = await selectCounted(isProbable)
-    const rows = await countEach<Value>(session, counted ?? scope, select, isStored)
-    return rows.reduce((sum, { read }) => sum + read, 0) > most ? null : rows
-  }
+/** `isProbable`: the source may turn out to have too many rows. Null: it has. */
+async function countRows<Value extends CountedValue>(
+  session: Session,
+  question: Question<Value>,
+  limits: SourceLimits,
+  isProbable: boolean,
+): Promise<CountRecord<Value>[] | null> {
+  const stored = selectStored(question)
+  const { select, most, isStored } = stored ?? (await selectFound(session, question, limits, isProbable))
+  const rows = await countEach<Value>(session, question.counted ?? question.scope, select, isStored)
+  return rows.reduce((sum, { read }) => sum + read, 0) > most ? null : rows
+}
 
-  async function selectCounted(isProbable: boolean): Promise<Selected> {
-    const stored = selectStored()
-    if (stored) return { select: stored, isStored: past?.isCounted ?? true }
-    const source = await sourceOfCount(session, counted ?? scope, filter, limits, isProbable)
-    if (source.of === 'candidates' && source.most !== undefined) {
-      const matches = all([ownedBy(scope, d), source.matches, ...isListed(session, scope, filter)])
-      const select = sql`select ${d[by.column]} as value, coalesce(${matches}, false)::int as n from (${source.rows}) as ${d}`
-      return { select, most: source.most }
-    }
-    const then = past && (await narrowWhole(session, past.revision, scope, filter, limits))
-    return {
-      select: sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, counted ?? scope, filter, then, source)}`,
-    }
-  }
+/** Null: no stored counts answer. */
+function selectStored<Value extends CountedValue>(question: Question<Value>): Selected | null {
+  const { by, filter, asOf, past, counted, facets } = question
+  const isWanted = isWantedPart({ ...filter, [by.field]: undefined })
+  const isJointly = isJoint(by, filter)
+  const stored = { most: Number.POSITIVE_INFINITY, isStored: past?.isCounted ?? true }
+  const ofParts = (parts: SQL): Selected => ({
+    ...stored,
+    select: sql`select part.${sql.raw(by.column)} as value, part.n from (${parts}) as part where ${isWanted}`,
+  })
+  if (facets) return ofParts(selectFacets(facets, asOf))
+  if (!counted) return null
+  if (!past && !isJointly) return { ...stored, select: fromCounters(by, counted) }
+  if (past?.isCounted ?? true) return ofParts(fromCheckpoint(counted, isJointly ? null : by, past?.revision ?? null))
+  return past && !isJointly ? { ...stored, select: fromCountersThen(by, counted, past) } : null
+}
 
-  function selectStored(): SQL | null {
-    const isWantedToo = isWantedPart({ ...filter, [by.field]: undefined })
-    if (facets)
-      return sql`select part.${sql.raw(by.column)} as value, part.n from (${selectFacets(facets, asOf)}) as part where ${isWantedToo}`
-    if (counted && !past && !joint) return fromCounters(by, counted)
-    if (counted && (past?.isCounted ?? true)) {
-      const parts = fromCheckpoint(counted, joint ? null : by, past?.revision ?? null)
-      return sql`select part.${sql.raw(by.column)} as value, part.n from (${parts}) as part where ${isWantedToo}`
-    }
-    return counted && past && !joint ? fromCountersThen(by, counted, past) : null
+/** From the rows of deployments. */
+async function selectFound<Value extends CountedValue>(
+  session: Session,
+  { by, scope, filter, past, counted }: Question<Value>,
+  limits: SourceLimits,
+  isProbable: boolean,
+): Promise<Selected> {
+  const source = await sourceOfCount(session, counted ?? scope, filter, limits, isProbable)
+  if (source.of === 'candidates' && source.most !== undefined) {
+    const matches = all([ownedBy(scope, d), source.matches, ...isListed(session, scope, filter)])
+    const select = sql`select ${d[by.column]} as value, coalesce(${matches}, false)::int as n from (${source.rows}) as ${d}`
+    return { select, most: source.most, isStored: false }
   }
+  const then = past && (await narrowWhole(session, past.revision, scope, filter, limits))
+  const select = sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, counted ?? scope, filter, then, source)}`
+  return { select, most: Number.POSITIVE_INFINITY, isStored: false }
 }
 
 /** By state and convergence, as of a revision that ends an entry and that all later entries of the log are counted from. 0: the fleet. */
