@@ -1,6 +1,6 @@
 /**
- * The class of all servers' requests. A body has no reader until the credential of its caller is known. Node keeps up to 64 KiB of it meanwhile,
- * and each piece of a byte takes four hundred as a buffer of its own. So all pieces but the first are copied together.
+ * The class of all servers' requests. A body has no reader until the credential of its caller is known. Node keeps up to 64 KiB of it meanwhile, and
+ * a piece of one byte takes four hundred bytes as a buffer of its own. So all pieces but the first are copied together.
  */
 import { IncomingMessage } from 'node:http'
 import { gather } from './gather.ts'

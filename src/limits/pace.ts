@@ -30,7 +30,7 @@ export async function paced<T>(
   }
 }
 
-/** What may be paced, as a part of other paced work. */
+/** Runs work that may be paced as a part of other paced work. */
 export function* stepsOf<T>(work: T | Paced<T>): Paced<T> {
   return isPaced(work) ? yield* work : work
 }

@@ -134,7 +134,7 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
   }
 
   client.handleMessage = (packet, done) => {
-    // Read on: the answers that are under way wait for acknowledgements behind this message.
+    // Reading continues: answers in progress wait for acknowledgements that arrive after this message.
     if (isFinishing) return done(later)
     const { messageId: id } = packet
     if (packet.qos === 0 || id === undefined) {

@@ -209,7 +209,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
     let cursor = stored === null || stored > head.revision ? head.revision : stored
     // Published changes begin here, also if the server ends before the end of its first round.
     if (stored === null) await notePublished(session, { name: dutyName, at: clock(), seconds: 0, cursor })
-    // Either way: the clock of the database may have gone back.
+    // In either direction, because the clock of the database may have gone back.
     const isDue = scope !== null && Math.abs(clock() - to.reconciledAt) >= comparison
     if (to.isReconciled && to.epoch === head.epochBase && !isDue) {
       if (cursor === head.revision) return

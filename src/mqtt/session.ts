@@ -70,7 +70,7 @@ export function openSession({ config, log, connecting, lanes, metrics, take }: S
       if (subject === null) return async () => {}
       const taken = await take(subject, message)
       metrics.messageTaken(subject.kind, taken.status === 200 ? 'taken' : 'refused')
-      // Not all of its properties, which can be large.
+      // Only some of its properties, because all of them can be large.
       const { responseTopic, correlationData } = message.properties
       return () => answer(subject, { responseTopic, correlationData }, taken)
     },

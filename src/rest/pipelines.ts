@@ -85,7 +85,7 @@ export function limitPipelines(): Pipelines {
 const betweenInterims = 250
 
 /**
- * The client sends no more, and may wait for its responses (`nc -N`) or be gone: both look the same. An interim response, which each client of
+ * The client sends no more. It may wait for its responses (`nc -N`) or be gone: both look the same. An interim response, which each client of
  * HTTP/1.1 ignores (RFC 9110 §15.2), is refused by the system of a client that is gone. The next one then fails, and that ends the connection and
  * all work for it. A client that stops in the midst of a response is taken to be gone: nothing can be written in between.
  */

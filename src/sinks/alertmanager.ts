@@ -1,7 +1,7 @@
 /**
- * Alertmanager's API v2. It keeps alerts in memory and resolves an alert that it does not hear of for `resolve_timeout` (5 minutes by
- * default), so each firing alert is sent again every minute. A resolved alert is sent with its end for a while, because an Alertmanager that
- * is killed before it notifies its receivers has forgotten it.
+ * Alertmanager's API v2. It keeps alerts in memory and resolves an alert that is not repeated within `resolve_timeout` (5 minutes by default), so
+ * each firing alert is sent every minute. A resolved alert is sent with its end for a while, because an Alertmanager that is killed before it
+ * notifies its receivers has forgotten it.
  */
 import { type Alert, summarize } from '../domain/alerts/alert.ts'
 import type { Rollout } from '../domain/rollout.ts'

@@ -35,7 +35,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   const { database, feed, allow, aai, publicUrl, clock, timeout, ...more } = options
   const rule = createAddressRule(allow)
   const send = createSend(rule, timeout)
-  // AAI_URL itself allows its host.
+  // Setting AAI_URL allows its host.
   const sendToAai = createSend(createAddressRule([...allow, ...(aai ? [hostOf(aai.url)] : [])]), timeout)
   const notConfigured: Deliver = async (sink) =>
     roundAt(sink.cursor, { error: 'no inventory is configured: AAI_URL is not set' })

@@ -29,7 +29,7 @@ export interface Belonging {
   readonly request: string
   /** The last announcement whose result was sent. */
   readonly toldRequest: string | null
-  /** Earlier announcements, oldest first. The result of the newest one is that of those which had none before it. */
+  /** Earlier announcements, oldest first. The result of the newest one also answers those that had no result before it. */
   readonly earlier?: readonly Announced[]
   /** The nodes of the instance are being removed. The sink is removed after them. */
   readonly isEnding: boolean

@@ -212,7 +212,7 @@ async function setOperationalStatus(
   throw new SendError('A&AI: another client changed the node during every attempt (412)')
 }
 
-/** To the callers of all that are awaited. Throws if that of the newest one does not accept it: an earlier one must not hold it up. */
+/** Sends the result to the callers of all awaited announcements. Throws if the caller of the newest one does not accept it. An earlier one must not delay it. */
 async function sendResult(
   { send }: InventoryDeps,
   awaited: ReturnType<typeof awaitedBy>,

@@ -54,7 +54,7 @@ export function createRenewal({ database, interval, clock, renew, held, failed }
       await held(names)
     } catch (error) {
       failed(error)
-      // By the next renewal another server may have them.
+      // Another server may have them before the next renewal.
       if (performance.now() + interval >= heldUntil) await held(new Set())
     }
   }

@@ -5,8 +5,8 @@ import type { Session } from './database.ts'
 import { iso } from './sql/record-set.ts'
 
 /**
- * The latest time until which a lease can be held now, with all differences between readings of the clock. One that is held for longer was taken before
- * the database's clock went back, so it has ended: its holder would have renewed it.
+ * The latest time until which a lease can be held now, with all differences between readings of the clock. A lease with a later end was taken before
+ * the database's clock went back. It counts as ended, because its holder would have renewed it.
  */
 export function latestEnd(now: Millis, term: Millis): Millis {
   return now + 2 * term

@@ -90,7 +90,10 @@ export async function openDatabase(
   }
 }
 
-/** In another encoding, PostgreSQL refuses reports with other characters, and cannot search for any. In another schema, migrations do not find their types. */
+/**
+ * In another encoding, PostgreSQL refuses reports with characters that the encoding lacks, and searches with them fail. In another schema, migrations
+ * do not find their types.
+ */
 async function requireUsable(session: Session): Promise<void> {
   const [row] = await session.run<{ encoding: string; schema: string | null }>(
     `select current_setting('server_encoding') as encoding, current_schema() as schema`,

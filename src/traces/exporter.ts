@@ -30,7 +30,7 @@ export function openExporter({ url, headers, service }: TracesConfig, patience =
         done({ code: 1, error: new Error(`no answer of the collector within ${patience / 1_000} s`) })
       }
       const late = setTimeout(() => {
-        // It would count the request that does not end among the few that it sends at a time.
+        // The library would count a request that does not end among the few that it sends at a time.
         if (present === own) present = open(url, headers)
         own.cutOff()
         fail()

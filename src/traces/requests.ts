@@ -135,7 +135,7 @@ export function createRequestTraces({ config, metrics, log }: RequestTracesOptio
     traced,
     createWriter: (options) => createTracedWriter(batches, () => current.getStore(), options),
     async stop() {
-      // The server has just cut them off. They close later, when the queue takes nothing any more.
+      // Requests that the server has just cut off: they close only after the queue has ended.
       for (const end of [...open]) end()
       await queue.close()
       await exporter.shutdown()

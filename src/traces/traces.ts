@@ -53,12 +53,12 @@ export async function createTraces({
   interval = 5_000,
 }: TracesOptions): Promise<Traces> {
   const { session } = database
-  // What was before traces were configured is not exported.
+  // Changes from before traces were configured are not exported.
   if ((await readPublished(session, name)) === null)
     await notePublished(session, { name, at: clock(), seconds: 0, cursor: (await readHead(session)).revision })
   const holder = randomUUID()
   const exporter = createExporter(config)
-  /** A collector that does not answer must not delay the end of the server by each request that is left. */
+  /** The server must not wait at its end for each remaining request to a collector that does not answer. */
   const whileRunning: Pick<Exporter, 'send'> = {
     send: async (spans) => {
       if (isStopped) throw new Error('the server stops')
@@ -81,7 +81,7 @@ export async function createTraces({
       const changes = await readLog(session, cursor, step, head.revision)
       const reached = changes.at(-1)?.revision ?? head.revision
       await sendAll(whileRunning, log, await spansOf(session, changes, cursor))
-      // Not before something is sent: while the collector is away, each round would say it.
+      // Logged only after something was sent: while the collector does not answer, each round would log it.
       if (missing) log.warn(missing, 'traces are missing: their changes have expired')
       missing = null
       cursor = reached
@@ -147,7 +147,7 @@ async function spansOf(session: Session, changes: readonly Change[], after: Revi
   return spans
 }
 
-/** Of its creation, the log has only the first change that was made with it. */
+/** The log has no change for the creation itself, only the first change that was made with it. */
 function toTraced(
   { key, name: title, kind, project, life: { created } }: RolloutRow,
   changes: readonly Change[],

@@ -59,7 +59,7 @@ export async function checkAgents(api: Api, ledger: AgentLedger, run: string): P
   return { differences, agents: ledger.accounts.size, convergence, uncertain }
 }
 
-/** Derived from what is desired and what was done, not by the server's own rule. */
+/** Derived from the desired state and the reports, and not by the server's own rule. */
 function expectedOf(wanted: Wanted, applied: Applied | undefined): Convergence {
   if (!applied) return 'UNKNOWN'
   if (applied.version < wanted.version) return 'STALE'

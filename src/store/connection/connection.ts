@@ -210,7 +210,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       explained(sendInTurn(() => ask<T>(text, parameters))),
     append<T extends object>(text: string, parameters: readonly unknown[]) {
       const result = send(() => ask<T>(text, parameters))
-      // Without the value, which has that of the promise before it, and so on: all of them would stay in memory.
+      // The promise has no value. Otherwise each would hold that of the promise before it, and all would stay in memory.
       last = Promise.allSettled([last, result]).then(nothing)
       return explained(result)
     },

@@ -15,7 +15,7 @@ export function lost(): StatementError {
   return new StatementError('the connection to the database was lost', '08006')
 }
 
-/** Of this program, in a class that PostgreSQL leaves to others. */
+/** A code of this program, in a class that PostgreSQL leaves to applications. */
 const incompleteState = 'R0001'
 
 /** The database answers, but is not complete (migration/complete.ts). The same statement succeeds when it is. `missing`: in a clause. */
@@ -59,7 +59,7 @@ export function isTransient(error: unknown): boolean {
   if (isOutdatedPlan(error) || isEndOfSession(error)) return true
   const { code, syscall, cause, errors } = error as Readonly<Record<string, unknown>>
   if (typeof code === 'string' && (transientCodes.has(code) || transientStates.test(code))) return true
-  // Whatever the reason: the server's socket is not there, or this process has no descriptor left for another one.
+  // For whatever reason: the socket of the server does not exist, or this process has no descriptor left.
   if (syscall === 'connect') return true
   if (Array.isArray(errors) && errors.some(isTransient)) return true
   return cause !== undefined && cause !== error && isTransient(cause)

@@ -27,7 +27,7 @@ const alterLimit = 3_600_000
 export interface PostgresOptions extends ReadPoolOptions {
   /** Milliseconds a statement of the writer may take, waiting for the lock included. */
   readonly writeLimit?: number
-  /** The tables are made now: a statement that fails has another reason than that they are not there. */
+  /** The tables are being made, so a failing statement is not explained by missing tables. */
   readonly isMigrating?: boolean
 }
 

@@ -132,7 +132,7 @@ function selectFrom(reader: Session, kind: SearchKind, text: string, limit: numb
 const olderWith: { readonly [Kind in SearchKind]?: (text: string) => SQL } = {
   DEPLOYMENT: deploymentsWith,
   DEVICE: (text) => ofDeploymentsWith(text, deployments.targetKey),
-  // The rollout of a single deployment has its name. Others are few.
+  // An undeclared rollout has the name of its deployment. Other rollouts are few.
   ROLLOUT: (text) => sql`${ofDeploymentsWith(text, deployments.rolloutKey)} union all
     (select ${rollouts.key} from ${rollouts} where ${rollouts.kind} <> 'MARGO_DEPLOYMENT' order by ${rollouts.key} desc limit ${mostOlder})`,
 }

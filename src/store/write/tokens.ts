@@ -22,7 +22,7 @@ function withdrawRepositoryToken(targetKey: number): Statement {
   }
 }
 
-/** The device's present tokens stay valid for so many more seconds. */
+/** The present tokens of the device stay valid for this number of seconds. */
 export function expireTokens(targetKey: number, seconds: number): Statement {
   const text = `update device_tokens set expires_at = least(expires_at, now() + make_interval(secs => $2::int))
     where target_key = $1::bigint`

@@ -1,4 +1,4 @@
-/** What text and names find a deployment by: the terms and the text of the search index, and the order of names in a rollout. */
+/** What a deployment is found by: the terms and the text of the search index, and the order of names in a rollout. */
 import type { Deployment } from '../../../domain/deployment.ts'
 import { sameError } from '../../../domain/transition/component-changes.ts'
 

@@ -3,7 +3,7 @@ import type { Paced } from '../../../limits/pace.ts'
 import type { Write } from '../../sql/record-set.ts'
 import type { Statement } from '../contract.ts'
 
-/** A statement that is yet to be made. */
+/** A statement whose text is made later. */
 export type Put = Paced<Statement>
 
 /** Nothing without rows. */
