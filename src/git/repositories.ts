@@ -16,6 +16,7 @@ import { LRUCache } from 'lru-cache'
 import { DomainError } from '../domain/errors.ts'
 import type { Deadline } from '../limits/deadline.ts'
 import type { Log } from '../log/log.ts'
+import { type Coalesced, coalesce } from '../store/connection/coalesce.ts'
 import { branch, commit, done, firstCommit, grow, type Tree } from './commits.ts'
 import { beginning, type History, type Stamp } from './history.ts'
 import type { Run, RunOptions } from './program.ts'
@@ -72,7 +73,7 @@ export function createRepositories({
   log,
 }: RepositoriesDeps): Repositories {
   const held = new LRUCache<string, Repository>({ max: most, dispose: drop })
-  const updates = new Map<string, Update>()
+  const updates = new Map<string, Coalesced<Repository>>()
   let made = 0
 
   function drop(repository: Repository): void {
@@ -174,27 +175,16 @@ export function createRepositories({
     return true
   }
 
-  /** An update that begins now or later. */
+  /** The result of an update that begins after this call. */
   function updateSoon(device: string): Promise<Repository> {
-    const current = updates.get(device)
-    if (current) {
-      current.next ??= current.result.then(
-        () => start(device),
-        () => start(device),
-      )
-      return current.next
+    const updateIt = updates.get(device) ?? coalesce(() => update(device))
+    updates.set(device, updateIt)
+    const forget = (): void => {
+      if (updateIt.isIdle()) updates.delete(device)
     }
-    return start(device)
-  }
-
-  function start(device: string): Promise<Repository> {
-    const begun: Update = { result: update(device), next: null }
-    updates.set(device, begun)
-    const over = (): void => {
-      if (begun.next === null) updates.delete(device)
-    }
-    begun.result.then(over, over)
-    return begun.result
+    const updated = updateIt()
+    updated.then(forget, forget)
+    return updated
   }
 
   return {
@@ -216,12 +206,6 @@ export function createRepositories({
       }
     },
   }
-}
-
-interface Update {
-  readonly result: Promise<Repository>
-  /** The update for requests that arrived too late for the current one. */
-  next: Promise<Repository> | null
 }
 
 export function isSame(a: Stamp, b: Stamp): boolean {

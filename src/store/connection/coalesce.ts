@@ -5,6 +5,8 @@ export interface Coalesced<T> {
   (): Promise<T>
   /** The present run. Null: none. */
   running(): Promise<T> | null
+  /** Whether no run is present or due. */
+  isIdle(): boolean
 }
 
 export function coalesce<T>(work: () => Promise<T>): Coalesced<T> {
@@ -21,12 +23,14 @@ export function coalesce<T>(work: () => Promise<T>): Coalesced<T> {
   }
 
   function run(): Promise<T> {
+    // Between two runs there is none, and the next one is due.
+    if (next) return next
     if (!running) return begin()
-    next ??= running.then(begin, begin)
+    next = running.then(begin, begin)
     return next
   }
 
-  return Object.assign(run, { running: () => running })
+  return Object.assign(run, { running: () => running, isIdle: () => running === null && next === null })
 }
 
 /** One run for each key at a time. A caller that arrives during a run gets its result. */
