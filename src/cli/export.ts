@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { json } from 'node:stream/consumers'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { bearerToken, commandOf, exitCodes, serverAddress, UsageError, usageErrorOf } from './arguments.ts'
 import { exportFile, type Part } from './export-file.ts'
@@ -190,7 +190,7 @@ async function pauseAfter(error: unknown, failures: number, output: string): Pro
   const failure = error instanceof ExportError ? error : new ExportError(0, 'the connection was lost')
   if (!mayPass(failure) || failures > attempts) throw failure
   console.error(`the connection was lost: continuing ${output}`)
-  await wait(Math.min(200 * 2 ** failures, longestPause))
+  await sleep(Math.min(200 * 2 ** failures, longestPause))
 }
 
 function explain(error: unknown): number {

@@ -1,5 +1,5 @@
 /** `rollcall login` and `rollcall logout`: a person signs in with a browser, on this machine or any other (OAuth 2.0 device authorization). */
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { ApiError, reasonOf } from '../client/client.ts'
 import { isPassing } from './api.ts'
@@ -40,7 +40,7 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
   const end = performance.now() + (body.expiresIn ?? usualExpiry) * 1_000
   // RFC 8628, 3.5: ask no more often than the issuer says, and again, less often, after an error that passes.
   for (let seconds = body.interval; ; ) {
-    await pause(seconds * 1_000, undefined, { signal })
+    await sleep(seconds * 1_000, undefined, { signal })
     const asked = await send(url, 'POST', 'session/oidc/device/token', signal, {
       body: JSON.stringify({ handle: body.handle }),
     }).catch((error: unknown) => {

@@ -3,7 +3,7 @@
  * the memory, and a process that ends waits for both without limit.
  */
 import { write, writeSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { within } from '../timing/within.ts'
 
 interface LogLines {
@@ -41,7 +41,7 @@ export function openLogLines(fd: number): LogLines {
     isInThread = true
     const { error, written } = await attempt(fd, rest)
     isInThread = false
-    if (error?.code === 'EAGAIN') await setTimeout(pause)
+    if (error?.code === 'EAGAIN') await sleep(pause)
     else rest = rest.subarray(error ? rest.length : written)
   }
 

@@ -1,5 +1,7 @@
 /** Takes one message of a device: the same parsers, credentials, limits and writer as over HTTP. */
+
 import type { IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { readTime, timeProblem } from '../dialects/body/time.ts'
 import { acknowledgement } from '../dialects/margo/acknowledge.ts'
 import { largestReport } from '../dialects/margo/backlog.ts'
@@ -142,6 +144,6 @@ async function untilAvailable<T>({ isStopped, pause = 500 }: TakeDeps, work: () 
       const isOutage = error instanceof DomainError ? error.code === 'UNAVAILABLE' : isTransient(error)
       if (!isOutage) throw error
     }
-    await new Promise((resolve) => setTimeout(resolve, pause * (1 + Math.random())))
+    await sleep(pause * (1 + Math.random()))
   }
 }

@@ -1,6 +1,6 @@
 /** How a device sends by MQTT: a connection of its own, and each report published until it is answered. Reports that waited are published in order. */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { MqttClient } from 'mqtt'
 import { generationOf, type Report } from './bodies.ts'
 import type { Verdict } from './expectation.ts'
@@ -87,7 +87,7 @@ export async function createMqttSender({
       },
     )
     const over = new AbortController()
-    const late = delay(answerTimeout, null, { signal: AbortSignal.any([signal, over.signal]) }).catch(() => null)
+    const late = sleep(answerTimeout, null, { signal: AbortSignal.any([signal, over.signal]) }).catch(() => null)
     return Promise.race([answered, late]).finally(() => over.abort())
   }
 
@@ -106,7 +106,7 @@ export async function createMqttSender({
         return { result: toResult(answer), isRepeat: tries > 1 || isLate || device.losses > losses }
       } else {
         tryFailed(answer ? 'rejected' : 'unanswered')
-        await delay(retryInterval, undefined, { signal }).catch(() => undefined)
+        await sleep(retryInterval, undefined, { signal }).catch(() => undefined)
       }
     }
     return null

@@ -1,5 +1,5 @@
 /** A subscriber that watches the simulated rollouts from their first change on. The final check compares what it received. */
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Api } from '../cli/api.ts'
 import type { DeploymentState } from '../domain/values.ts'
 
@@ -110,7 +110,7 @@ export function observe(api: Api, after: string, rolloutIds: readonly string[], 
     },
     async reach(revision, within) {
       while (newest < revision && failure === null) {
-        const isMore = await Promise.race([arrival(), delay(within, false, { ref: false })])
+        const isMore = await Promise.race([arrival(), sleep(within, false, { ref: false })])
         if (!isMore) break
       }
       if (failure !== null) throw failure

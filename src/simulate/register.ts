@@ -1,5 +1,5 @@
 /** What an operator does before a rollout, through the public API: registers devices and declares deployments. */
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Api, problemOf } from '../cli/api.ts'
 import { ApiError } from '../client/client.ts'
 import type { Fleet, SimulatedDeployment, SimulatedDevice, SimulatedRollout } from './fleet.ts'
@@ -148,7 +148,7 @@ async function retryUnavailable<T>(ask: () => Promise<T>, waiting?: (problem: st
       const passes = error instanceof ApiError && ['unreachable', 'busy'].includes(problemOf(error))
       if (!passes || failed === tries) throw error
       if (failed === 1) waiting?.(error.message)
-      await delay(100 * 2 ** failed)
+      await sleep(100 * 2 ** failed)
     }
   }
 }

@@ -1,5 +1,5 @@
 /** Sends with retries. After no answer, 429 or 5xx it retries with growing delays; it returns any other answer. */
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 interface SimulatedRequest {
   readonly method: 'GET' | 'POST' | 'PUT'
@@ -38,7 +38,7 @@ export async function sendWithRetry(
     // A 503 may come after a part of a backlog has been stored.
     isRepeat ||= response?.status !== 429
     tryFailed(response ? 'rejected' : 'unanswered')
-    await delay(waitBefore(tries, response), undefined, { signal }).catch(() => undefined)
+    await sleep(waitBefore(tries, response), undefined, { signal }).catch(() => undefined)
   }
   return null
 }

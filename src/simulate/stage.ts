@@ -1,5 +1,5 @@
 /** Plays plans at the pace of the wall clock, in sequence for each sender, until the end. */
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Planned, Schedule } from './schedule.ts'
 
 export interface Stage {
@@ -28,7 +28,7 @@ export function createStage(speed: number, over: AbortSignal): Stage {
       while (!over.aborted) {
         take(schedule.until((Date.now() - began) * speed))
         const wait = Math.min(Math.max(clockOf(schedule.next) - Date.now(), 1), 1_000)
-        await delay(wait, undefined, { signal: over }).catch(() => undefined)
+        await sleep(wait, undefined, { signal: over }).catch(() => undefined)
       }
     },
     enqueue(sender, job) {

@@ -6,7 +6,9 @@
  *
  * If a replica dies while it delivers, another delivers again: at least once. The same event has the same id.
  */
+
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
@@ -90,7 +92,7 @@ export function createSinks(options: SinksOptions): Sinks {
       failed(error)
       return false
     }
-    await new Promise((resolve) => setTimeout(resolve, gathering))
+    await sleep(gathering)
     return true
   }
 
@@ -154,7 +156,7 @@ export function createSinks(options: SinksOptions): Sinks {
 
   /** The failure is of this server, such as a write to the database. Without a pause the receiver would get the same messages again and again. */
   function pauseAfterFailure(): Promise<void> {
-    return new Promise((resolve) => setTimeout(resolve, isStopped ? 0 : failurePause))
+    return sleep(isStopped ? 0 : failurePause)
   }
 
   /** Whether its receiver or its filter was changed after this copy was read. */

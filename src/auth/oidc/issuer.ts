@@ -5,7 +5,7 @@
  * unreachable, its last metadata serve; without any, sign-in is UNAVAILABLE. ID tokens and logout tokens are verified by
  * ../signed-token.ts, which fetches the keys again when a token names an unknown one.
  */
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { JWTPayload } from 'jose'
 import * as client from 'openid-client'
 import { DomainError } from '../../domain/errors.ts'
@@ -142,7 +142,7 @@ export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<
       return await verify(idToken, clock())
     } catch (error) {
       if (!(error instanceof TokenRefused) || error.reason !== 'signature') throw error
-      await delay(keysPause)
+      await sleep(keysPause)
       return verify(idToken, clock())
     }
   }

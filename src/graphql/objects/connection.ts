@@ -1,7 +1,7 @@
 /** Relay connections. Parts that are not selected are not read. */
 import { DomainError } from '../../domain/errors.ts'
 import { oldestRetained } from '../../domain/values.ts'
-import type { Page, PageRequest } from '../../store/sql/order.ts'
+import { emptyPage, type Page, type PageRequest } from '../../store/sql/order.ts'
 import { edgeOf } from '../../store/sql/page.ts'
 import { builder, type SchemaTypes } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
@@ -61,7 +61,7 @@ export function connect<T>(
   }
   return {
     page: async () => {
-      const page = (await load(request)) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
+      const page = (await load(request)) ?? emptyPage
       return size === 0 ? withoutEdges(page, backward) : page
     },
     count: async () => (await count()) ?? 0,

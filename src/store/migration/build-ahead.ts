@@ -7,6 +7,7 @@
  * An index that a server left half built when it ended is dropped and built anew. Several servers may start at once: one builds, and the others wait. They
  * wait in short statements, because PostgreSQL finishes an index only when all statements that began before have ended.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database, RunText } from '../database.ts'
 
 /** Bytes of a table. A smaller one is indexed in a moment. */
@@ -32,7 +33,7 @@ export async function buildAhead(
   await onOwnConnection(lockLimit, async (run) => {
     const large = await onLargeTables(run, indexes)
     if (large.length === 0) return apply()
-    while (!(await tryLock(run))) await new Promise((resolve) => setTimeout(resolve, retryAfter))
+    while (!(await tryLock(run))) await sleep(retryAfter)
     const applied = await run(`select 1 from migrations where tag = '${tag}'`)
     if (applied.length > 0) return
     // A migration that creates them again changes nothing.

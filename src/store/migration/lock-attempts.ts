@@ -5,6 +5,7 @@
  * An autovacuum keeps its lock for minutes. It gives way to a change that has waited for it as long as PostgreSQL takes to look for deadlocks. So where a
  * vacuum is running, each fifth attempt waits for that long. All attempts would stop reports for a second each, if the lock is another's.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Session } from '../database.ts'
 
 interface Patience {
@@ -32,7 +33,7 @@ export async function attemptChange(
       const isLocked = error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '40P01')
       if (!isLocked || attempt === attempts || signal?.aborted) throw error
       lockLimit = (attempt % every === 1 && (await limitForVacuum(session))) || limit
-      await new Promise((resolve) => setTimeout(resolve, pause(attempt)))
+      await sleep(pause(attempt))
     }
   }
 }

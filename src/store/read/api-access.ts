@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import type { Millis } from '../../domain/values.ts'
 import { headText } from '../connection/log-head.ts'
 import type { LogHead, Session } from '../database.ts'
-import type { Order, Page, PageRequest } from '../sql/order.ts'
+import { emptyPage, type Order, type Page, type PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
 import { apiKeys, apiSessions, auditLog } from '../tables/schema.ts'
@@ -137,7 +137,7 @@ export async function pageAuditLog(
       ...{ key, at, kind, caller, credential, address, action, outcome, detail, times },
     }),
   })
-  return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
+  return pages.get(0) ?? emptyPage
 }
 
 export async function countAuditLog(session: Session, filter: AuditLogFilter): Promise<number> {

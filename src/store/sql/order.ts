@@ -20,6 +20,8 @@ export interface Page<T> {
   readonly hasPreviousPage: boolean
 }
 
+export const emptyPage = { edges: [], hasNextPage: false, hasPreviousPage: false } as const
+
 export interface SortKey<T> {
   readonly by: SQLWrapper
   readonly type: 'bigint' | 'text' | 'deployment_state' | 'connectivity' | 'readiness'

@@ -1,4 +1,5 @@
 /** Readers that wait until a standby has replayed a position of the log. They share the statements that look for it. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { includes, type LogPosition } from '../log-head.ts'
 
 interface PositionQueue {
@@ -32,7 +33,7 @@ export function createPositionQueue({ look, patience }: PositionQueueOptions): P
     isLooking = true
     while (waiting.size > 0) {
       await look()
-      if (waiting.size > 0) await new Promise((resolve) => setTimeout(resolve, lookEvery))
+      if (waiting.size > 0) await sleep(lookEvery)
     }
     isLooking = false
   }

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Verdict } from '../../../domain/report.ts'
 import type { Revision, StatusError } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import type { Order, Page, PageRequest } from '../../sql/order.ts'
+import { emptyPage, type Order, type Page, type PageRequest } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { all, asParents, either, isAnyOf, listParameter } from '../../sql/parameters.ts'
 import { type ReportRecord, type ReportRow, reportColumns, toReport } from '../../sql/rows.ts'
@@ -109,7 +109,7 @@ export async function pageFleetReports(
       sql`select ${reportColumns('reports')} ${fromFleet(session, filter, within(newestFirst, stretch))} ${sorted(newestFirst, stretch)}`,
     toNode: toReport,
   })
-  return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
+  return pages.get(0) ?? emptyPage
 }
 
 export async function countFleetReports(session: Session, filter: ReportFilter): Promise<number> {

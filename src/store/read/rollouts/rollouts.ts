@@ -5,7 +5,7 @@ import type { Rollout, RolloutName } from '../../../domain/rollout.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { writeCursor } from '../../sql/cursor.ts'
-import type { Page, PageRequest } from '../../sql/order.ts'
+import { emptyPage, type Page, type PageRequest } from '../../sql/order.ts'
 import { edgeOf, pageOf, sorted, within } from '../../sql/page.ts'
 import { all, fixed, isAnyOf } from '../../sql/parameters.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
@@ -103,7 +103,7 @@ export async function pageRollouts(
       sql`select ${rollouts}.* ${fromListed(session, filter, past, within(order, stretch), true)} ${sorted(order, stretch)}`,
     toNode: (row) => toRow(session, row),
   })
-  const found = pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
+  const found = pages.get(0) ?? emptyPage
   if (asOf === null) return found
   const rows = await asThen(
     session,

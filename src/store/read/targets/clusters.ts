@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Connectivity, Label, Target } from '../../../domain/target.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import type { Page, PageRequest } from '../../sql/order.ts'
+import { emptyPage, type Page, type PageRequest } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { all, containsText, hasAnyLabel, isAnyOf } from '../../sql/parameters.ts'
 import { type TargetRecord, toTarget } from '../../sql/rows.ts'
@@ -38,7 +38,7 @@ export async function pageClusters(
       sql`select ${targets}.* ${fromClusters(session, filter, asOf, within(order, stretch))} ${sorted(order, stretch)}`,
     toNode: toTarget,
   })
-  return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
+  return pages.get(0) ?? emptyPage
 }
 
 export async function countClusters(
