@@ -27,6 +27,22 @@ it('runs the work once more for all callers that arrive during a run', async () 
   expect([work.mock.calls.length, ask.running()]).toEqual([2, null])
 })
 
+it('begins no run beside the one that is due', async () => {
+  const { work, end } = createWork()
+  const ask = coalesce(work)
+  const results = [ask(), ask()]
+  end(0)
+  while (ask.running() !== null) await null
+  expect(ask.isIdle()).toBe(false)
+  results.push(ask())
+  await results[0]
+  await expect.poll(() => work.mock.calls.length).toBeGreaterThan(1)
+  expect(work.mock.calls.length).toBe(2)
+  end(1)
+  expect(await Promise.all(results)).toEqual([0, 1, 1])
+  expect(ask.isIdle()).toBe(true)
+})
+
 it('gives the error of a run to the callers of that run only', async () => {
   const { work, end, fail } = createWork()
   const ask = coalesce(work)
