@@ -7,6 +7,7 @@
  */
 import type { Revision } from '../domain/values.ts'
 import { createFairQueue, type FairQueue } from '../limits/fair-queue.ts'
+import { once } from '../limits/once.ts'
 import type { Database, LogHead, Snapshot } from '../store/database.ts'
 import type { Hub } from './hub.ts'
 
@@ -165,13 +166,4 @@ async function headOf(snapshot: Snapshot): Promise<LogHead> {
 /** Empties the queue. */
 function* all<T>(queue: FairQueue<T>): Generator<{ readonly whose: string; readonly item: T }> {
   for (let next = queue.take(); next; next = queue.take()) yield next
-}
-
-function once(act: () => void): () => void {
-  let isDone = false
-  return () => {
-    if (isDone) return
-    isDone = true
-    act()
-  }
 }

@@ -1,4 +1,6 @@
 /** Limits the concurrent work of each caller. Further work of the same caller waits in order. Other callers do not wait for it. */
+import { once } from './once.ts'
+
 export interface CallerSemaphore {
   /** Waits for a free slot, or until `signal` aborts. Call the result to release the slot. */
   enter(caller: string, signal: AbortSignal): Promise<() => void>
@@ -26,11 +28,7 @@ export function createCallerSemaphore(width: number): CallerSemaphore {
       lanes.set(caller, lane)
       if (lane.free > 0) lane.free -= 1
       else await waitForSlot(lane, signal)
-      let isOver = false
-      return () => {
-        if (!isOver) leave(caller, lane)
-        isOver = true
-      }
+      return once(() => leave(caller, lane))
     },
   }
 }

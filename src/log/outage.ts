@@ -6,8 +6,8 @@
  *   it does not    ──▶ "database unreachable since …" once, and "database reachable again after … s" once it answers
  *   it is incomplete ─▶ what it lacks, once, as an error: unlike an outage, this may be a mistake of a person or of this program
  */
-
 import { incompleteness, isTransient } from '../store/connection/failure.ts'
+import { within } from '../timing/within.ts'
 import type { Log } from './log.ts'
 
 interface OutageDeps {
@@ -35,17 +35,11 @@ export function createOutage({ log, ping, clock, interval = 1_000 }: OutageDeps)
   let isClosed = false
 
   function isReachable(): Promise<boolean> {
-    asking ??= new Promise<boolean>((resolve) => {
-      const late = setTimeout(() => resolve(false), interval)
-      ping()
-        .then(
-          () => resolve(true),
-          () => resolve(false),
-        )
-        .finally(() => clearTimeout(late))
-    }).finally(() => {
-      asking = null
-    })
+    asking ??= within(interval, ping())
+      .catch(() => false)
+      .finally(() => {
+        asking = null
+      })
     return asking
   }
 
