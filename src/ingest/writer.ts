@@ -18,8 +18,6 @@ import { createGathering } from './servers/gathering.ts'
 import { createHandOver } from './servers/hand-over.ts'
 import { batchSize, createWriterState, isFollowed, type WriterOptions, type WriterState } from './writer-state.ts'
 
-export type { WriterOptions } from './writer-state.ts'
-
 export interface Writer {
   /** Resolves after COMMIT. Rejects with the command's DomainError, or UNAVAILABLE when it could not be decided. */
   submit<Result>(command: Command<Result>): Promise<Result>

@@ -1,7 +1,8 @@
 /** Batches of the writer as spans: each has links to the spans of the requests whose commands it wrote. A batch of no traced request has no span. */
 import { type Link, ROOT_CONTEXT, type Span, type SpanContext, TraceFlags, type Tracer } from '@opentelemetry/api'
 import type { Command } from '../ingest/command.ts'
-import { createWriter, type Writer, type WriterOptions } from '../ingest/writer.ts'
+import { createWriter, type Writer } from '../ingest/writer.ts'
+import type { WriterOptions } from '../ingest/writer-state.ts'
 import { remoteOf } from './contexts.ts'
 import { mostLinks } from './spans.ts'
 

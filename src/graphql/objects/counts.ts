@@ -5,7 +5,7 @@ import {
   convergenceCountsOf,
   type StateCounts,
   stateCountsOf,
-} from '../../store/read/deployments.ts'
+} from '../../store/read/counts/deployment-counts.ts'
 import type { DeploymentCondition, DeploymentFilter } from '../../store/read/filters/deployment-filter.ts'
 import { presentFields } from '../../store/sql/conditions.ts'
 import { builder } from '../builder.ts'

@@ -1,7 +1,8 @@
 /** Sinks as operators see them. The API never returns a sink's secret. */
 import type { InstanceRow } from '../../store/read/orchestration/instances.ts'
 import { cursorOfDelivery, type Delivery as DeliveryRow } from '../../store/sinks/deliveries.ts'
-import { listSinks, type Sink as SinkRow, sinkKinds, sinksByKey } from '../../store/sinks/sinks.ts'
+import { listSinks, type Sink as SinkRow, sinksByKey } from '../../store/sinks/sinks.ts'
+import { sinkKinds } from '../../store/tables/columns.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import { defaultPageSize, maxPageSize } from '../guards/page-size.ts'

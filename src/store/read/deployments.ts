@@ -14,24 +14,13 @@ import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 import { devicesNamed, leaversOf, parentsOf, type Scope } from './deployment-scope.ts'
 import { type DeploymentFilter, d, filterAt } from './filters/deployment-filter.ts'
-import { type SourceLimits, sourceLimits, sourceOfPage, tooMuchChanged } from './filters/deployment-source.ts'
+import { sourceOfPage, tooMuchChanged } from './filters/deployment-source.ts'
 import { narrowPast } from './filters/past-candidates.ts'
+import { type SourceLimits, sourceLimits } from './filters/source.ts'
 import { type DeploymentOrder, orders } from './orders/deployment-order.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 import { inPast, inPresent } from './walks/page-attempts.ts'
 import type { DeploymentList, Walk } from './walks/walk.ts'
-
-export {
-  type ConvergenceCounts,
-  convergenceCountsOf,
-  countConvergence,
-  countDeployments,
-  type StateCounts,
-  stateCountsOf,
-} from './counts/deployment-counts.ts'
-export { arrivalsOverTime, type CountsPoint, convergenceOverTime, countOverTime } from './counts/series.ts'
-export type { Scope } from './deployment-scope.ts'
-export { type DeploymentOrder, deploymentOrders } from './orders/deployment-order.ts'
 
 /** `asOf`: the revision that the row reflects. Null: the present. */
 export type DeploymentRow = ShownDeployment & { readonly asOf: Revision | null }

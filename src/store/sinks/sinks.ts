@@ -12,9 +12,6 @@ import { iso } from '../sql/record-set.ts'
 import { fieldsBut, type ObjectOf, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { epochs, resources, sinks } from '../tables/schema.ts'
 
-export { sinkKinds } from '../tables/columns.ts'
-export type { SinkFilter } from '../tables/sinks.ts'
-
 const fields = fieldsBut(sinks, 'holder', 'heldUntil')
 export type Sink = ObjectOf<typeof sinks, (typeof fields)[number]>
 export type SinkKind = Sink['kind']

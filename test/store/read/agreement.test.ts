@@ -13,18 +13,14 @@ import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Session } from '../../../src/store/database.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { audit } from '../../../src/store/read/counts/audit.ts'
-import {
-  countConvergence,
-  countDeployments,
-  deploymentOrders,
-  deploymentsByKey,
-  pageDeployments,
-  type Scope,
-} from '../../../src/store/read/deployments.ts'
+import { countConvergence, countDeployments } from '../../../src/store/read/counts/deployment-counts.ts'
+import type { Scope } from '../../../src/store/read/deployment-scope.ts'
+import { deploymentsByKey, pageDeployments } from '../../../src/store/read/deployments.ts'
 import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { type DeploymentGroup, pageGroups } from '../../../src/store/read/groups/groups.ts'
 import { nestedGroups } from '../../../src/store/read/groups/nested-groups.ts'
 import { countResources, pageResources, sumOfReadiness } from '../../../src/store/read/orchestration/resources.ts'
+import { deploymentOrders } from '../../../src/store/read/orders/deployment-order.ts'
 import { targetsByKey } from '../../../src/store/read/targets/targets.ts'
 import { type ResourceRecord, toResource } from '../../../src/store/sql/rows-orchestration.ts'
 import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'

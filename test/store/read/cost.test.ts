@@ -5,18 +5,18 @@ import type { Database, Session } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { countChanges } from '../../../src/store/read/changes/change-counts.ts'
 import { pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
+import { countDeployments } from '../../../src/store/read/counts/deployment-counts.ts'
 import {
-  countDeployments,
-  deploymentOrders,
   deploymentsByKey,
   findDeployments,
   findManyDeployments,
   pageDeployments,
 } from '../../../src/store/read/deployments.ts'
-import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
+import { sourceLimits } from '../../../src/store/read/filters/source.ts'
 import { newestOfGroups } from '../../../src/store/read/groups/members.ts'
 import { nestedGroups } from '../../../src/store/read/groups/nested-groups.ts'
 import { readFleetFigures } from '../../../src/store/read/monitoring/fleet-figures.ts'
+import { deploymentOrders } from '../../../src/store/read/orders/deployment-order.ts'
 import { countReports, pageReports } from '../../../src/store/read/reports/reports.ts'
 import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts/rollouts.ts'
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets/targets.ts'

@@ -5,8 +5,9 @@ import { type LabelCondition, matchesLabel } from '../../../src/domain/selectors
 import { matchesSelector, type Selector } from '../../../src/domain/selectors/selector.ts'
 import { connectivities, type Target } from '../../../src/domain/target.ts'
 import { deploymentStates, readinesses } from '../../../src/domain/values.ts'
-import type { DeploymentOrder, StateCounts } from '../../../src/store/read/deployments.ts'
+import type { StateCounts } from '../../../src/store/read/counts/deployment-counts.ts'
 import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
+import type { DeploymentOrder } from '../../../src/store/read/orders/deployment-order.ts'
 import { componentNames, deploymentIds, devices, errorCodes } from './history.ts'
 
 export function valuesOf(target: Pick<Target, 'labels'>, key: string): string[] {

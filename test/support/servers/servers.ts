@@ -1,7 +1,7 @@
 /** Several servers on one database. A test can alter the messages between them. */
 import { onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
-import type { WriterOptions } from '../../../src/ingest/writer.ts'
+import type { WriterOptions } from '../../../src/ingest/writer-state.ts'
 import type { Database, Mail } from '../../../src/store/database.ts'
 import { report } from '../clients/reports.ts'
 import type { EmptyStore, Store } from '../databases/stores.ts'

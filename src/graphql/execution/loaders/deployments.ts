@@ -1,24 +1,21 @@
 /** The reads of deployments of one snapshot (reader.ts). */
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Snapshot } from '../../../store/database.ts'
+import { countConvergence, countDeployments } from '../../../store/read/counts/deployment-counts.ts'
 import { countSearched } from '../../../store/read/counts/searched-total.ts'
+import { arrivalsOverTime, convergenceOverTime, countOverTime } from '../../../store/read/counts/series.ts'
+import type { Scope } from '../../../store/read/deployment-scope.ts'
 import {
-  arrivalsOverTime,
   componentsByKey,
-  convergenceOverTime,
-  countConvergence,
-  countDeployments,
-  countOverTime,
   type DeploymentName,
-  type DeploymentOrder,
   deploymentsByKey,
   findDeployments,
   findManyDeployments,
   nextEntries,
   pageDeployments,
-  type Scope,
 } from '../../../store/read/deployments.ts'
 import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
+import type { DeploymentOrder } from '../../../store/read/orders/deployment-order.ts'
 import { type StalledDeployment, stallsOf } from '../../../store/read/stalls.ts'
 import type { PageRequest } from '../../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'

@@ -1,11 +1,11 @@
 /** The reads of live lists and series of one snapshot (reader.ts). */
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Snapshot } from '../../../store/database.ts'
-import type { DeploymentOrder } from '../../../store/read/deployments.ts'
 import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import { type Candidates, placesOf, withChangedResources } from '../../../store/read/filters/listed-places.ts'
 import type { ResourceFilter } from '../../../store/read/filters/resource-filter.ts'
 import { resourcePlaces } from '../../../store/read/orchestration/resources.ts'
+import type { DeploymentOrder } from '../../../store/read/orders/deployment-order.ts'
 import type { ResourceOrder } from '../../../store/read/orders/resource-order.ts'
 import { revisionsAt } from '../../../store/read/past.ts'
 import { withChangedDeployments } from '../../../store/read/targets/targets.ts'

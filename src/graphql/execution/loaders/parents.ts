@@ -1,6 +1,6 @@
 /** The parents of lists, and what the store calls them. All parents in one load have the same kind. */
-import type { ChangeScope } from '../../../store/read/changes/changes.ts'
-import type { Scope } from '../../../store/read/deployments.ts'
+import type { ChangeScope } from '../../../store/read/changes/scope.ts'
+import type { Scope } from '../../../store/read/deployment-scope.ts'
 import type { ResourceScope } from '../../../store/read/orchestration/resource-scope.ts'
 import type { DeviceScope } from '../../../store/read/targets/targets.ts'
 import { batched } from './batching.ts'

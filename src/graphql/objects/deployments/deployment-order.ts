@@ -2,7 +2,7 @@
  * The arguments that order a list of deployments. `orderBy` has one value for each order, of which some lack the other direction. Its type cannot change
  * for clients, so the order with a direction is an argument of its own.
  */
-import type { DeploymentOrder } from '../../../store/read/deployments.ts'
+import type { DeploymentOrder } from '../../../store/read/orders/deployment-order.ts'
 import { builder } from '../../builder.ts'
 import { orderInput } from '../order-input.ts'
 

@@ -2,7 +2,7 @@
 import { DomainError } from '../../../domain/errors.ts'
 import { hypergeometricTail, logFactorials } from '../../../domain/insight/exact-tail.ts'
 import type { Millis } from '../../../domain/values.ts'
-import type { StateCounts } from '../../../store/read/deployments.ts'
+import type { StateCounts } from '../../../store/read/counts/deployment-counts.ts'
 import type { RolloutRow } from '../../../store/read/rollouts/rollouts.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'

@@ -1,7 +1,7 @@
 import type { Convergence } from '../../../domain/desired.ts'
 import { DomainError } from '../../../domain/errors.ts'
 import type { RolloutName } from '../../../domain/rollout.ts'
-import { type ConvergenceCounts, convergenceCountsOf } from '../../../store/read/deployments.ts'
+import { type ConvergenceCounts, convergenceCountsOf } from '../../../store/read/counts/deployment-counts.ts'
 import type { RolloutRow } from '../../../store/read/rollouts/rollouts.ts'
 import { builder } from '../../builder.ts'
 import type { Reader } from '../../execution/loaders/reader.ts'

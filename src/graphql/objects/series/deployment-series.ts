@@ -1,7 +1,8 @@
 /** Series: counts at many moments. */
 import { DomainError } from '../../../domain/errors.ts'
 import type { Millis } from '../../../domain/values.ts'
-import type { CountsPoint, StateCounts } from '../../../store/read/deployments.ts'
+import type { StateCounts } from '../../../store/read/counts/deployment-counts.ts'
+import type { CountsPoint } from '../../../store/read/counts/series.ts'
 import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'

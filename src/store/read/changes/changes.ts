@@ -23,8 +23,6 @@ import { isOverLimits, type ScanLimits, scanLimits, scanWindows } from './scan.t
 import { type ChangeScope, fromParents, parentsOf, selectOfParent, waysOf } from './scope.ts'
 import { earlier, everAndAlways, later, rangeOfTimes } from './time-range.ts'
 
-export type { ChangeScope } from './scope.ts'
-
 interface PageColumns {
   readonly page_parent: number
   readonly page_behind: boolean

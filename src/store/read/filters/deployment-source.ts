@@ -30,8 +30,6 @@ import { matchesRest, rangeChoices, scopeRanges } from './index-ranges.ts'
 import { byRevision, countUpTo, type Ranges, rowsIn, rowsWhere } from './range.ts'
 import type { Source, SourceLimits } from './source.ts'
 
-export { type Source, type SourceLimits, sourceLimits } from './source.ts'
-
 export async function sourceOfPage(session: Session, list: DeploymentList, limits: SourceLimits): Promise<Source> {
   const { scope, filter } = list
   if (isNarrowed(session, list)) return fewOrAll(session, scope, filter, limits)

@@ -21,7 +21,8 @@ import { openPast, type Past } from '../past.ts'
 import type { Run } from '../walks/past-changes.ts'
 import { countChangedSince } from './changed-since.ts'
 import { areVerbatim, type DeploymentCondition, type DeploymentFilter, onTarget } from './deployment-filter.ts'
-import { type SourceLimits, tooMuchChanged } from './deployment-source.ts'
+import { tooMuchChanged } from './deployment-source.ts'
+import type { SourceLimits } from './source.ts'
 import { targetsByIndex } from './target-filter.ts'
 
 /** `from …` of rows `entry`, and a select of the keys of their deployments. */

@@ -8,10 +8,10 @@ import { createFacetCounts, type FacetLimits } from '../../../../src/ingest/duti
 import { readHead } from '../../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../../src/store/database.ts'
 import { readLog } from '../../../../src/store/read/changes/changes.ts'
+import { countConvergence, countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
 import { areCounted, facetsOf } from '../../../../src/store/read/counts/facet-counts.ts'
-import { countConvergence, countDeployments } from '../../../../src/store/read/deployments.ts'
 import { type DeploymentFilter, flattened } from '../../../../src/store/read/filters/deployment-filter.ts'
-import { sourceLimits } from '../../../../src/store/read/filters/deployment-source.ts'
+import { sourceLimits } from '../../../../src/store/read/filters/source.ts'
 import { nestedGroups } from '../../../../src/store/read/groups/nested-groups.ts'
 import {
   beginFacets,

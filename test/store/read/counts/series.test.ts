@@ -6,14 +6,9 @@ import { type DeploymentState, deploymentStates, type Millis, type Revision } fr
 import type { Database } from '../../../../src/store/database.ts'
 import { withScope } from '../../../../src/store/read/access-scope.ts'
 import { readLog } from '../../../../src/store/read/changes/changes.ts'
-import {
-  arrivalsOverTime,
-  convergenceOverTime,
-  countConvergence,
-  countDeployments,
-  countOverTime,
-  type Scope,
-} from '../../../../src/store/read/deployments.ts'
+import { countConvergence, countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
+import { arrivalsOverTime, convergenceOverTime, countOverTime } from '../../../../src/store/read/counts/series.ts'
+import type { Scope } from '../../../../src/store/read/deployment-scope.ts'
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
 import { resolvePast } from '../../../../src/store/read/past.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'

@@ -3,14 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../../src/domain/deployment.ts'
 import type { Database } from '../../../../src/store/database.ts'
 import { withScope } from '../../../../src/store/read/access-scope.ts'
-import {
-  countDeployments,
-  type DeploymentOrder,
-  deploymentOrders,
-  type Scope,
-} from '../../../../src/store/read/deployments.ts'
+import { countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
+import type { Scope } from '../../../../src/store/read/deployment-scope.ts'
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
-import { orders } from '../../../../src/store/read/orders/deployment-order.ts'
+import { type DeploymentOrder, deploymentOrders, orders } from '../../../../src/store/read/orders/deployment-order.ts'
 import { writeCursor } from '../../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../../src/store/sql/order.ts'
 import { followOnce, readPosition } from '../../../../src/store/write/derived/changed-deployments.ts'

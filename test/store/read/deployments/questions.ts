@@ -2,9 +2,10 @@
 import fc from 'fast-check'
 import type { Deployment } from '../../../../src/domain/deployment.ts'
 import type { DeploymentState, Revision } from '../../../../src/domain/values.ts'
-import type { DeploymentOrder, Scope } from '../../../../src/store/read/deployments.ts'
+import type { Scope } from '../../../../src/store/read/deployment-scope.ts'
 import type { DeploymentCondition, DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
-import { type SourceLimits, sourceLimits } from '../../../../src/store/read/filters/deployment-source.ts'
+import { type SourceLimits, sourceLimits } from '../../../../src/store/read/filters/source.ts'
+import type { DeploymentOrder } from '../../../../src/store/read/orders/deployment-order.ts'
 import { componentNames } from '../history.ts'
 import { some } from '../reference.ts'
 

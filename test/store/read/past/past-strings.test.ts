@@ -1,7 +1,7 @@
 /** Counts in the past by what only the JSON of the log has: names and errors. Buffers, not times, and without statistics. */
 import { expect, it, onTestFinished } from 'vitest'
 import { readHead } from '../../../../src/store/connection/log-head.ts'
-import { countDeployments } from '../../../../src/store/read/deployments.ts'
+import { countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
 import { openFresh } from '../../../support/databases/databases.ts'
 import { stores } from '../../../support/databases/stores.ts'

@@ -7,16 +7,13 @@ import { readHead } from '../../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../../src/store/database.ts'
 import { withScope } from '../../../../src/store/read/access-scope.ts'
 import { readLog } from '../../../../src/store/read/changes/changes.ts'
-import {
-  countDeployments,
-  type DeploymentOrder,
-  pageDeployments,
-  type Scope,
-} from '../../../../src/store/read/deployments.ts'
+import { countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
+import type { Scope } from '../../../../src/store/read/deployment-scope.ts'
+import { pageDeployments } from '../../../../src/store/read/deployments.ts'
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
-import { sourceLimits } from '../../../../src/store/read/filters/deployment-source.ts'
+import { sourceLimits } from '../../../../src/store/read/filters/source.ts'
 import { countGroups, pageGroups } from '../../../../src/store/read/groups/groups.ts'
-import { orders } from '../../../../src/store/read/orders/deployment-order.ts'
+import { type DeploymentOrder, orders } from '../../../../src/store/read/orders/deployment-order.ts'
 import { writeCursor } from '../../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../../src/store/sql/order.ts'
 import { readSummarized, summarizeNext } from '../../../../src/store/write/derived/change-summaries.ts'

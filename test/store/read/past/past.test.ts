@@ -6,13 +6,9 @@ import type { Revision } from '../../../../src/domain/values.ts'
 import { readHead } from '../../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../../src/store/database.ts'
 import { readLog } from '../../../../src/store/read/changes/changes.ts'
-import {
-  countConvergence,
-  countDeployments,
-  deploymentsByKey,
-  pageDeployments,
-  type Scope,
-} from '../../../../src/store/read/deployments.ts'
+import { countConvergence, countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
+import type { Scope } from '../../../../src/store/read/deployment-scope.ts'
+import { deploymentsByKey, pageDeployments } from '../../../../src/store/read/deployments.ts'
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
 import { resolvePast } from '../../../../src/store/read/past.ts'
 import type { ShownDeployment } from '../../../../src/store/sql/rows.ts'

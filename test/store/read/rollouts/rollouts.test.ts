@@ -9,9 +9,9 @@ import {
   convergenceCountsOf,
   countConvergence,
   countDeployments,
-  pageDeployments,
   stateCountsOf,
-} from '../../../../src/store/read/deployments.ts'
+} from '../../../../src/store/read/counts/deployment-counts.ts'
+import { pageDeployments } from '../../../../src/store/read/deployments.ts'
 import type { RolloutFilter } from '../../../../src/store/read/rollouts/rollout-filter.ts'
 import {
   countRollouts,
