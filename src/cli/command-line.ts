@@ -27,6 +27,7 @@ interface WatchTask {
 
 export type Task =
   | { readonly name: 'help' }
+  | { readonly name: 'version' }
   | { readonly name: 'login' }
   | { readonly name: 'logout' }
   | WatchTask
@@ -68,6 +69,7 @@ export function parseCommandLine(args: readonly string[], env: NodeJS.ProcessEnv
   }
   const [verb, noun, id, ...rest] = positionals
   if (values.help || verb === 'help') return { connection, task: { name: 'help' } }
+  if (values.version || verb === 'version') return { connection, task: { name: 'version' } }
   const surplus = verb === 'get' ? rest : positionals.slice(verb === 'completion' ? 2 : 1)
   if (surplus.length > 0) throw new UsageError(`unexpected argument: ${surplus.join(' ')}`)
   return { connection, task: parseTask(verb, noun, id ?? null, values) }

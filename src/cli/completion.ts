@@ -21,6 +21,7 @@ export const commands: readonly string[] = [
   'new-epoch',
   'completion',
   'help',
+  'version',
 ]
 export const objects: readonly string[] = [
   'deployments',

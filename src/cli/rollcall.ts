@@ -1,4 +1,5 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
+import { readFile } from 'node:fs/promises'
 import { ApiError } from '../client/client.ts'
 import { optionsByCommand } from './accepted-options.ts'
 import { getAlerts } from './alerts.ts'
@@ -31,7 +32,7 @@ async function main(): Promise<number> {
     await act(url, process.env, warn, interrupted.signal)
     return exitCodes.reached
   }
-  const needsServer = task.name !== 'help' && task.name !== 'completion'
+  const needsServer = !['help', 'version', 'completion'].includes(task.name)
   const stored = needsServer && connection.token === undefined ? await findStoredSession(url, process.env) : null
   const client = until(interrupted.signal, createApi(url, connection.token ?? stored?.token))
   const api = isJson ? client : forTerminal(client)
@@ -55,6 +56,8 @@ async function show(api: Api, output: Output, task: ShownTask): Promise<void> {
   switch (task.name) {
     case 'help':
       return console.log(usage)
+    case 'version':
+      return console.log(await ownVersion())
     case 'get deployments':
       return getDeployments(api, output, task.selection, task.limit)
     case 'get deployment':
@@ -96,6 +99,12 @@ function explain(error: unknown): number {
   const problem = problemOf(error)
   if (problem === 'refused') return exitCodes.refused
   return problem === 'invalid' ? exitCodes.failed : exitCodes.unavailable
+}
+
+/** From the package, where it is installed or developed. */
+async function ownVersion(): Promise<string> {
+  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }
 
 /** Names of objects are in messages, too. */

@@ -53,6 +53,7 @@ Global options:
   --url <address>                address of the server (default: ROLLCALL_URL, or http://127.0.0.1:4000)
   --token <token>                API key or token, if the API requires one (default: ROLLCALL_TOKEN, or the session of login)
   --help                         show this help
+  --version                      show the version of this command
 
 Exit codes: 0 done, or state reached · 1 deployments failed, not found, or output lost · 2 timeout ·
   64 wrong command line · 69 server unreachable · 77 not allowed · 130 interrupted
@@ -92,4 +93,5 @@ export const options = {
   url: one,
   token: one,
   help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
 } as const

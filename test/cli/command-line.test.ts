@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseCommandLine } from '../../src/cli/command-line.ts'
 import { rollcall, useServer } from './harness.ts'
@@ -53,6 +54,15 @@ describe('the command line of rollcall', () => {
     const help = rollcall('--help')
     expect(await help.ended).toBe(0)
     expect(help.lines[0]).toMatch(/^Usage: /)
+  })
+
+  it('says its version', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+    for (const asked of ['--version', 'version']) {
+      const child = rollcall(asked)
+      expect(await child.ended).toBe(0)
+      expect(child.lines).toEqual([version])
+    }
   })
 
   it('takes address and token from the environment', () => {
