@@ -6,6 +6,9 @@ import { revisionHeader } from './revision-header.ts'
 /** What a page needs to retry, to continue, and to report a problem. */
 const exposed = [revisionHeader, 'retry-after', 'x-request-id']
 
+/** Seconds for which a browser need not ask again whether it may send. */
+const preflightAge = 600
+
 /**
  * Yoga's options. With a list of origins, Yoga answers `null` to all others. That is the origin of each sandboxed frame, which a page of any site
  * can make. So the answer to others names an origin that is not theirs.
@@ -17,6 +20,7 @@ export function crossOrigin(origins: readonly string[]): YogaServerOptions<objec
     origin: isAdmitted(request.headers.get('origin'), origins) ? '*' : first,
     credentials: false,
     exposedHeaders: exposed,
+    maxAge: preflightAge,
   })
 }
 

@@ -96,6 +96,10 @@ describe('GraphQL over HTTP', () => {
         // The origin of a sandboxed frame, of any site.
         expect(await allowed('null', method)).toBe('https://board.example')
       }
+      // A browser does not ask before each request.
+      const asking = { origin: 'https://board.example', 'access-control-request-method': 'POST' }
+      const preflight = await fetch(open.url, { method: 'OPTIONS', headers: asking })
+      expect(preflight.headers.get('access-control-max-age')).toBe('600')
       await open.close()
     }
   })
