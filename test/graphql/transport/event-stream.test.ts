@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http'
 import { EventSource } from 'eventsource'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Api, startApi } from '../harness.ts'
 
 const quiet = 'subscription { changes { change { kind } } }'
@@ -28,6 +28,8 @@ describe('server-sent events', () => {
       client.on('error', reject)
       client.end()
     })
+    // An open stream of a test that fails would keep the server from its end.
+    onTestFinished(() => void response.destroy())
     response.setEncoding('utf8')
     const chunks = response[Symbol.asyncIterator]() as AsyncIterableIterator<string>
     let text = ''
