@@ -2,10 +2,11 @@
 import { type DocumentNode, GraphQLError, getOperationAST, Kind } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 
-type OperationName = string | null | undefined
+/** Of a request, so it may be any value. */
+type OperationName = unknown
 
 export function requireOperation(document: DocumentNode, operationName: OperationName): void {
-  if (getOperationAST(document, operationName)) return
+  if (getOperationAST(document, operationName as string | null | undefined)) return
   const extensions = { code: 'OPERATION_RESOLUTION_FAILURE', http: { status: 400 } }
   throw new GraphQLError(problemOf(document, operationName), { extensions })
 }
@@ -13,9 +14,11 @@ export function requireOperation(document: DocumentNode, operationName: Operatio
 function problemOf({ definitions }: DocumentNode, operationName: OperationName): string {
   const { length } = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION)
   if (length === 0) return 'the document has no operation'
-  if (typeof operationName !== 'string')
+  if (operationName === null || operationName === undefined)
     return `the document has ${length} operations: name one of them in operationName`
-  return `the document has no operation with the operationName ${JSON.stringify(operationName)}`
+  if (typeof operationName !== 'string') return 'operationName must be a string'
+  const shown = operationName.length > 60 ? `${operationName.slice(0, 60)}…` : operationName
+  return `the document has no operation with the operationName ${JSON.stringify(shown)}`
 }
 
 interface Context {

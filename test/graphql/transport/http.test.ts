@@ -104,6 +104,14 @@ describe('GraphQL over HTTP', () => {
     }
   })
 
+  it('refuses an operationName that is no string', async () => {
+    const response = await post({ query: 'query A { revision }', operationName: 5 })
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { errors: [{ message: 'operationName must be a string' }] },
+    ])
+  })
+
   it('reports invalid variables as a client error', async () => {
     const query =
       'query ($r: Revision!, $t: DateTime) { changes(after: $r) { totalCount } deployments(asOf: $t) { totalCount } }'

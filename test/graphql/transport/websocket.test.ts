@@ -124,6 +124,10 @@ describe('WebSockets', () => {
     for (const [payload, message] of [
       [{ query: 'query A { revision } query B { revision }' }, '2 operations: name one of them in operationName'],
       [{ query: 'query A { revision }', operationName: 'B' }, 'no operation with the operationName "B"'],
+      [
+        { query: 'query A { revision }', operationName: 'B'.repeat(1_000) },
+        `no operation with the operationName "${'B'.repeat(60)}…"`,
+      ],
       [{ query: 'fragment A on Query { revision }' }, 'no operation'],
     ] as const) {
       const errors = [{ message: `the document has ${message}`, extensions: { code: 'OPERATION_RESOLUTION_FAILURE' } }]
