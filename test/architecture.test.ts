@@ -219,11 +219,22 @@ describe('the layout of src', () => {
   })
 })
 
-describe('the length of the files of src', () => {
+describe('the length of files', () => {
   const lengths = files.map((file) => ({ file, lines: read(file).split('\n').length - 1 }))
 
   it('is at most 300 lines', () => {
     const long = lengths.filter(({ lines }) => lines > 300)
+    expect(long).toEqual([])
+  })
+
+  it('is at most 300 lines in tests, too', () => {
+    const test = join(root, '../test')
+    const long = readdirSync(test, { recursive: true, encoding: 'utf8' }).filter(
+      (file) =>
+        file.endsWith('.ts') &&
+        !file.includes('node_modules') &&
+        readFileSync(join(test, file), 'utf8').split('\n').length > 301,
+    )
     expect(long).toEqual([])
   })
 
