@@ -1,9 +1,12 @@
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { isDeep, seed } from './test/support/runner/depth.ts'
 import { fastFolder } from './test/support/runner/fast-folder.ts'
+import { showProgress } from './test/support/runner/progress.ts'
 import { writeResults } from './test/support/runner/results.ts'
 import { SlowestFirst } from './test/support/runner/slowest-first.ts'
+import { endAt } from './test/support/runner/time-limit.ts'
 
 // Compiled modules, and TypeScript without its types, for the workers and for every process that a test starts.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/rollcall-test/compiled')
@@ -11,16 +14,22 @@ process.env.TMPDIR = fastFolder()
 // Freed memory stays in each arena of malloc. A worker with few arenas is smaller, so the kernel copies less for each process that it starts.
 process.env.MALLOC_ARENA_MAX ??= '2'
 
-const results = process.env.ROLLCALL_TEST_RESULTS
+const { ROLLCALL_TEST_RESULTS: results, ROLLCALL_END: end } = process.env
+const command = `${isDeep ? 'ROLLCALL_DEEP=1 ' : ''}ROLLCALL_SEED=${seed} npm test --`
 
 export default defineConfig({
   // As Node itself resolves: otherwise the tests' graphql is not the one that Yoga and Pothos load.
   ssr: { resolve: { conditions: ['module-sync', 'node'] } },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**', '**/node_modules/**'],
+    exclude: ['test/bench/**', '**/node_modules/**', ...(isDeep ? [] : ['**/*.deep.test.ts'])],
     globalSetup: ['test/support/runner/global-setup.ts'],
-    ...(results && { reporters: ['default', writeResults(results)] }),
+    reporters: [
+      'minimal',
+      showProgress({ root: import.meta.dirname, command }),
+      ...(results ? [writeResults(results)] : []),
+      ...(end ? [endAt(Number(end))] : []),
+    ],
     setupFiles: ['test/support/runner/properties.ts'],
     pool: 'forks',
     // One worker process runs many files: importing the server anew for each takes longer than most of them. No module here keeps state

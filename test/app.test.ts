@@ -4,13 +4,13 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { listen, subscribe } from './support/clients/conversation.ts'
-import { stores } from './support/databases/stores.ts'
+import { everyStore } from './support/databases/stores.ts'
 import { startApp } from './support/servers/app.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
 const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })
 
-describe.each(stores)('one report, on $name', (store) => {
+describe.each(everyStore)('one report, on $name', (store) => {
   it('is committed, asked for and watched, on every transport', async () => {
     const server = await startApp({ store })
     const events = await listen(server)

@@ -40,24 +40,21 @@ describe('the commands of the README', () => {
     expect(readme.indexOf('npm ci && npm test')).toBeLessThan(readme.indexOf('\n## '))
   })
 
-  it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')(
-    'answer what it says, from the first start in a new checkout on',
-    async () => {
-      const checkout = mkdtempSync(join(tmpdir(), 'rollcall-checkout-'))
-      onTestFinished(() => rmSync(checkout, { recursive: true, force: true }))
-      for (const name of filesOfClone()) cpSync(join(root, name), join(checkout, name))
-      // `npm ci` is what CI has done before.
-      symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'))
-      const [program = '', ...args] = JSON.parse(readPage('package.json')).scripts.start.split(' ')
-      expect(program).toBe('node')
-      const started = startNode(args, { PORT: '0' }, process.execPath, checkout)
-      const url = (await started.said(/^Rollcall listens on http/)).split(' ').at(-1) ?? ''
-      const streams = await execute(blocks, { url, skip: (command) => recursing.includes(command) })
-      expect(streams).toBe(1)
-      const page = await (await fetch(url, { headers: { accept: 'text/html' } })).text()
-      expect(page).toContain('<title>Rollcall</title>')
-    },
-  )
+  it.skipIf(!hasCurl)('answer what it says, from the first start in a new checkout on', async () => {
+    const checkout = mkdtempSync(join(tmpdir(), 'rollcall-checkout-'))
+    onTestFinished(() => rmSync(checkout, { recursive: true, force: true }))
+    for (const name of filesOfClone()) cpSync(join(root, name), join(checkout, name))
+    // `npm ci` is what CI has done before.
+    symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'))
+    const [program = '', ...args] = JSON.parse(readPage('package.json')).scripts.start.split(' ')
+    expect(program).toBe('node')
+    const started = startNode(args, { PORT: '0' }, process.execPath, checkout)
+    const url = (await started.said(/^Rollcall listens on http/)).split(' ').at(-1) ?? ''
+    const streams = await execute(blocks, { url, skip: (command) => recursing.includes(command) })
+    expect(streams).toBe(1)
+    const page = await (await fetch(url, { headers: { accept: 'text/html' } })).text()
+    expect(page).toContain('<title>Rollcall</title>')
+  })
 
   it('have a frontend that goes on from its answer', async () => {
     const [program = ''] = blocksOf(readme).flatMap(({ language, text }) => (language === 'ts' ? [text] : []))

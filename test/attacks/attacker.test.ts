@@ -9,7 +9,7 @@ import { randomInput } from './attacker/inputs.ts'
 import { createRandom } from './attacker/random.ts'
 
 const inputs = 400
-const hasBroker = process.env.ROLLCALL_REQUIRE_MOSQUITTO === '1' || findMosquitto() !== null
+const hasBroker = findMosquitto() !== null
 
 describe.each(stores)('on $name', (store) => {
   it.each([

@@ -21,7 +21,7 @@ import {
 } from 'graphql'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { schema } from '../../src/graphql/schema.ts'
-import { stores } from '../support/databases/stores.ts'
+import { everyStore } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 type Place = (inner: string) => string
@@ -160,7 +160,7 @@ const changes = texts.flatMap((text) =>
   ),
 )
 
-describe.each(stores)('on %s', (store) => {
+describe.each(everyStore)('on %s', (store) => {
   let server: RunningApp
   let rollout = ''
   let time = ''

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { stores } from '../support/databases/stores.ts'
+import { everyStore } from '../support/databases/stores.ts'
 import { newContext } from '../support/systems/emco.ts'
 import { isWatching, showing, useWatched } from './harness.ts'
 
 const { open } = useWatched()
 
-describe.each(stores)('a watched cluster, on $name', (store) => {
+describe.each(everyStore)('a watched cluster, on $name', (store) => {
   it('is shown as it is: what is listed, what comes, what changes, what goes', async () => {
     const { cluster, watch, put, remove, shown, connectivity } = await open(store)
     put('web', ['a', 'b'])

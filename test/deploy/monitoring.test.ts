@@ -9,9 +9,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { hasProgram, monitoring, type Prometheus, startPrometheus } from '../support/systems/prometheus.ts'
 
-// Skipped only where the programs are absent (Debian's prometheus and prometheus-alertmanager); ROLLCALL_REQUIRE_PROMETHEUS=1 turns that
-// into a failure.
-const isMissing = process.env.ROLLCALL_REQUIRE_PROMETHEUS !== '1' && !(hasProgram('promtool') && hasProgram('amtool'))
+const isMissing = !(hasProgram('promtool') && hasProgram('amtool'))
 const adminKey = 'an-admin-key-for-tests-only'
 
 interface Panel {

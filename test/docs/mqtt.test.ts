@@ -5,7 +5,7 @@ import { blocksOf, execute, readPage } from '../support/documentation.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
+const isMissing = findMosquitto() === null
 const blocks = blocksOf(readPage('docs/mqtt.md'))
 
 describe.skipIf(isMissing)('docs/mqtt.md', () => {

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 describe('docs/reporting.md', () => {
-  it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('answers what it says', async () => {
+  it.skipIf(!hasCurl)('answers what it says', async () => {
     const blocks = blocksOf(readPage('docs/reporting.md'))
     await execute(blocks, { url: server.url })
     const { deployments } = await server.query('{ deployments { totalCount nodes { reports { nodes { dialect } } } } }')

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 // Without curl nothing can execute the page; where PostgreSQL is required curl is installed too.
-describe.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('docs/terminal.md', () => {
+describe.skipIf(!hasCurl)('docs/terminal.md', () => {
   it('answers what it says', async () => {
     expect(await execute(blocksOf(readPage('docs/terminal.md')), { url: server.url })).toBe(0)
   })

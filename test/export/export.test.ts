@@ -1,11 +1,11 @@
 /** The rows of GET /export over real sockets, and how an export is continued. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../support/databases/stores.ts'
+import { everyStore } from '../support/databases/stores.ts'
 import { type Duck, openDuck } from './duckdb.ts'
 import { type Line, linesOf, parentOf, useExports } from './harness.ts'
 
-describe.each(stores)('GET /export on $name', (store) => {
+describe.each(everyStore)('GET /export on $name', (store) => {
   const { server, report, get, text } = useExports(store)
   let duck: Duck
   beforeAll(async () => {

@@ -15,7 +15,7 @@ import { findSwift, type Swift, startSwift } from '../support/systems/swift.ts'
 import { openDuck } from './duckdb.ts'
 import { exportRows } from './rows.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_SWIFT !== '1' && !findSwift()
+const isMissing = !findSwift()
 const day = 86_400_000
 /** Milliseconds. */
 const retentionInterval = 30_000

@@ -8,13 +8,13 @@ import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import type { Database } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
-import { postgresStores, stores } from '../support/databases/stores.ts'
+import { everyStore, postgresStores } from '../support/databases/stores.ts'
 import { createRoad } from '../support/servers/road.ts'
 import { change, closeAfterEach, closing, cursors, head, open, take, takeUntil } from './harness.ts'
 
 closeAfterEach()
 
-describe.each(stores)('changes on $name', (store) => {
+describe.each(everyStore)('changes on $name', (store) => {
   it('begin now, and each comes once', async () => {
     const [road] = await open(store)
     await change(road)
@@ -243,7 +243,7 @@ describe.each(stores)('changes on $name', (store) => {
   })
 })
 
-describe.each(stores)('a feed that closes on $name', (store) => {
+describe.each(everyStore)('a feed that closes on $name', (store) => {
   it('says of no stream that it is complete, also of one that begins later', async () => {
     const [road] = await open(store)
     const changes = road.changes({ filter: {}, after: null })

@@ -2,14 +2,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createRefresher } from '../../src/feed/refresh.ts'
 import type { Database } from '../../src/store/database.ts'
-import { stores } from '../support/databases/stores.ts'
+import { pglite } from '../support/databases/stores.ts'
 
-const embedded = stores.find(({ name }) => name === 'PGlite')
 const hold = 100
 let database: Database
 beforeAll(async () => {
-  if (!embedded) throw new Error('PGlite is not under test')
-  database = await (await embedded.create()).open()
+  database = await (await pglite.create()).open()
 })
 afterAll(() => database.close())
 

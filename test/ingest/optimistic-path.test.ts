@@ -5,11 +5,11 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { report } from '../support/clients/reports.ts'
 import { openFresh } from '../support/databases/databases.ts'
 import { expectSound } from '../support/databases/soundness.ts'
-import { stores } from '../support/databases/stores.ts'
+import { everyStore } from '../support/databases/stores.ts'
 import { isOptimisticText } from '../support/databases/wire.ts'
 import { createRoad } from '../support/servers/road.ts'
 
-describe.each(stores)('a server that writes alone on $name', (store) => {
+describe.each(everyStore)('a server that writes alone on $name', (store) => {
   it.each([
     { reports: 'first reports of new deployments', isFirst: true, isSigned: false, rollout: null },
     { reports: 'first reports of devices in a known rollout', isFirst: true, isSigned: false, rollout: 'known' },

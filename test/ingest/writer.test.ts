@@ -10,7 +10,7 @@ import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { report } from '../support/clients/reports.ts'
 import { expectSound } from '../support/databases/soundness.ts'
-import { postgresStores, type Store, stores } from '../support/databases/stores.ts'
+import { everyStore, postgresStores, type Store } from '../support/databases/stores.ts'
 import { createRoad, type Road } from '../support/servers/road.ts'
 
 const closing: (() => Promise<void>)[] = []
@@ -39,7 +39,7 @@ const poison: Command<object> = {
   statements: () => [{ text: 'select 1 / 0', parameters: [] }],
 }
 
-describe.each(stores)('the writer on $name', (store) => {
+describe.each(everyStore)('the writer on $name', (store) => {
   it('writes what queued while a batch was under way as the next one', async () => {
     const sizes: number[] = []
     const road = await open(store, { observe: ({ size }) => sizes.push(size) })
@@ -192,7 +192,7 @@ describe.each(stores)('the writer on $name', (store) => {
   })
 })
 
-describe.each(stores)('a batch on $name whose answer is lost', (store) => {
+describe.each(everyStore)('a batch on $name whose answer is lost', (store) => {
   it('is looked up, and answered as it was decided', async () => {
     let lostAnswers = 0
     let isBroken = false
@@ -230,7 +230,7 @@ describe.each(stores)('a batch on $name whose answer is lost', (store) => {
   })
 })
 
-describe.each(stores)('a batch on $name that comes late', (store) => {
+describe.each(everyStore)('a batch on $name that comes late', (store) => {
   it('is nothing, also when as much has been written as it expects', async () => {
     const sent: { readonly text: string; readonly parameters: readonly unknown[] }[] = []
     let isBroken = false

@@ -5,7 +5,7 @@ import { bodyOf, connectDevice, receiving } from '../support/clients/mqtt-device
 import { startApp } from '../support/servers/app.ts'
 import { findMosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
+const isMissing = findMosquitto() === null
 
 async function startBoth(env: Record<string, string> = {}) {
   const broker = await startMosquitto({ largestMessage: 5_000 })

@@ -7,7 +7,7 @@ import { stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
+const isMissing = findMosquitto() === null
 
 const ids = ['d-1', 'b/c', 'ü %+#'] as const
 const states = ['pending', 'installing', 'installed', 'failed', 'removing', 'removed'] as const

@@ -8,7 +8,7 @@ import { stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
+const isMissing = findMosquitto() === null
 
 interface Observer {
   /** Payloads by topic, without those that were withdrawn. */

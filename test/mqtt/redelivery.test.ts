@@ -7,7 +7,7 @@ import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Program, startProgram } from '../support/servers/program.ts'
 import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
+const isMissing = findMosquitto() === null
 
 /** Resolves when the program has subscribed. */
 async function subscribed(program: Program): Promise<void> {

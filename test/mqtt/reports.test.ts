@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, registerAll } from '../auth/devices/devices.ts'
 import { newKey, signed } from '../auth/devices/signing.ts'
 import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/clients/mqtt-device.ts'
-import { stores } from '../support/databases/stores.ts'
+import { everyStore } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
+const isMissing = findMosquitto() === null
 
 async function stateOf(server: RunningApp, deploymentId: string): Promise<string | undefined> {
   const document = 'query ($id: String!) { deployment(deploymentId: $id) { state } }'
@@ -19,7 +19,7 @@ async function metricOf(server: RunningApp, name: string): Promise<number> {
   return Number(line?.split(' ').at(-1) ?? Number.NaN)
 }
 
-describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
+describe.skipIf(isMissing).each(everyStore)('reports by MQTT on $name', (store) => {
   let broker: Mosquitto
   let server: RunningApp
   let device: MqttDevice
@@ -232,7 +232,7 @@ describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
   })
 })
 
-describe.skipIf(isMissing).each(stores)('credentials by MQTT on $name', (store) => {
+describe.skipIf(isMissing).each(everyStore)('credentials by MQTT on $name', (store) => {
   let broker: Mosquitto
   beforeAll(async () => {
     broker = await startMosquitto()

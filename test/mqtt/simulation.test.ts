@@ -7,7 +7,7 @@ import { stores } from '../support/databases/stores.ts'
 import { startApp } from '../support/servers/app.ts'
 import { findMosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
+const isMissing = findMosquitto() === null
 
 describe.skipIf(isMissing).each(stores)('a simulation by MQTT on $name', (store) => {
   it('finds that the server knows all that it has answered, while the broker is restarted, cut off and killed', async () => {

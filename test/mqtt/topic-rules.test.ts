@@ -5,7 +5,7 @@ import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/cl
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { findMosquitto, type Mosquitto, type MosquittoOptions, startMosquitto } from '../support/systems/mosquitto.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
+const isMissing = findMosquitto() === null
 /** Clients without a user are devices. */
 const ofDevices = ['topic readwrite rollcall/+/#', 'user server']
 const [mayRead, mayWrite] = ['topic read $share/rollcall/rollcall/#', 'topic write rollcall/#']

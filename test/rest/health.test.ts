@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../support/databases/postgres-server.ts'
-import { type EmptyStore, stores } from '../support/databases/stores.ts'
+import { type EmptyStore, everyStore } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
@@ -12,7 +12,7 @@ const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, compo
 /** A batch is given up early, so a refusal comes soon. */
 const timeouts = { ...defaultTimeouts, commit: 1_000 }
 
-describe.each(stores)('on $name', (store) => {
+describe.each(everyStore)('on $name', (store) => {
   let on: EmptyStore
   let server: RunningApp
   beforeAll(async () => {

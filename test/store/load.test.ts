@@ -5,7 +5,7 @@ import { digestOf } from '../../src/dialects/margo/digest.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import type { Database, Session, WritingSession } from '../../src/store/database.ts'
 import { documentOf } from '../support/clients/desired.ts'
-import { stores } from '../support/databases/stores.ts'
+import { everyStore } from '../support/databases/stores.ts'
 import { createRoad } from '../support/servers/road.ts'
 
 interface Plan {
@@ -31,7 +31,7 @@ function spied(session: WritingSession, asked: Map<string, readonly unknown[]>):
   return Object.assign(Object.create(session) as WritingSession, { run })
 }
 
-describe.each(stores)('loading on $name', (store) => {
+describe.each(everyStore)('loading on $name', (store) => {
   it('a rollout to many devices reads what it needs', async () => {
     const empty = await store.create()
     const database = await empty.open()

@@ -17,7 +17,7 @@ import { startFleet } from '../support/clients/fleet.ts'
 import { follow } from '../support/clients/follow.ts'
 import { divideTables } from '../support/databases/partitions.ts'
 import { expectKept, expectSound, revisionsBetween } from '../support/databases/soundness.ts'
-import { postgresStores, stores } from '../support/databases/stores.ts'
+import { everyStore, postgresStores } from '../support/databases/stores.ts'
 import { createRoad, type Road } from '../support/servers/road.ts'
 
 closeAfterEach()
@@ -42,7 +42,7 @@ const line = { kind: 'MUTATION', caller: 'a', credential: 'key', address: '', ou
 const audit = (road: Road, action: string) =>
   road.writer.submit(recordAudit([{ ...line, action, at: Date.now(), times: 1 }]))
 
-describe.each(stores)('the tables of the history on $name', (store) => {
+describe.each(everyStore)('the tables of the history on $name', (store) => {
   it('are divided ahead of the writes, and answer as one', async () => {
     const [road] = await open(store)
     const { revision: start } = await readHead(road.database.session)

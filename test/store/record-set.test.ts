@@ -6,7 +6,7 @@ import { insertOf, updateOf } from '../../src/store/sql/record-set.ts'
 import { fieldsBut, rowMapper } from '../../src/store/sql/row-mapping.ts'
 import { reports, rollouts } from '../../src/store/tables/schema.ts'
 import { openFresh } from '../support/databases/databases.ts'
-import { stores } from '../support/databases/stores.ts'
+import { everyStore } from '../support/databases/stores.ts'
 
 const insertReports = insertOf(reports)
 const insertRollouts = insertOf(rollouts)
@@ -47,7 +47,7 @@ const delta = fc.record({
 })
 const none = Object.fromEntries(counters.map((counter) => [counter, 0]))
 
-describe.each(stores)('set-based writes on $name', (store) => {
+describe.each(everyStore)('set-based writes on $name', (store) => {
   it('insert each row once with its values', { timeout: 120_000 }, async () => {
     const { session } = await openFresh(store)
     const toReport = rowMapper(reports, fieldsBut(reports))

@@ -7,10 +7,10 @@ import { marksOf, writeMarks } from '../../src/store/sinks/sink-marks.ts'
 import { holdSinks, moveCursor, noteAttempt, releaseSinks } from '../../src/store/sinks/sink-progress.ts'
 import { changeSink, createSink, deleteSink, lagsOf, listSinkStates, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { report } from '../support/clients/reports.ts'
-import { stores } from '../support/databases/stores.ts'
+import { everyStore } from '../support/databases/stores.ts'
 import { createEmptyRoad, type Road } from '../support/servers/road.ts'
 
-describe.each(stores)('sinks on $name', (store) => {
+describe.each(everyStore)('sinks on $name', (store) => {
   let road: Road
   beforeAll(async () => {
     road = await createEmptyRoad(store)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import type { Database } from '../../src/store/database.ts'
 import { unlisted } from '../auth/published.ts'
-import { type EmptyStore, postgresStores, stores } from '../support/databases/stores.ts'
+import { type EmptyStore, everyStore, postgresStores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type CollectedSpan, type Collector, startCollector } from '../support/systems/collector.ts'
 
@@ -20,7 +20,7 @@ const deployments = [1, 2].map((index) => ({
   components: ['front', 'back'],
 }))
 
-describe.each(stores)('traces on $name', (store) => {
+describe.each(everyStore)('traces on $name', (store) => {
   let empty: EmptyStore
   let collector: Collector
   let server: RunningApp

@@ -2,7 +2,7 @@
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { stores } from '../../support/databases/stores.ts'
+import { everyStore } from '../../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
@@ -10,7 +10,7 @@ const entries = `query ($filter: AuditLogFilter) { auditLog(first: 100, filter: 
   totalCount nodes { at kind caller credential address action outcome detail times }
 } }`
 
-describe.each(stores)('keys to the API on $name', (store) => {
+describe.each(everyStore)('keys to the API on $name', (store) => {
   let server: RunningApp
   let now = Date.now()
   beforeAll(async () => {

@@ -1,12 +1,12 @@
 import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type EmptyStore, postgresStores, stores } from '../../support/databases/stores.ts'
+import { type EmptyStore, everyStore, postgresStores } from '../../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { bodyOf, lastHeard, refusals, registerAll, revoke, rotate, statusOf } from './devices.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-describe.each(stores)('a bearer token on $name', (store) => {
+describe.each(everyStore)('a bearer token on $name', (store) => {
   let app: RunningApp
   beforeAll(async () => {
     app = await startApp({ store, env: { DEVICE_AUTH: 'token' } })

@@ -11,7 +11,6 @@ import { atOnce } from '../../../src/limits/pace.ts'
 
 const folder = new URL('../../../../shared/fixtures/margo/payloads/', import.meta.url)
 const present = existsSync(folder)
-const required = process.env.ROLLCALL_REQUIRE_FIXTURES === '1'
 
 /** The one YAML file holds the proposal's examples, which are in test/fixtures as JSON. */
 function payloads(name: 'history' | 'valid' | 'invalid'): string[] {
@@ -45,7 +44,7 @@ const offences: readonly (readonly [RegExp, string])[] = [
 ]
 
 // Without the folder there is nothing to replay: test/fixtures/margo covers the same generations with payloads of our own.
-describe.skipIf(!present && !required)('payloads of the field', () => {
+describe.skipIf(!present)('payloads of the field', () => {
   it('are there', () => {
     expect([...payloads('history'), ...payloads('valid')].length).toBeGreaterThan(0)
     expect(payloads('invalid').length).toBeGreaterThan(0)
@@ -72,7 +71,7 @@ describe.skipIf(!present && !required)('payloads of the field', () => {
 
 const desired = new URL('../desired-state/', folder)
 
-describe.skipIf(!present && !required)('desired state of the field', () => {
+describe.skipIf(!present)('desired state of the field', () => {
   it('has a document that is one of ours', () => {
     const text = readFileSync(new URL('ApplicationDeployment-rc3-style-helm.yaml', desired), 'utf8')
     const expected = { deploymentId: 'a3e2f5dc-912e-494f-8395-52cf3769bc06', deviceId: 'gateway-01/edge-01' }

@@ -1,9 +1,9 @@
 /** Single objects, counts and lists, and the errors of what cannot be found. */
 import { describe, expect, it } from 'vitest'
-import { stores } from '../../support/databases/stores.ts'
+import { everyStore } from '../../support/databases/stores.ts'
 import { useFleet } from '../fleet.ts'
 
-describe.each(stores)('queries on $name', (store) => {
+describe.each(everyStore)('queries on $name', (store) => {
   const api = useFleet(store)
 
   it('returns a deployment with all reported and declared data', async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sharedSlices } from '../../../src/limits/slices.ts'
 import type { Database, Snapshot } from '../../../src/store/database.ts'
-import { stores } from '../../support/databases/stores.ts'
+import { everyStore } from '../../support/databases/stores.ts'
 import { transports } from '../clients.ts'
 import { type Answer, type Api, startApi } from '../harness.ts'
 
@@ -35,7 +35,7 @@ function slow(database: Database): Database {
   }
 }
 
-describe.each(stores)('on $name an operation that takes too long', (store) => {
+describe.each(everyStore)('on $name an operation that takes too long', (store) => {
   async function start(): Promise<Api> {
     const api = await startApi({ store, graphql: (road) => ({ database: slow(road.database), limits }) })
     onTestFinished(() => api.close())
@@ -133,7 +133,7 @@ function endless(database: Database, seen: Seen): Database {
   }
 }
 
-describe.each(stores)('on $name a diagnosis whose client leaves', (store) => {
+describe.each(everyStore)('on $name a diagnosis whose client leaves', (store) => {
   it.each(transports)('is stopped over $name', async ({ watch }) => {
     const found: Seen = { signal: null, read: 0, late: 0, isOver: false }
     const api = await startApi({

@@ -13,10 +13,10 @@ import { audit } from '../../../src/store/read/counts/audit.ts'
 import { findDeployments } from '../../../src/store/read/deployments.ts'
 import { targetByName } from '../../../src/store/read/targets/targets.ts'
 import { report } from '../../support/clients/reports.ts'
-import { stores } from '../../support/databases/stores.ts'
+import { everyStore } from '../../support/databases/stores.ts'
 import { createEmptyRoad, type Road } from '../../support/servers/road.ts'
 
-describe.each(stores)('commands on $name', (store) => {
+describe.each(everyStore)('commands on $name', (store) => {
   let road: Road
   beforeAll(async () => {
     road = await createEmptyRoad(store)

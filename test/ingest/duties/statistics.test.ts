@@ -2,11 +2,9 @@
 import { expect, it } from 'vitest'
 import { analyzeTable, findUnanalyzed } from '../../../src/store/write/statistics.ts'
 import { openFresh } from '../../support/databases/databases.ts'
-import { stores } from '../../support/databases/stores.ts'
+import { pglite } from '../../support/databases/stores.ts'
 
 it('on PGlite a table gets statistics when it has grown, and again when it has doubled', async () => {
-  const [pglite] = stores
-  if (!pglite) throw new Error('there is no store to test on')
   const { session } = await openFresh(pglite)
   const add = (from: number, to: number) =>
     session.run(

@@ -6,7 +6,7 @@ import { startFleet } from '../../support/clients/fleet.ts'
 import { sendOver } from '../../support/clients/http-device.ts'
 import { subscribe } from '../../support/clients/http-subscriber.ts'
 import { expectKept, expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
-import { type Store, stores } from '../../support/databases/stores.ts'
+import { everyStore, type Store } from '../../support/databases/stores.ts'
 import { expectDurations } from '../../support/durations.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { type Program, startProgram } from '../../support/servers/program.ts'
@@ -21,7 +21,7 @@ async function lasting(store: Store): Promise<StoreConfig> {
   return empty.config
 }
 
-describe.each(stores)('a server on $name that is killed under load', (store) => {
+describe.each(everyStore)('a server on $name that is killed under load', (store) => {
   it('keeps every report that it acknowledged, once, and every change in its place', async () => {
     const config = await lasting(store)
     const start = (): Program =>

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { openPostgres } from '../../../src/store/connection/postgres.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { openFresh } from '../../support/databases/databases.ts'
-import { postgresStores, type Store, stores } from '../../support/databases/stores.ts'
+import { pglite, postgresStores, type Store, stores } from '../../support/databases/stores.ts'
 
 const gone = new Error('no caller waits')
 
@@ -40,8 +40,6 @@ describe.each(stores)('on $name a snapshot', (store) => {
 
 describe('embedded', () => {
   it('a caller that stops waiting for its turn does not block the others', async () => {
-    const [pglite] = stores
-    if (!pglite) throw new Error('there is no store to test on')
     const database = await openFresh(pglite)
     const controller = new AbortController()
     const first = await database.snapshot()

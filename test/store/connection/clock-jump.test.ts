@@ -6,12 +6,12 @@ import { readHead, secondsAhead } from '../../../src/store/connection/log-head.t
 import { resolvePast } from '../../../src/store/read/past.ts'
 import { startApi } from '../../graphql/harness.ts'
 import { report } from '../../support/clients/reports.ts'
-import { stores } from '../../support/databases/stores.ts'
+import { everyStore } from '../../support/databases/stores.ts'
 
 const second = 1_000
 const weeks = 20 * 86_400 * second
 
-describe.each(stores)('a clock that jumped on $name', (store) => {
+describe.each(everyStore)('a clock that jumped on $name', (store) => {
   it('is said by the audit, and ends with an epoch that begins at the right time', async () => {
     // Later than the database begins, so that its log's time is ours.
     let now = Date.now() + 60 * second

@@ -7,7 +7,7 @@ import { openDatabase } from '../../../src/store/open.ts'
 import { holdSinks } from '../../../src/store/sinks/sink-progress.ts'
 import { createSink } from '../../../src/store/sinks/sinks.ts'
 import { openFresh } from '../../support/databases/databases.ts'
-import { postgresStores, stores } from '../../support/databases/stores.ts'
+import { everyStore, postgresStores } from '../../support/databases/stores.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { startReceiver } from '../../support/systems/receiver.ts'
@@ -16,7 +16,7 @@ const hour = 3_600_000
 const trueNow = Date.now
 const stepClock = (by: number): void => void vi.spyOn(Date, 'now').mockImplementation(() => trueNow() + by)
 
-describe.each(stores)('the clock of $name', (store) => {
+describe.each(everyStore)('the clock of $name', (store) => {
   afterEach(() => vi.restoreAllMocks())
 
   it.each([hour, -hour])("is not moved by a step of the server's own by %s ms", async (by) => {
@@ -64,7 +64,7 @@ describe.each(stores)('the clock of $name', (store) => {
   })
 })
 
-describe.each(stores)('a lease on $name', (store) => {
+describe.each(everyStore)('a lease on $name', (store) => {
   it('that was taken before the clock went back is free', async () => {
     const database = await openFresh(store)
     onTestFinished(() => database.close())

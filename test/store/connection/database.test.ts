@@ -7,7 +7,7 @@ import { beginEpoch, ensureEpoch } from '../../../src/store/connection/epoch.ts'
 import { readHead, readRange } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { postgresStores, type Store, stores } from '../../support/databases/stores.ts'
+import { everyStore, postgresStores, type Store } from '../../support/databases/stores.ts'
 import { jsonYardstick, longestStall } from '../../support/stall.ts'
 
 const closing: (() => Promise<void>)[] = []
@@ -23,7 +23,7 @@ async function fresh(store: Store): Promise<Database> {
   return database
 }
 
-describe.each(stores)('a database on $name', (store) => {
+describe.each(everyStore)('a database on $name', (store) => {
   it('hands over a large result in parts, in order, and lets others go on between them', async () => {
     const { session } = await fresh(store)
     const items = `json_build_object('name', 'component-' || i, 'state', 'FAILED', 'error', json_build_object('code', 'E42', 'message', repeat('x', 100)))`

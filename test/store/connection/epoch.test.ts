@@ -5,12 +5,12 @@ import { readHead, readRange } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { openFresh } from '../../support/databases/databases.ts'
-import { postgresStores, stores } from '../../support/databases/stores.ts'
+import { everyStore, postgresStores } from '../../support/databases/stores.ts'
 
 const check = (database: Database): Promise<unknown> =>
   database.transaction((session) => ensureEpoch(session, Date.now()))
 
-describe.each(stores)('an epoch on $name', (store) => {
+describe.each(everyStore)('an epoch on $name', (store) => {
   it('keeps the history before it, and every time in order', async () => {
     const database = await openFresh(store)
     const before = await readHead(database.session)

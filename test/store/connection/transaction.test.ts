@@ -4,11 +4,11 @@ import { openPglite } from '../../../src/store/connection/embedded/pglite.ts'
 import { isTransient, lost } from '../../../src/store/connection/failure.ts'
 import { openSnapshot } from '../../../src/store/connection/transaction.ts'
 import { openFresh } from '../../support/databases/databases.ts'
-import { stores } from '../../support/databases/stores.ts'
+import { everyStore } from '../../support/databases/stores.ts'
 
 const insert = (name: string): string => `insert into leases values ('${name}', 'me', now(), now())`
 
-describe.each(stores)('a transaction on $name', (store) => {
+describe.each(everyStore)('a transaction on $name', (store) => {
   it('is rolled back when a statement failed in it, even if the caller ignored the error', async () => {
     const database = await openFresh(store)
     const careless = database.transaction(async (session) => {

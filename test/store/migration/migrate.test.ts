@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Migration, migrate, missingMigrations, readMigrations } from '../../../src/store/migration/migrate.ts'
 import * as schema from '../../../src/store/tables/schema.ts'
 import { openFresh } from '../../support/databases/databases.ts'
-import { postgresStores, stores } from '../../support/databases/stores.ts'
+import { everyStore, postgresStores } from '../../support/databases/stores.ts'
 import { startChild } from '../../support/servers/child.ts'
 
 const folder = join(import.meta.dirname, '../../../drizzle')
@@ -28,7 +28,7 @@ describe('the migrations', () => {
   })
 })
 
-describe.each(stores)('migrating on $name', (store) => {
+describe.each(everyStore)('migrating on $name', (store) => {
   it('applies what is missing, also when it was merged after a later one, and only once', async () => {
     const database = await openFresh(store)
     const later = [...known, migration('0900_later', 'create table later (n int)')]

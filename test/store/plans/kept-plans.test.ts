@@ -11,7 +11,7 @@ import type { Session } from '../../../src/store/database.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { analyzeTable, findUnanalyzed } from '../../../src/store/write/statistics.ts'
 import { report } from '../../support/clients/reports.ts'
-import { type EmptyStore, type Store, stores } from '../../support/databases/stores.ts'
+import { type EmptyStore, everyStore, type Store } from '../../support/databases/stores.ts'
 import {
   deployments,
   fill,
@@ -52,7 +52,7 @@ async function readNewest(session: Session, found?: Measured[]): Promise<number>
   return (await readLog(sessionOf(run), revision - count, 1_000)).length
 }
 
-const cases = stores.flatMap((store): Case[] => [
+const cases = everyStore.flatMap((store): Case[] => [
   { it: `empty tables on ${store.name}`, store, hasStatistics: false },
   { it: `the statistics of ${count} devices on ${store.name}`, store, hasStatistics: true },
 ])

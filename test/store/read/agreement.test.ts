@@ -27,7 +27,7 @@ import { followOnce, readPosition } from '../../../src/store/write/derived/chang
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
 import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
 import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
-import { stores } from '../../support/databases/stores.ts'
+import { everyStore } from '../../support/databases/stores.ts'
 import { anyAct, instanceIds } from './all-acts.ts'
 import { limits, ownerOf, searched } from './deployments/questions.ts'
 import { foldAll, live } from './history.ts'
@@ -48,7 +48,7 @@ const groupings = {
 } as const satisfies Record<string, (d: Deployment) => readonly (string | null)[]>
 const groupingNames = Object.keys(groupings) as (keyof typeof groupings)[]
 
-describe.each(stores)('a fleet with orchestrators on $name', (store) => {
+describe.each(everyStore)('a fleet with orchestrators on $name', (store) => {
   it('has lists, counts and groups that agree at every revision', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {

@@ -1,8 +1,9 @@
-/** The stores that a test runs on: PGlite always, PostgreSQL where there is one. */
+/** The stores that a test runs on. */
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import type { Database } from '../../../src/store/database.ts'
 import { openDatabase, type StoreConfig } from '../../../src/store/open.ts'
+import { isDeep } from '../runner/depth.ts'
 import { openPooledPglite } from './pglite-pool.ts'
 import { administer, urlOf } from './postgres-admin.ts'
 
@@ -22,7 +23,7 @@ export interface EmptyStore {
 }
 
 const inMemory = { url: null, dataDir: 'memory' }
-const pglite: Store = {
+export const pglite: Store = {
   name: 'PGlite',
   create: async () => ({ config: inMemory, open: () => openPooledPglite(), drop: async () => {} }),
   createBare: async () => ({ config: inMemory, open: () => openDatabase(inMemory), drop: async () => {} }),
@@ -49,7 +50,10 @@ async function createFrom(template: string): Promise<EmptyStore> {
 
 /** For what PGlite cannot show, having one connection: concurrency, reconnects, replicas. */
 export const postgresStores: readonly Store[] = inject('postgresUrl') === null ? [] : [postgresql]
-export const stores: readonly Store[] = [pglite, ...postgresStores]
+/** For what tests the store itself, and one test of each part of the server. */
+export const everyStore: readonly Store[] = [pglite, ...postgresStores]
+/** For the rest: PostgreSQL where there is one, otherwise PGlite. Both are one engine: what passes on one and fails on the other is rare, so `npm run test:deep` looks for it. */
+export const stores: readonly Store[] = isDeep ? everyStore : everyStore.slice(-1)
 
 export function postgresUrl(): string {
   const url = inject('postgresUrl')

@@ -1,12 +1,10 @@
-/** Finds or starts PostgreSQL once for the whole run, and prints what is tested. */
+/** Finds or starts PostgreSQL once for the whole run, and prints what is tested and what is not. */
 import { randomUUID } from 'node:crypto'
 import type { TestProject } from 'vitest/node'
-import { findChromium } from '../clients/browser.ts'
 import { administer, makeTemplate } from '../databases/postgres-admin.ts'
 import { findPostgres, startPostgres } from '../databases/postgres-server.ts'
-import { findMosquitto } from '../systems/mosquitto.ts'
-import { findNginx } from '../systems/nginx.ts'
-import { findSwift } from '../systems/swift.ts'
+import { isDeep } from './depth.ts'
+import { missingPrograms } from './programs.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -18,26 +16,11 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  for (const line of missingPrograms()) console.log(line)
   const given = process.env.DATABASE_URL || null
   const server = given === null && findPostgres() ? await startPostgres() : null
   const postgresUrl = given ?? server?.url ?? null
-  if (postgresUrl === null && process.env.ROLLCALL_REQUIRE_POSTGRES === '1')
-    throw new Error('ROLLCALL_REQUIRE_POSTGRES is set, and there is neither a DATABASE_URL nor an installed PostgreSQL')
-  if (!findChromium() && process.env.ROLLCALL_REQUIRE_CHROMIUM === '1')
-    throw new Error('ROLLCALL_REQUIRE_CHROMIUM is set, and there is no Chromium on the PATH')
-  if (!findNginx() && process.env.ROLLCALL_REQUIRE_NGINX === '1')
-    throw new Error('ROLLCALL_REQUIRE_NGINX is set, and there is no nginx on the PATH or in /usr/sbin')
-  if (!findMosquitto() && process.env.ROLLCALL_REQUIRE_MOSQUITTO === '1')
-    throw new Error('ROLLCALL_REQUIRE_MOSQUITTO is set, and there is no mosquitto on the PATH or in /usr/sbin')
-  if (!findSwift() && process.env.ROLLCALL_REQUIRE_SWIFT === '1')
-    throw new Error(
-      'ROLLCALL_REQUIRE_SWIFT is set, and there is no OpenStack Swift (the package python3-swift of Debian)',
-    )
-  if (!findSwift()) console.log('the archive is not tested with OpenStack Swift: it was not found')
-  if (!findNginx()) console.log('deploy/nginx.conf is not tested: no nginx was found')
-  if (!findChromium()) console.log('the dashboard is not tested: no Chromium was found')
-  const which = given ? 'DATABASE_URL' : 'started for the tests'
-  console.log(`stores under test: PGlite${postgresUrl ? ` and PostgreSQL (${which})` : ' (no PostgreSQL was found)'}`)
+  console.log(`stores under test: ${describeStores(postgresUrl, given)}`)
   const template = postgresUrl && `rollcall_template_${randomUUID().replaceAll('-', '')}`
   if (postgresUrl && template) await makeTemplate(postgresUrl, template)
   project.provide('postgresUrl', postgresUrl)
@@ -46,4 +29,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     if (server) await server.dispose()
     else if (template) await administer(postgresUrl, (sql) => sql.unsafe(`drop database ${template} with (force)`))
   }
+}
+
+function describeStores(postgresUrl: string | null, given: string | null): string {
+  if (postgresUrl === null) return 'PGlite'
+  const which = `PostgreSQL (${given ? 'DATABASE_URL' : 'started for the tests'})`
+  return isDeep ? `PGlite and ${which}` : `${which}, and PGlite where the store matters`
 }

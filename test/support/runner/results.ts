@@ -8,7 +8,8 @@ import type { Reporter } from 'vitest/node'
 export function writeResults(path: string): Reporter {
   const write = (line: object): void => appendFileSync(path, `${JSON.stringify(line)}\n`)
   return {
-    onInit: () => writeFileSync(path, ''),
+    // A later round of the deep suite adds to the first one.
+    onInit: () => writeFileSync(path, '', { flag: Number(process.env.ROLLCALL_ROUND ?? 1) > 1 ? 'a' : 'w' }),
     onTestModuleStart: ({ moduleId }) => write({ began: moduleId }),
     onTestModuleEnd(module) {
       const tests = [...module.children.allTests()].map((test) => ({

@@ -3,10 +3,10 @@ import { declareDeployments } from '../../../../src/ingest/commands/declare.ts'
 import type { Database } from '../../../../src/store/database.ts'
 import { audit } from '../../../../src/store/read/counts/audit.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'
-import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
+import { type EmptyStore, everyStore } from '../../../support/databases/stores.ts'
 import { inSnapshot, live, liveBy, watched } from '../history.ts'
 
-describe.each(stores)('the audit on $name', (store) => {
+describe.each(everyStore)('the audit on $name', (store) => {
   let empty: EmptyStore
   let database: Database
 

@@ -14,13 +14,13 @@ import { resolvePast } from '../../../../src/store/read/past.ts'
 import type { ShownDeployment } from '../../../../src/store/sql/rows.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'
 import { openFresh } from '../../../support/databases/databases.ts'
-import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
+import { type EmptyStore, everyStore } from '../../../support/databases/stores.ts'
 import { devices, foldAll, inSnapshot, type Life, live } from '../history.ts'
 import { countsOf } from '../reference.ts'
 
 const firstPage = { size: 100, after: null, before: null, backward: false }
 
-describe.each(stores)('the past on $name', (store) => {
+describe.each(everyStore)('the past on $name', (store) => {
   let empty: EmptyStore
   let database: Database
   let life: Life
