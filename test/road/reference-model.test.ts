@@ -1,6 +1,6 @@
 /**
  * Whatever happens on the road (reports repeated, late, out of order, with wrong clocks and counters; declarations, restarts,
- * retention, subscribers that come and go), every answer is the reference model's. More runs: ROLLCALL_MODEL_RUNS.
+ * retention, subscribers that come and go), every answer is the reference model's.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,10 +9,11 @@ import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { everyStore, postgresStores, type Store } from '../support/databases/stores.ts'
+import { runs } from '../support/runner/depth.ts'
 import { type Command, command } from './reference/reference-commands.ts'
 import { play } from './reference/reference-play.ts'
 
-const runs = Number(process.env.ROLLCALL_MODEL_RUNS ?? 12)
+const played = runs(3, 30)
 
 describe.each(everyStore)('the road on $name', (store) => {
   it(
@@ -20,13 +21,13 @@ describe.each(everyStore)('the road on $name', (store) => {
     async () => {
       const commands = fc.array(command, { minLength: 1, maxLength: 40, size: 'max' })
       // Time to shrink a failure, and an end to it.
-      const options = { numRuns: runs, interruptAfterTimeLimit: 240_000 + runs * 5_000 }
+      const options = { numRuns: played, interruptAfterTimeLimit: 240_000 + played * 5_000 }
       await fc.assert(
         fc.asyncProperty(commands, (list) => playOn(store, list)),
         options,
       )
     },
-    600_000 + runs * 5_000,
+    600_000 + played * 5_000,
   )
 })
 
@@ -35,13 +36,13 @@ describe.each(postgresStores)('three servers on $name', (store) => {
     'say what the reference model says, whichever of them writes for the others',
     async () => {
       const commands = fc.array(command, { minLength: 10, maxLength: 40, size: 'max' })
-      const options = { numRuns: Math.ceil(runs / 3), interruptAfterTimeLimit: 240_000 + runs * 5_000 }
+      const options = { numRuns: Math.ceil(played / 3), interruptAfterTimeLimit: 240_000 + played * 5_000 }
       await fc.assert(
         fc.asyncProperty(commands, (list) => playOn(store, list, 3)),
         options,
       )
     },
-    600_000 + runs * 5_000,
+    600_000 + played * 5_000,
   )
 })
 

@@ -1,15 +1,17 @@
 /**
  * Two tenants of one gateway: whatever moves, is relabelled, forgotten and comes back, each receives exactly what happened on devices of
  * its own: live and resumed from every revision, over both transports, at every revision of the past, and by webhooks. A failure prints
- * its seed and the shortest list of commands. More runs: ROLLCALL_TENANT_RUNS.
+ * its seed and the list of commands.
  */
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { stores } from '../../support/databases/stores.ts'
+import { isDeep, runs } from '../../support/runner/depth.ts'
 import { type Command, command } from './tenant-commands.ts'
 import { play } from './tenant-play.ts'
 
-const runs = Number(process.env.ROLLCALL_TENANT_RUNS ?? 4)
+/** Of random lists, after those below. */
+const random = runs(0, 20)
 const said = (device: 'gw/1' | 'gw/2', more: object = {}): Command => ({
   ...{ do: 'report', device, id: 'd-1', state: 'FAILED', fails: true, parts: ['x', 'y'] },
   ...more,
@@ -47,21 +49,23 @@ const leaks: [Command[]][] = [
   ],
 ]
 
+const examples = isDeep ? leaks : leaks.slice(0, 4)
+
 describe.each(stores)('two tenants on $name', (store) => {
   it(
     'receive what happens on their own devices, and nothing else',
     async () => {
       const commands = fc.array(command, { minLength: 1, maxLength: 12 })
       const options = {
-        numRuns: runs + leaks.length,
-        examples: leaks,
-        interruptAfterTimeLimit: 240_000 + runs * 20_000,
+        numRuns: random + examples.length,
+        examples,
+        interruptAfterTimeLimit: 240_000 + random * 20_000,
       }
       await fc.assert(
         fc.asyncProperty(commands, (list) => play(store, list)),
         options,
       )
     },
-    600_000 + runs * 20_000,
+    600_000 + random * 20_000,
   )
 })
