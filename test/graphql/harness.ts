@@ -6,7 +6,7 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createSinkManager } from '../../src/sinks/manage.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
 import { report } from '../support/clients/reports.ts'
-import { type Store, stores } from '../support/databases/stores.ts'
+import { pglite, type Store } from '../support/databases/stores.ts'
 import { createRoad, type Road } from '../support/servers/road.ts'
 
 export interface Answer {
@@ -45,9 +45,7 @@ export interface ApiOptions {
 }
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
-  const [pglite] = stores
   const store = options.store ?? pglite
-  if (!store) throw new Error('there is no store to test on')
   const empty = await store.create()
   const counted = countStatements(await empty.open())
   const road = await createRoad(counted.database, options.road)

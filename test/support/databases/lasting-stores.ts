@@ -1,12 +1,13 @@
-/** Stores that outlive the process that has opened them. */
+/** Stores that outlive the process that has opened them: one, or in the deep suite both. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../../../src/store/open.ts'
+import { isDeep } from '../runner/depth.ts'
 import { type EmptyStore, postgresStores } from './stores.ts'
 
 /** `env`: by which a program of its own opens it. */
-export const lastingStores = [
+const all = [
   {
     name: 'PGlite',
     async create(): Promise<{ readonly env: Record<string, string>; readonly on: EmptyStore }> {
@@ -24,3 +25,5 @@ export const lastingStores = [
     },
   })),
 ]
+
+export const lastingStores = isDeep ? all : all.slice(-1)

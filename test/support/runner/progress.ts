@@ -59,6 +59,6 @@ function commandsOf(module: TestModule, command: string): readonly string[] {
   return tests.map(({ fullName }) => `${command} -t ${quote(pattern(fullName))}`)
 }
 
-/** Vitest joins the names of the suites and of the test by spaces, and takes a regular expression. */
-const pattern = (fullName: string): string => `^${RegExp.escape(fullName.replaceAll(' > ', ' '))}$`
+/** Vitest takes a regular expression. RegExp.escape would also escape spaces and the first letter. */
+const pattern = (fullName: string): string => `^${fullName.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -25,7 +25,7 @@ export const slowest = [
   'dashboard/pages/setup',
   'attacks/budgets',
   'attacks/siblings',
-  'deploy/package',
+  'deploy/package.deep',
   'export/archive',
   'docs/clients',
   'dashboard/pages/insight',

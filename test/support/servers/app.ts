@@ -3,7 +3,7 @@ import { type App, createApp } from '../../../src/app.ts'
 import { parseConfig } from '../../../src/config/config.ts'
 import { createLog } from '../../../src/log/log.ts'
 import type { Timeouts } from '../../../src/rest/guard.ts'
-import { type EmptyStore, type Store, stores } from '../databases/stores.ts'
+import { type EmptyStore, pglite, type Store } from '../databases/stores.ts'
 
 export interface RunningApp {
   readonly app: App
@@ -29,13 +29,12 @@ export interface AppOptions {
 }
 
 export async function startApp({
-  store = stores[0],
+  store = pglite,
   on,
   env = {},
   clock,
   timeouts,
 }: AppOptions = {}): Promise<RunningApp> {
-  if (!store) throw new Error('there is no store to test on')
   const empty = on ?? (await store.create())
   const logged: Record<string, unknown>[] = []
   const log = createLog({ level: 'info', to: { write: (line: string) => void logged.push(JSON.parse(line)) } })
