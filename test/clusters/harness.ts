@@ -9,7 +9,7 @@ import { readLog } from '../../src/store/read/changes/changes.ts'
 import { instanceById } from '../../src/store/read/orchestration/instances.ts'
 import { listResources } from '../../src/store/read/orchestration/resources.ts'
 import { targetByName } from '../../src/store/read/targets/targets.ts'
-import { everyStore, type Store } from '../support/databases/stores.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
 import { createEmptyRoad, type Road } from '../support/servers/road.ts'
 import { newContext, shownDeployment } from '../support/systems/emco.ts'
 import { type Kubernetes, startKubernetes } from '../support/systems/kubernetes.ts'
@@ -40,22 +40,22 @@ export interface Watched {
 
 type Closing = (close: () => Promise<void>) => void
 
-/** A road on each store for all tests of the file; `open` begins a cluster on one, which ends with its test. */
-export function useWatched() {
+/** A road on each of the stores for all tests of the file; `open` begins a cluster on one, which ends with its test. */
+export function useWatched(on: readonly Store[] = stores) {
   const roads = new Map<Store, Road>()
   const closing: (() => Promise<void>)[] = []
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).toReversed()) await end()
   }
   beforeAll(async () => {
-    for (const store of everyStore) roads.set(store, await createEmptyRoad(store))
+    for (const store of on) roads.set(store, await createEmptyRoad(store))
   })
   afterAll(async () => {
     for (const road of roads.values()) await road.close()
   })
   afterEach(close)
 
-  function open(store: Store | undefined = everyStore[0]): Promise<Watched> {
+  function open(store: Store | undefined = on[0]): Promise<Watched> {
     const road = store && roads.get(store)
     if (!road) throw new Error('there is no store to test on')
     return openWatched(road, (end) => void closing.push(end))

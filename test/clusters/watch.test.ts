@@ -3,7 +3,7 @@ import { everyStore } from '../support/databases/stores.ts'
 import { newContext } from '../support/systems/emco.ts'
 import { isWatching, showing, useWatched } from './harness.ts'
 
-const { open } = useWatched()
+const { open } = useWatched(everyStore)
 
 describe.each(everyStore)('a watched cluster, on $name', (store) => {
   it('is shown as it is: what is listed, what comes, what changes, what goes', async () => {

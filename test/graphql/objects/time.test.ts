@@ -165,6 +165,7 @@ describe('an audit', () => {
     onTestFinished(() => api.close())
     const { errors } = await api.query('{ a: audit { drift { field } } b: audit { drift { field } } }')
     expect(errors).toMatchObject([{ extensions: { code: 'TOO_MANY', limit: 'audits', retryable: true } }])
-    expect(await api.ask('{ audit { drift { field } } }')).toEqual({ audit: { drift: [] } })
+    // The answer does not wait for the other audit.
+    await expect.poll(() => api.query('{ audit { drift { field } } }')).toEqual({ data: { audit: { drift: [] } } })
   })
 })

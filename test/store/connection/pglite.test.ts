@@ -44,7 +44,8 @@ describe('an embedded database', () => {
     const home = join(temporaryFolder(), 'pgdata')
     unpackTemplate(await readyTemplate(), home)
     const options = { dataDir: home, template: undefined }
-    const database = await openPglite(options, undefined, () => 10_000)
+    let longest = 60_000
+    const database = await openPglite(options, undefined, () => longest)
     const { session } = database
     const add = () => database.transaction(async ({ run }) => void (await run('insert into counted values (1)')))
     const count = () => session.run('select count(*)::int as count from counted').catch(() => null)
@@ -52,8 +53,10 @@ describe('an embedded database', () => {
     await add()
     // It panics when it cannot write a file of its log, as on a full disk, and computes without end.
     renameSync(join(home, 'pg_wal'), join(home, 'away'))
+    longest = 200
     await session.run('select pg_switch_wal()')
     await expect(add()).rejects.toSatisfy(isTransient)
+    longest = 60_000
     renameSync(join(home, 'away'), join(home, 'pg_wal'))
     // It does not make a new database where the folder is away, for example because a volume is not mounted.
     renameSync(home, `${home}.away`)
@@ -130,7 +133,8 @@ describe('an embedded database', () => {
   })
 
   it('is closed although a statement does not end', async () => {
-    const database = await openDatabase({ url: null, dataDir: 'memory' })
+    const options = { dataDir: undefined, template: await readyTemplate() }
+    const database = await openPglite(options, undefined, undefined, 100)
     const endless = expect(database.session.run('select pg_sleep(3600)')).rejects.toSatisfy(isTransient)
     await database.close()
     await endless

@@ -29,14 +29,15 @@ const frozenAfter = 5_000
 export const longestStatement = 300_000
 /** Milliseconds. To start takes a second of processor time, and fails while the disk is full. */
 const restartInterval = 1_000
-/** Milliseconds that the end waits for running statements, and then for the thread. What is committed is in the files. */
+/** Milliseconds. What is committed is in the files. */
 const closeLimit = 10_000
 
-/** `statementLimit`: as it is when a statement begins. */
+/** `statementLimit`: as it is when a statement begins. `closing`: milliseconds that the end waits for running statements, and then for the thread. */
 export async function openPglite(
   options: WorkerData,
   idleLimit = frozenAfter,
   statementLimit = (): number => longestStatement,
+  closing = closeLimit,
 ): Promise<Database> {
   let isClosed = false
   const { promise: gone, resolve: end } = Promise.withResolvers<void>()
@@ -126,8 +127,8 @@ export async function openPglite(
       if (isClosed) return
       isClosed = true
       const closed = inTurn('read', () => instance.close()).catch(() => undefined)
-      await within(closeLimit, closed)
-      if (!(await within(closeLimit, instance.terminate())))
+      await within(closing, closed)
+      if (!(await within(closing, instance.terminate())))
         throw new Error('the thread of the embedded database does not end')
     },
   }

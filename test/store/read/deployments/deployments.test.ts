@@ -12,6 +12,7 @@ import type { PageRequest } from '../../../../src/store/sql/order.ts'
 import { followOnce, readPosition } from '../../../../src/store/write/derived/changed-deployments.ts'
 import { searchDuty, searchStatements } from '../../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
+import { runs } from '../../../support/runner/depth.ts'
 import { answerTo, pageOfParent, type RecordedLife, recordLife, targetOf } from '../recorded-life.ts'
 import { comparisons, countsOf, filters, valuesOf } from '../reference.ts'
 import { limits, parentsOf, type Question, searched, whole } from './questions.ts'
@@ -61,7 +62,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
           expect(found).toEqual(expected)
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(40, 150) },
     )
   })
 
@@ -87,7 +88,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
         expect(page.edges.map(({ node }) => node.key)).toEqual(kept)
         expect(page).toMatchObject({ hasPreviousPage: true, hasNextPage: true })
       }),
-      { numRuns: 100 },
+      { numRuns: runs(30, 100) },
     )
   })
 
@@ -105,7 +106,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
         for (const [parent, found] of counts) expect(found).toEqual(countsOf(answer(question, parent)))
       }),
       {
-        numRuns: 200,
+        numRuns: runs(40, 200),
         // More deployments of one ID than candidates, some of them forgotten.
         examples: limits.map((one): [Question] => [
           { ...whole, filter: { deploymentIds: ['web', 'unknown'] }, limits: one },
@@ -134,7 +135,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     const times = present.map(({ changedAt }) => changedAt)
     const seen = new Map<string, Set<number>>()
     const asked = new Set<string>()
-    for (const filter of fc.sample(filters(keys, rolloutKeys, times), { numRuns: 200, seed: 1 }))
+    for (const filter of fc.sample(filters(keys, rolloutKeys, times), { numRuns: runs(50, 200), seed: 1 }))
       for (const [field, value] of Object.entries(filter)) {
         const text = JSON.stringify([field, value])
         if (asked.has(text)) continue
@@ -207,7 +208,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
         const expected = backward ? rest.slice(-size) : rest.slice(0, size)
         expect(found.edges.map(({ node }) => node.key)).toEqual(expected.map(({ key }) => key))
       }),
-      { numRuns: 400 },
+      { numRuns: runs(80, 400) },
     )
     // At present few random questions are refused, in some runs none. This one always is.
     const first = { size: 9, after: null, before: null, backward: false }

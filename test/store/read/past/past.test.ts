@@ -15,6 +15,7 @@ import type { ShownDeployment } from '../../../../src/store/sql/rows.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'
 import { openFresh } from '../../../support/databases/databases.ts'
 import { type EmptyStore, everyStore } from '../../../support/databases/stores.ts'
+import { runs } from '../../../support/runner/depth.ts'
 import { devices, foldAll, inSnapshot, type Life, live } from '../history.ts'
 import { countsOf } from '../reference.ts'
 
@@ -30,7 +31,7 @@ describe.each(everyStore)('the past on $name', (store) => {
     empty = await store.create()
     database = await empty.open()
     start = await inSnapshot(database, async ({ head }) => (await head).revision)
-    life = await live(database, 11, 60)
+    life = await live(database, 11, runs(24, 60))
   })
   afterAll(async () => {
     await database.close()
