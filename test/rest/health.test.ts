@@ -38,7 +38,7 @@ describe.each(everyStore)('on $name', (store) => {
   it('is ready while many reads wait', async () => {
     const { session } = server.app.database
     let [read, isAnswered] = [0, false]
-    const reads = Array.from({ length: 60 }, () =>
+    const reads = Array.from({ length: 20 }, () =>
       session.run('select pg_sleep(0.05)').then(() => {
         if (!isAnswered) read += 1
       }),

@@ -213,13 +213,14 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
       deliver: { WEBHOOK: deliver, CALLBACK: deliver, INVENTORY: deliver, ALERTMANAGER: deliver },
       clock: Date.now,
       concurrency: 1,
+      interval: 300,
     })
     onTestFinished(() => sinks.stop())
     await expect.poll(() => begun.length).toBe(1)
-    // As long as between two regular looks.
+    // Shorter than the time between two regular looks, and four times as long as the time in which changes are gathered.
     const timer = setInterval(() => {
       ticks += 1
-    }, 1_000)
+    }, 200)
     onTestFinished(() => clearInterval(timer))
     const seen = renewals.length
     await expect.poll(() => renewals.length, { timeout: 20_000 }).toBeGreaterThan(seen + 4)

@@ -15,7 +15,7 @@ import type { ShownDeployment } from '../../../../src/store/sql/rows.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'
 import { openFresh } from '../../../support/databases/databases.ts'
 import { type EmptyStore, everyStore } from '../../../support/databases/stores.ts'
-import { runs } from '../../../support/runner/depth.ts'
+import { isDeep, runs } from '../../../support/runner/depth.ts'
 import { devices, foldAll, inSnapshot, type Life, live } from '../history.ts'
 import { countsOf } from '../reference.ts'
 
@@ -214,7 +214,7 @@ describe.each(everyStore)('the past on $name', (store) => {
   }
 })
 
-/** Holds counts as of every third revision, and of the present, against the fold of the log. */
+/** Holds counts as of every third revision, of the quick suite every ninth, and of the present, against the fold of the log. */
 async function expectTallies(database: Database, start: Revision): Promise<void> {
   const changes = await readLog(database.session, start, 10_000)
   const everything = [...foldAll(changes, Number.MAX_SAFE_INTEGER).values()]
@@ -226,7 +226,10 @@ async function expectTallies(database: Database, start: Revision): Promise<void>
     { convergence: ['UNKNOWN', 'APPLYING'] },
     { states: ['PENDING', 'FAILED'], convergence: ['UNKNOWN'], rolloutKeys: rollouts.slice(1) },
   ]
-  for (const revision of [null, ...changes.filter((_, index) => index % 3 === 1).map((change) => change.revision)]) {
+  for (const revision of [
+    null,
+    ...changes.filter((_, index) => index % (isDeep ? 3 : 9) === 1).map((change) => change.revision),
+  ]) {
     const images = [...foldAll(changes, revision ?? Number.MAX_SAFE_INTEGER).values()].filter(isCounted)
     for (const scope of scopes)
       for (const filter of filters) {
