@@ -89,7 +89,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     restored: async (seen) => logEpoch(log)(await restartEpoch(database, clock(), seen)),
     failed: warn('the log cannot be read: trying again'),
   })
-  const requests = await openRequestTraces(config, { metrics, log })
+  const requests = await openRequestTraces(config, { metrics, log, interval: timeouts.spans })
   const writer = (requests?.createWriter ?? createWriter)({
     database,
     committed: (since, changes) => feed.hub.publish(since, changes),
@@ -125,6 +125,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     publicUrl: publicUrl ?? `${scheme}://${host}:${port}`,
     failed: warn('a notification was not sent: trying again'),
     observe: metrics.notified,
+    ...(timeouts.retry && { backOff: { first: timeouts.retry, longest: 300 * timeouts.retry } }),
     clock,
   })
   const clusters = createClusters({

@@ -22,6 +22,10 @@ export interface Timeouts {
   readonly commit?: number
   /** Between rounds of the background duties. */
   readonly duties?: number
+  /** Until a notification that failed is sent again, for the first time. */
+  readonly retry?: number
+  /** Between requests with spans of requests to the collector. */
+  readonly spans?: number
   /** Until each part of a closing server has finished its work. */
   readonly closing?: number
   /** Between checks of the TLS files. */

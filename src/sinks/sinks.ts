@@ -54,8 +54,6 @@ export interface SinksOptions {
 const share = 50
 /** Milliseconds in which changes are gathered before a round begins. */
 const gathering = 50
-/** Milliseconds. */
-const failurePause = 1_000
 const defaultBackOff: BackOff = { first: 1_000, longest: 300_000 }
 
 export function createSinks(options: SinksOptions): Sinks {
@@ -156,7 +154,7 @@ export function createSinks(options: SinksOptions): Sinks {
 
   /** The failure is of this server, such as a write to the database. Without a pause the receiver would get the same messages again and again. */
   function pauseAfterFailure(): Promise<void> {
-    return sleep(isStopped ? 0 : failurePause)
+    return sleep(isStopped ? 0 : backOff.first)
   }
 
   /** Whether its receiver or its filter was changed after this copy was read. */

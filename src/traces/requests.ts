@@ -32,6 +32,8 @@ export interface RequestTracesOptions {
   readonly config: TracesConfig
   readonly metrics: Pick<Metrics, 'registry'>
   readonly log: Pick<Log, 'warn'>
+  /** Milliseconds between requests to the collector. */
+  readonly interval?: number | undefined
 }
 
 interface RequestTraces {
@@ -49,7 +51,7 @@ const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 /** Characters. */
 const longestName = 100
 
-export function createRequestTraces({ config, metrics, log }: RequestTracesOptions): RequestTraces {
+export function createRequestTraces({ config, metrics, log, interval }: RequestTracesOptions): RequestTraces {
   const counter = new Counter({
     name: 'rollcall_request_spans_total',
     help: 'Spans of requests and batches, by what became of them: sent to the collector, or dropped.',
@@ -60,6 +62,7 @@ export function createRequestTraces({ config, metrics, log }: RequestTracesOptio
   const { exporter, resource } = openExporter(config)
   const queue = createSpanQueue({
     exporter,
+    ...(interval && { interval }),
     sent(count) {
       isFailing = false
       counter.inc({ outcome: 'sent' }, count)

@@ -1,5 +1,6 @@
 /** A server with an A&AI inventory, and an orchestrator that reports instances and announces them. */
 import { afterAll, beforeAll } from 'vitest'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { type AppOptions, type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Aai, startAai } from '../support/systems/aai.ts'
 import { type Receiver, startReceiver } from '../support/systems/receiver.ts'
@@ -29,6 +30,7 @@ export function useInventory(store: AppOptions['store']) {
     receiver = await startReceiver()
     server = await startApp({
       store,
+      timeouts: { ...defaultTimeouts, retry: 50 },
       env: {
         SINK_ALLOW: '127.0.0.1',
         AAI_URL: aai.url,

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Receiver, startReceiver } from '../support/systems/receiver.ts'
@@ -17,7 +18,7 @@ describe.each(stores)('webhooks on $name', (store) => {
   let server: RunningApp
   let receiver: Receiver
   beforeAll(async () => {
-    server = await startApp({ store, env: { SINK_ALLOW: '127.0.0.1' } })
+    server = await startApp({ store, env: { SINK_ALLOW: '127.0.0.1' }, timeouts: { ...defaultTimeouts, retry: 50 } })
   })
   afterAll(() => server.stop())
   afterEach(() => receiver.close())

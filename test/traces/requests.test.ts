@@ -6,6 +6,7 @@ import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { createRequestTraces } from '../../src/traces/requests.ts'
 import { unlisted } from '../auth/published.ts'
 import { stores } from '../support/databases/stores.ts'
@@ -24,7 +25,7 @@ describe.each(stores)('traces of requests on $name', (store) => {
   beforeAll(async () => {
     collector = await startCollector()
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: 'plant', TRACE_REQUESTS: '1' }
-    server = await startApp({ store, env })
+    server = await startApp({ store, env, timeouts: { ...defaultTimeouts, spans: 50 } })
   })
   afterAll(async () => {
     await server?.stop()
