@@ -31,30 +31,37 @@ export function createBacklog(
   // Changes of a lost epoch must not be published again.
   hub.subscribe({ topics: [], changed: () => {}, interrupted: () => kept.clear() })
 
-  function block(number: number): Promise<BacklogPage> {
-    const found = kept.get(number)
+  function block(start: Revision): Promise<BacklogPage> {
+    const found = kept.get(start)
     if (found) return found.page
-    const start = number * blockSize
-    const upTo = Math.min(start + blockSize, hub.last)
-    const own: Block = { page: log.read(start, blockSize, upTo).then((changes) => ({ changes, upTo })), size: 0 }
-    kept.set(number, own)
+    const border = borderOf(start) + blockSize
+    const end = Math.min(border, hub.last)
+    const own: Block = { page: readPage(start, end), size: 0 }
+    kept.set(start, own)
     const keep = ({ changes }: BacklogPage): void => {
       own.size = sizeOf(changes)
       evict()
     }
     // The block that contains the head still grows: it is shared while it is read, and not kept.
-    const isWhole = upTo === start + blockSize
-    const drop = (): void => void (kept.get(number) === own && kept.delete(number))
+    const isWhole = end === border
+    const drop = (): void => void (kept.get(start) === own && kept.delete(start))
     own.page.then(isWhole ? keep : drop, drop)
     return own.page
+  }
+
+  const borderOf = (revision: Revision): Revision => Math.floor(revision / blockSize) * blockSize
+
+  async function readPage(start: Revision, end: Revision): Promise<BacklogPage> {
+    const changes = await log.read(start, blockSize, end)
+    return { changes, upTo: changes.at(-1)?.revision ?? end }
   }
 
   function evict(): void {
     let size = 0
     for (const block of kept.values()) size += block.size
-    for (const [number, oldest] of kept) {
+    for (const [start, oldest] of kept) {
       if (kept.size <= blocks && size <= bytes) return
-      kept.delete(number)
+      kept.delete(start)
       size -= oldest.size
     }
   }
@@ -63,7 +70,9 @@ export function createBacklog(
     const recent = hub.recent(after, pageSize)
     if (recent)
       return { changes: recent, upTo: recent.length < pageSize ? hub.last : (recent.at(-1)?.revision ?? after) }
-    const { changes, upTo } = await block(Math.floor(after / blockSize))
+    const first = await block(borderOf(after))
+    // Large entries end a reading before the border. What follows begins where a subscriber is, which is mostly where the others are.
+    const { changes, upTo } = after < first.upTo || first.upTo >= hub.last ? first : await block(after)
     return { changes: changes.filter((change) => change.revision > after), upTo }
   }
 }

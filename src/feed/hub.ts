@@ -31,7 +31,7 @@ interface Subscriber {
 
 export interface LogReader {
   head(): Promise<LogHead>
-  /** The changes of the next `limit` entries later than `after`, ascending; none later than `until`. */
+  /** The changes of the next entries later than `after`, at most `limit`, ascending; none later than `until`. More may follow unless it is empty. */
   read(after: Revision, limit: number, until?: Revision): Promise<readonly Change[]>
 }
 

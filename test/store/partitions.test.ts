@@ -4,9 +4,7 @@ import { recordAudit } from '../../src/ingest/commands/api-access.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createPartitioning, createRetention, dropDelay } from '../../src/ingest/duties/history.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
-import { openPostgres } from '../../src/store/connection/postgres.ts'
 import type { Database } from '../../src/store/database.ts'
-import { migrate, readMigrations } from '../../src/store/migration/migrate.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { resolvePast } from '../../src/store/read/past.ts'
 import { smallest } from '../../src/store/write/partition-bounds.ts'
@@ -248,46 +246,5 @@ describe.each(postgresStores)('a change of partitions on $name', (store) => {
     await ofBefore()
     await divideTables(road.database, 0)
     await expect(ofBefore()).rejects.toThrow('reports are removed from one partition at a time')
-  })
-
-  it('makes the tables of the version before the first partitions as they are: nothing is written anew', async () => {
-    const bare = await store.createBare()
-    onTestFinished(() => bare.drop())
-    const known = await readMigrations()
-    const place = known.findIndex(({ tag }) => tag.endsWith('_partitions'))
-    const database = openPostgres({ url: bare.config.url ?? '' })
-    onTestFinished(() => database.close())
-    await migrate(database, known.slice(0, place))
-    const { session } = database
-    await session.run(
-      `insert into change_log (first_revision, last_revision, at, changes) select n, n, now(), '[]' from generate_series(1, 500) as n`,
-    )
-    await session.run(
-      `insert into reports (deployment_key, key, verdict, received_at, state, dialect) select n, n, 'STALE', now(), 'FAILED', 'margo' from generate_series(1, 500) as n`,
-    )
-    await session.run(
-      `insert into audit_log (at, kind, who, credential, address, action, outcome) select now(), '', '', '', '', 'a' || n, '' from generate_series(1, 500) as n`,
-    )
-    const filesOf = (tables: readonly string[]) =>
-      session.run(
-        `select c.relfilenode as file from pg_class c left join pg_index i on i.indexrelid = c.oid
-         where c.relkind in ('r', 'i') and coalesce(i.indrelid, c.oid) = any ($1::regclass[]) order by 1`,
-        [`{${tables.join()}}`],
-      )
-    const before = await filesOf(names)
-    await migrate(database, known)
-    expect(await filesOf(names.map((name) => `${name}_first`))).toEqual(before)
-    expect(await countsOf(database)).toEqual({ change_log: [500], reports: [500], audit_log: [500] })
-    const unattached = await session.run<{ name: string }>(
-      `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
-       where i.indrelid = any ($1::regclass[]) and not exists (select from pg_inherits h where h.inhrelid = c.oid)`,
-      [`{${names.map((name) => `${name}_first`).join()}}`],
-    )
-    // Only the version before finds times by it.
-    expect(unattached).toEqual([{ name: 'change_log_first_at' }])
-    const [next] = await session.run(
-      `insert into audit_log (at, kind, who, credential, address, action, outcome) values (now(), '', '', '', '', 'next', '') returning key`,
-    )
-    expect(next).toEqual({ key: 501 })
   })
 })

@@ -74,6 +74,8 @@ export const changeLog = pgTable(
     foundByChanged: boolean('found_by_changed'),
     /** domain ChangeBody[]. */
     changes: json('changes').$type<readonly ChangeBody[]>().notNull(),
+    /** Bytes of `changes`, by which readers of the log bound what they read at once: PostgreSQL could not tell without reading the texts. */
+    size: integer('size').notNull().generatedAlwaysAs(sql`octet_length(changes::text)`),
   },
   (t) => [
     index('change_log_deployment')

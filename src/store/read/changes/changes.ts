@@ -138,11 +138,17 @@ async function scanPage(
 }
 
 /**
- * The changes of the next `limit` entries after `after`, ascending, up to `until`. Of an entry that contains a bound, only the changes
- * within the bounds.
+ * Bytes of JSON that one reading of the log returns, and the entry that exceeds them. An entry may have a megabyte of texts of a device, so a number of
+ * entries bounds neither memory nor the time of parsing.
+ */
+const mostBytes = 4 << 20
+
+/**
+ * The changes of the next entries after `after`, ascending, up to `until`: of at most `limit` entries, and of fewer if they are large. More may follow
+ * unless it is empty. Of an entry that contains a bound, only the changes within the bounds.
  */
 export async function readLog(session: Session, after: Revision, limit: number, until?: Revision): Promise<Change[]> {
-  const entries = sql`${selectEntries(after + 1, until ?? null, limit)} as change`
+  const entries = sql`${selectEntries(after + 1, until ?? null, limit, mostBytes)} as change`
   const rows = await session.rows<EntryRecord>(
     nameChanges(sql`change.first_revision as "firstRevision", change.changes`, entries),
   )

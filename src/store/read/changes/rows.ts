@@ -51,11 +51,13 @@ export function firstEntry(from: Revision): SQL {
 }
 
 /** The next `limit` entries with a change at or after `from`. They are not expanded, which is cheaper for so many. */
-export function selectEntries(from: Revision, to: Revision | null, limit: number): SQL {
+export function selectEntries(from: Revision, to: Revision | null, limit: number, bytes: number): SQL {
   const until = to === null ? sql`` : sql`and ${changeLog.firstRevision} <= ${to}::bigint`
-  return sql`(select * from ${changeLog}
+  const entries = sql`select * from ${changeLog}
     where ${changeLog.firstRevision} >= ${firstEntry(from)} and ${changeLog.lastRevision} >= ${from}::bigint ${until}
-    order by ${changeLog.firstRevision} limit ${limit})`
+    order by ${changeLog.firstRevision} limit ${limit}`
+  return sql`(select * from (select entries.*, sum(size) over (order by first_revision) as read from (${entries}) as entries) as entries
+    where read - size < ${bytes}::bigint)`
 }
 
 const eachChange =

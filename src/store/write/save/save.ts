@@ -63,7 +63,7 @@ export const countRollouts = updateOf(rollouts, {
   first: ['startedRevision', 'startedAt'],
   last: ['activityRevision', 'activityAt'],
 })
-export const insertEntries = insertOf(changeLog)
+export const insertEntries = insertOf(changeLog, { except: ['size'] })
 export const insertReports = insertOf(reports)
 export const addDeviations = insertOf(deviceDeviations, {
   more: `on conflict (target_key, kind) do update set count = device_deviations.count + excluded.count,

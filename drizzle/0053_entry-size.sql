@@ -1,0 +1,1 @@
+ALTER TABLE "change_log" ADD COLUMN "size" integer GENERATED ALWAYS AS (octet_length(changes::text)) STORED NOT NULL;
