@@ -1,10 +1,12 @@
 /** One connection to the broker. It reconnects by itself, and publishes no more at a time than the broker accepts. */
 import { readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
+import type { Readable, Transform } from 'node:stream'
 import { connect, type IClientPublishOptions, type MqttClient } from 'mqtt'
 import { generate } from 'mqtt-packet'
 import type { AccessScope } from '../domain/access-scope.ts'
 import type { Log } from '../log/log.ts'
+import { createPacketGuard } from './packet-guard.ts'
 
 export interface MqttConfig {
   readonly url: string
@@ -84,6 +86,18 @@ export function sendAtOnce({ stream }: MqttClient): void {
   if (stream instanceof Socket) stream.setNoDelay(true)
 }
 
+/** The library reads a stream only by a pipe into its parser, and has no option for what stands between. */
+function guardStreams(client: MqttClient, createGuard: () => Transform): void {
+  const building = client as unknown as { streamBuilder: (client: MqttClient) => Readable }
+  const build = building.streamBuilder
+  building.streamBuilder = (own) => {
+    const stream = build(own)
+    const pipe = stream.pipe.bind(stream)
+    stream.pipe = (parser, options) => pipe(createGuard(), options).pipe(parser)
+    return stream
+  }
+}
+
 export function openConnection(
   config: MqttConfig,
   name: string,
@@ -99,6 +113,8 @@ export function openConnection(
     resubscribe: false,
     reconnectPeriod: isLasting ? retryInterval : 0,
     reconnectOnConnackError: isLasting,
+    // The guard has to be there before the first stream.
+    manualConnect: true,
     properties: {
       sessionExpiryInterval: isLasting ? sessionExpiry : 0,
       receiveMaximum,
@@ -115,9 +131,11 @@ export function openConnection(
   let overdue: NodeJS.Timeout | undefined
   /** Connections in a row that ended before the broker had acknowledged a message. */
   let fruitless = 0
+  let isShorteningLogged = false
 
   client.on('connect', () => {
     troubled.delete(name)
+    isShorteningLogged = false
     log.info({ session: name }, 'connected to the MQTT broker')
   })
   const trouble = (error: unknown, text: string): void => {
@@ -134,6 +152,25 @@ export function openConnection(
     trouble(null, why)
     client.stream.destroy()
   }
+
+  guardStreams(client, () =>
+    createPacketGuard({
+      largest: largestPacket,
+      refuse(reasonCode, why) {
+        client.stream.write(generate({ cmd: 'disconnect', reasonCode }, { protocolVersion: 5 }))
+        interrupt(`the MQTT broker sends ${why}: connecting again`)
+      },
+      shortened(topic, bytes) {
+        if (!isShorteningLogged)
+          log.warn(
+            { session: name, topic, bytes },
+            'a device sends more user properties than are read: its messages are refused',
+          )
+        isShorteningLogged = true
+      },
+    }),
+  )
+  client.connect()
 
   /** A broker that acknowledges nothing may still answer pings. Without a limit its messages, and what waits for them, would never end. */
   function expectAcknowledgement(): void {

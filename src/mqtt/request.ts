@@ -3,11 +3,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { DomainError } from '../domain/errors.ts'
 import type { Message } from './intake.ts'
-
-/** Characters of all user properties. HTTP limits headers to the same. */
-const longestProperties = 16 << 10
-/** Characters that separate a name, a value and the next name. Empty ones are not free. */
-const overhead = 4
+import { longestUserProperties, propertyOverhead } from './packet-guard.ts'
 
 /** It is never connected, so no method finds a certificate or an address. */
 const nowhere = new Socket()
@@ -19,17 +15,19 @@ export function toRequest(prefix: string, { topic, properties }: Message): Incom
   request.method = 'PUBLISH'
   request.url = topic.slice(prefix.length)
   const { userProperties = {}, contentType } = properties
-  const given = Object.entries(userProperties).map(([name, values]) => [name.toLowerCase(), [values].flat()] as const)
+  const given = Object.entries(userProperties).map(([name, values]) => [name, [values].flat()] as const)
   let size = 0
-  for (const [name, values] of given) for (const value of values) size += name.length + value.length + overhead
-  if (size > longestProperties)
+  for (const [name, values] of given)
+    for (const value of values) size += Buffer.byteLength(name) + Buffer.byteLength(value) + propertyOverhead
+  if (size > longestUserProperties)
     throw new DomainError(
       'LIMIT_EXCEEDED',
-      `the user properties have ${size} characters: at most ${longestProperties} are read`,
+      `the user properties have more than ${longestUserProperties} bytes, which is more than is read`,
     )
   // A name such as "constructor" is a property of every other object.
   const headers: Record<string, string[]> = Object.create(null)
-  for (const [name, values] of given) {
+  for (const [sent, values] of given) {
+    const name = sent.toLowerCase()
     headers[name] ??= []
     headers[name].push(...values)
   }

@@ -71,9 +71,9 @@ describe('a broker that sends more than it may', () => {
     ['messages', 4_000, {}, 530],
     [
       'bytes of user properties',
-      100,
-      { properties: { userProperties: { note: 'x'.repeat(60_000).match(/.{1,6000}/g) ?? [] } } },
-      30,
+      300,
+      { properties: { userProperties: { note: 'x'.repeat(15_000).match(/.{1,5000}/g) ?? [] } } },
+      80,
     ],
   ])('is not read on before its %s are committed', async (_, total, more, most) => {
     const broker = await startFaultyBroker()
