@@ -26,7 +26,6 @@ interface TerminalRecord {
   readonly until: Millis
 }
 
-/** Not renamed: terminals may have handles of servers of an earlier version. */
 const purpose = 'device'
 
 export function createTerminalSignIn({ issuer, sessions, seal, clock }: TerminalSignInDeps): TerminalSignIn {

@@ -24,7 +24,7 @@ const declareDocument = graphql(`
 const declaredDocument = graphql(`
   query Declared($ids: [ID!]) {
     deployments(filter: { ids: $ids }, first: 100) {
-      nodes { id deploymentId application applicationVersion device { deviceId } desiredHistory { digest } }
+      nodes { id deploymentId application applicationVersion device { deviceId } documentHistory(first: 1) { nodes { digest } } }
     }
   }
 `)
@@ -68,10 +68,10 @@ export async function redeclareDeployments(ids: readonly string[], reason: strin
   const deployments: Declaration[] = []
   for (let first = 0; first < ids.length; first += mostIds) {
     const { deployments: found } = await ask(declaredDocument, { ids: ids.slice(first, first + mostIds) })
-    for (const { id, deploymentId, application, applicationVersion, device, desiredHistory } of found.nodes) {
+    for (const { id, deploymentId, application, applicationVersion, device, documentHistory } of found.nodes) {
       if (!device) return `${deploymentId} runs on a cluster. Its orchestrator declares it.`
       const { deviceId } = device
-      const [newest] = desiredHistory
+      const [newest] = documentHistory.nodes
       const document = newest ? await readDocument(id, newest.digest) : null
       deployments.push(
         document === null

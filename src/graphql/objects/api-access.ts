@@ -83,7 +83,6 @@ const AuditEntry = builder.objectRef<AuditLogRow>('AuditEntry').implement({
     caller: t.exposeString('caller', {
       description: 'The name of the API key or the subject of the token. Empty: unknown.',
     }),
-    who: t.exposeString('caller', { description: 'The same as `caller`.', deprecationReason: 'Use `caller`.' }),
     credential: t.exposeString('credential', { description: 'The kind of credential that the caller presented.' }),
     address: t.exposeString('address', {
       description: "The client's IP address. Behind a trusted proxy, the address that the proxy gives.",
@@ -108,7 +107,6 @@ const AuditLogFilter = builder.inputType('AuditLogFilter', {
   fields: (t) => ({
     kinds: t.field({ type: [AuditKindEnum], description: 'Kinds of entries.' }),
     callers: t.stringList({ description: 'Names of callers.' }),
-    who: t.stringList({ description: 'The same as `callers`.', deprecationReason: 'Use `callers`.' }),
     actions: t.stringList({ description: 'Names of mutations.' }),
   }),
 })
@@ -127,8 +125,7 @@ builder.queryFields((t) => ({
       'Mutations, sign-ins and refused credentials, newest first. Entries are retained as long as the history.',
     args: { filter: t.arg({ type: AuditLogFilter, description: 'Selects entries.' }), ...pageArgs() },
     resolve: (_, args, { session }) => {
-      const { who, ...given } = args.filter ?? {}
-      const filter = givenFields({ ...given, callers: given.callers ?? who })
+      const filter = givenFields(args.filter ?? {})
       return connect(
         args,
         async (page) => pageAuditLog(await session(), filter, page),

@@ -1,12 +1,11 @@
 /** Sinks as operators see them. The API never returns a sink's secret. */
 import type { InstanceRow } from '../../store/read/orchestration/instances.ts'
-import { cursorOfDelivery, type Delivery as DeliveryRow } from '../../store/sinks/deliveries.ts'
+import type { Delivery as DeliveryRow } from '../../store/sinks/deliveries.ts'
 import { listSinks, type Sink as SinkRow, sinksByKey } from '../../store/sinks/sinks.ts'
 import { sinkKinds } from '../../store/tables/columns.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
-import { defaultPageSize, maxPageSize } from '../guards/page-size.ts'
-import { type Connection, connect, implementConnection, type PageArguments, pageArgs, rowsOf } from './connection.ts'
+import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import { idOf, Node } from './interfaces.ts'
 import { decodeNodeId } from './node.ts'
 import { RolloutInstance } from './refs.ts'
@@ -87,21 +86,6 @@ export const Sink = builder.objectRef<SinkRow>('Sink').implement({
       description: 'The deliveries of a webhook, newest first. The last 1,000 are retained.',
       args: pageArgs(),
       resolve: ({ key }, args, context) => deliveriesOf(context, key, args),
-    }),
-    deliveries: t.field({
-      type: [Delivery],
-      description: 'The same as `deliveryHistory`, without its cursors.',
-      deprecationReason: 'Use `deliveryHistory`, which has pages.',
-      args: {
-        first: t.arg.int({ defaultValue: 20, description: 'Number of deliveries: 0 to 100.' }),
-        before: t.arg.id({ description: 'Return only deliveries older than this one.' }),
-      },
-      resolve: ({ key }, { first, before }, context) => {
-        const older = before === null || before === undefined ? null : (decodeSinkId('Delivery', before) ?? -1)
-        const after = older === null ? null : cursorOfDelivery(older)
-        const size = Math.min(Math.max(first ?? defaultPageSize, 0), maxPageSize)
-        return rowsOf(deliveriesOf(context, key, { first: size, after }))
-      },
     }),
   }),
 })

@@ -2,7 +2,6 @@
 import { sql } from 'drizzle-orm'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import { writeCursor } from '../sql/cursor.ts'
 import type { Order, Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
@@ -42,9 +41,6 @@ const newestFirst: Order<Pick<Delivery, 'key'>> = {
   name: 'DELIVERY_DESC',
   keys: [{ by: deliveries.key, type: 'bigint', descending: true, of: ({ key }) => key }],
 }
-
-/** The cursor of a delivery in pages of its sink. */
-export const cursorOfDelivery = (key: number): string => writeCursor(newestFirst, { key })
 
 /** By sink, newest first. */
 export function pageDeliveries(

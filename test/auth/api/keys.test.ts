@@ -143,7 +143,6 @@ describe.each(everyStore)('keys to the API on $name', (store) => {
     const read = async (filter: object) => (await ask(adminKey, entries, { filter })).body.data.auditLog
     const { nodes, totalCount } = await read({ callers: ['clerk'] })
     expect(totalCount).toBe(4)
-    expect(await read({ who: ['clerk'] })).toEqual({ nodes, totalCount })
     expect(nodes.map(({ action, outcome }: Record<string, string>) => [action, outcome])).toEqual([
       ['createWebhook', 'done'],
       ['revokeApiKey', 'Forbidden'],

@@ -175,11 +175,11 @@ describe.each(stores)('retireDevices on $name', (store) => {
       closed: { totalCount: 3 },
       audit: { drift: [] },
     })
-    const { device } = await app.query(`{ device(deviceId: "gw") { manifestVersion manifests { reason }
+    const { device } = await app.query(`{ device(deviceId: "gw") { manifestVersion manifestHistory { nodes { reason } }
       children { totalCount } retired: children(filter: { retired: true }) { totalCount } } }`)
     expect(device).toEqual({
       manifestVersion: '3',
-      manifests: [{ reason: 'retired: scrapped' }, { reason: '' }],
+      manifestHistory: { nodes: [{ reason: 'retired: scrapped' }, { reason: '' }] },
       children: { totalCount: 0 },
       retired: { totalCount: 2 },
     })

@@ -254,8 +254,13 @@ describe.each(stores)('a caller with an access scope on $name', (store) => {
     await want('beta', 'hidden-press')
     await want('alpha', 'lathe')
     const manifests = async (who: string) =>
-      (await api.ask('{ device(deviceId: "m-3") { manifests { version reason changes { deploymentId } } } }', {}, who))
-        .device.manifests
+      (
+        await api.ask(
+          '{ device(deviceId: "m-3") { manifestHistory { nodes { version reason changes { deploymentId } } } } }',
+          {},
+          who,
+        )
+      ).device.manifestHistory.nodes
     const said = (version: string, deploymentId: string) => ({
       version,
       reason: `for ${deploymentId}`,

@@ -18,9 +18,11 @@ describe.each(stores)('desired state on $name', (store) => {
     const second = Math.floor(Date.now() / 1_000)
     await api().road.database.transaction((session) => beginEpoch(session, second * 1_000))
     await put('restored', 'after', documentOf('1', 'a'), 'after')
-    const { device } = await api().ask('{ device(deviceId: "restored") { manifests { version reason } } }')
-    const [after, restored] = device.manifests.map(({ version }: { version: string }) => Number(version))
-    expect(device.manifests.map(({ reason }: { reason: string }) => reason)).toEqual([
+    const { device } = await api().ask(
+      '{ device(deviceId: "restored") { manifestHistory { nodes { version reason } } } }',
+    )
+    const [after, restored] = device.manifestHistory.nodes.map(({ version }: { version: string }) => Number(version))
+    expect(device.manifestHistory.nodes.map(({ reason }: { reason: string }) => reason)).toEqual([
       'after',
       expect.stringContaining('restored'),
       'before',
@@ -55,18 +57,20 @@ describe.each(stores)('desired state on $name', (store) => {
       },
     ])
     const { device } = await api().ask(
-      '{ device(deviceId: "gateway-1") { manifestVersion manifests { version caller reason changes { deploymentId digest } } } }',
+      '{ device(deviceId: "gateway-1") { manifestVersion manifestHistory { nodes { version caller reason changes { deploymentId digest } } } } }',
     )
     expect(device).toEqual({
       manifestVersion: '2',
-      manifests: [
-        {
-          version: '2',
-          caller: 'everyone',
-          reason: 'spring release',
-          changes: [{ deploymentId: 'pumps-north', digest: digestOf(Buffer.from(sample)) }],
-        },
-      ],
+      manifestHistory: {
+        nodes: [
+          {
+            version: '2',
+            caller: 'everyone',
+            reason: 'spring release',
+            changes: [{ deploymentId: 'pumps-north', digest: digestOf(Buffer.from(sample)) }],
+          },
+        ],
+      },
     })
     const child = await api().ask('{ device(deviceId: "gateway-1/edge-7") { manifestVersion } }')
     expect(child.device.manifestVersion).toBeNull()
@@ -113,13 +117,13 @@ describe.each(stores)('desired state on $name', (store) => {
       (
         await api().ask(
           `query ($digest: String!) { deployment(deploymentId: "found") {
-            desiredHistory { digest } desiredDocument(digest: $digest) { content fromManifestVersion untilManifestVersion }
+            documentHistory { nodes { digest } } desiredDocument(digest: $digest) { content fromManifestVersion untilManifestVersion }
           } }`,
           { digest },
         )
       ).deployment
     expect(await one(digestOf(first))).toEqual({
-      desiredHistory: [{ digest: digestOf(second) }, { digest: digestOf(first) }],
+      documentHistory: { nodes: [{ digest: digestOf(second) }, { digest: digestOf(first) }] },
       desiredDocument: { content: first, fromManifestVersion: '2', untilManifestVersion: '3' },
     })
     expect((await one(digestOf(second))).desiredDocument).toMatchObject({ content: second, untilManifestVersion: null })
@@ -130,7 +134,7 @@ describe.each(stores)('desired state on $name', (store) => {
     await put('often', 'often', documentOf('0', 'a'))
     const { revision } = await api().ask('{ revision }')
     for (let n = 1; n <= 101; n += 1) await put('often', 'often', documentOf(String(n), 'a'))
-    const asked = 'desired { content } desiredHistory { content }'
+    const asked = 'desired { content } documentHistory(first: 100) { totalCount nodes { content } }'
     const { now, past } = await api().ask(
       `query ($at: Revision!) { now: deployment(deploymentId: "often") { ${asked} }
         past: deployment(deploymentId: "often", atRevision: $at) { ${asked} } }`,
@@ -138,10 +142,10 @@ describe.each(stores)('desired state on $name', (store) => {
     )
     expect(past).toEqual({
       desired: { content: documentOf('0', 'a') },
-      desiredHistory: [{ content: documentOf('0', 'a') }],
+      documentHistory: { totalCount: 1, nodes: [{ content: documentOf('0', 'a') }] },
     })
     expect(now.desired.content).toBe(documentOf('101', 'a'))
-    expect(now.desiredHistory).toHaveLength(100)
+    expect(now.documentHistory).toMatchObject({ totalCount: 102, nodes: { length: 100 } })
   })
 
   it('has its versions and documents in pages, forwards and backwards, without an end at 100', async () => {
@@ -204,9 +208,9 @@ describe.each(stores)('desired state on $name', (store) => {
     await say('leaver', 'leaving', 'REMOVED', '3')
     expect(await find('leaving')).toMatchObject({ convergence: 'CONVERGED' })
     const { deployment } = await api().ask(
-      '{ deployment(deploymentId: "leaving") { desiredHistory { fromManifestVersion untilManifestVersion reason content } } }',
+      '{ deployment(deploymentId: "leaving") { documentHistory { nodes { fromManifestVersion untilManifestVersion reason content } } } }',
     )
-    expect(deployment.desiredHistory).toEqual([
+    expect(deployment.documentHistory.nodes).toEqual([
       { fromManifestVersion: '2', untilManifestVersion: '3', reason: 'in', content: documentOf('1', 'a') },
     ])
     expect((await run(forget, { ids: [id] })).__typename).toBe('ForgetDeploymentsSuccess')
@@ -246,15 +250,15 @@ describe.each(stores)('desired state on $name', (store) => {
     await put('kept', 'kept', second, 'two')
     const shown = async () => {
       const asked =
-        '{ deployment(deploymentId: "kept") { desiredHistory { content reason } device { manifests { version reason } } } }'
+        '{ deployment(deploymentId: "kept") { documentHistory { nodes { content reason } } device { manifestHistory { totalCount nodes { version reason } } } } }'
       return (await api().ask(asked)).deployment
     }
     const before = await shown()
-    expect(before.desiredHistory).toEqual([
+    expect(before.documentHistory.nodes).toEqual([
       { content: second, reason: 'two' },
       { content: first, reason: 'one' },
     ])
-    expect(before.device.manifests).toHaveLength(2)
+    expect(before.device.manifestHistory.totalCount).toBe(2)
     expect(await pruneHistory(api().road.database, Date.now() + 60_000, 10_000)).toBeGreaterThan(0)
     expect(await shown()).toEqual(before)
   })

@@ -64,8 +64,8 @@ describe.each(stores)('desired state on $name', (store) => {
   it('is in one manifest at a time, also when the deployment moved to a device with another manifest', async () => {
     const listed = async (deviceId: string) => {
       const asked =
-        'query ($id: String!) { device(deviceId: $id) { manifests { version changes { deploymentId digest } } } }'
-      return (await api().ask(asked, { id: deviceId })).device.manifests
+        'query ($id: String!) { device(deviceId: $id) { manifestHistory { nodes { version changes { deploymentId digest } } } } }'
+      return (await api().ask(asked, { id: deviceId })).device.manifestHistory.nodes
     }
     const place = async (deviceId: string) =>
       api().report({

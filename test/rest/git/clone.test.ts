@@ -59,7 +59,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
       'Rollcall: Begin with nothing (1)',
     ])
     const { device } = await server().query(
-      '{ device(deviceId: "edge") { manifestVersion repository manifests { version } } }',
+      '{ device(deviceId: "edge") { manifestVersion repository manifestHistory { nodes { version } } } }',
     )
     expect(device.manifestVersion).toBe('4')
     expect(`${server().url}${device.repository}`).toBe(at('edge'))

@@ -41,8 +41,8 @@ const moved: Command[] = [
 
 const page = 'pageInfo { hasPreviousPage hasNextPage }'
 const state = `{ deployments(first: 100) { nodes { id deploymentId target { name } rollout { project }
-    desiredHistory { digest fromManifestVersion untilManifestVersion } documentHistory(last: 1) { totalCount ${page} nodes { digest } } } }
-  device(deviceId: "gw") { manifestVersion manifests { version changes { deploymentId digest } }
+    documents: documentHistory(first: 100) { nodes { digest fromManifestVersion untilManifestVersion } } documentHistory(last: 1) { totalCount ${page} nodes { digest } } } }
+  device(deviceId: "gw") { manifestVersion manifests: manifestHistory(first: 100) { nodes { version changes { deploymentId digest } } }
     manifestHistory(last: 1) { totalCount ${page} nodes { version changes { deploymentId digest } } } } }`
 
 interface Place {
@@ -136,20 +136,20 @@ async function play(store: Store, commands: readonly Command[]): Promise<void> {
     const shown: Answered = await api.ask(state, {}, name)
     const after = (version: number): number => moments.findIndex((moment) => moment.version >= version)
     const seenAt = (deployment: string, index: number): boolean => sees(moments[index]?.places.get(deployment))
-    for (const { id, desiredHistory, documentHistory } of shown.deployments.nodes) {
+    for (const { id, documents, documentHistory } of shown.deployments.nodes) {
       const whole: Answered = all.deployments.nodes.find((one: Answered) => one.id === id)
-      const expected = whole.desiredHistory.flatMap((stay: Answered) => {
+      const expected = whole.documents.nodes.flatMap((stay: Answered) => {
         const { untilManifestVersion: until } = stay
         const begin = after(Number(stay.fromManifestVersion))
         const end = until === null ? moments.length : after(Number(until))
         const isSeen = moments.some((_, index) => index >= begin && index < end && seenAt(id, index))
         return isSeen ? [{ ...stay, untilManifestVersion: until !== null && seenAt(id, end - 1) ? until : null }] : []
       })
-      expect(desiredHistory).toEqual(expected)
+      expect(documents.nodes).toEqual(expected)
       expect(documentHistory).toEqual(oldestOf(expected.map(({ digest }: Answered) => ({ digest }))))
     }
     if (shown.device === null) return
-    const expected = all.device.manifests.flatMap(({ version, changes }: Answered) => {
+    const expected = all.device.manifests.nodes.flatMap(({ version, changes }: Answered) => {
       const index = after(Number(version))
       const own = changes.filter(({ deploymentId, digest }: Answered) => {
         const known = all.deployments.nodes.filter((one: Answered) => one.deploymentId === deploymentId)
@@ -157,7 +157,7 @@ async function play(store: Store, commands: readonly Command[]): Promise<void> {
       })
       return own.length > 0 ? [{ version, changes: own }] : []
     })
-    expect(shown.device.manifests).toEqual(expected)
+    expect(shown.device.manifests.nodes).toEqual(expected)
     expect(shown.device.manifestHistory).toEqual(oldestOf(expected))
   }
 }

@@ -16,7 +16,9 @@ export const desiredFragment = graphql(`
     id deploymentId reporter state convergence adoptedManifestVersion targetManifestVersion
     error { code }
     desired { digest }
-    desiredHistory { digest sizeBytes fromManifestVersion untilManifestVersion declaredAt declaredBy reason }
+    documentHistory(first: 100) {
+      nodes { digest sizeBytes fromManifestVersion untilManifestVersion declaredAt declaredBy reason }
+    }
   }
 `)
 
@@ -33,7 +35,7 @@ const contentsDocument = graphql(`
 `)
 
 type Desired = FragmentOf<typeof desiredFragment>
-type Document = Desired['desiredHistory'][number]
+type Document = Desired['documentHistory']['nodes'][number]
 
 /** What should run, from a version of the device's manifest on. */
 interface Version {
@@ -54,7 +56,7 @@ function versionsOf(history: readonly Document[], target: string | null): Versio
 
 export function DesiredState({ deployment }: { readonly deployment: Desired }) {
   const { convergence, adoptedManifestVersion: adopted, targetManifestVersion: target, error, state } = deployment
-  const versions = versionsOf(deployment.desiredHistory, target)
+  const versions = versionsOf(deployment.documentHistory.nodes, target)
   const [newest] = versions
   if (target === null || !newest) return null
   const { document } = newest

@@ -6,7 +6,6 @@ import type { Context } from '../../execution/context.ts'
 import type { Reader } from '../../execution/loaders/reader.ts'
 import type { TargetNode } from '../../execution/loaders/targets.ts'
 import { required } from '../../execution/required.ts'
-import { maxPageSize } from '../../guards/page-size.ts'
 import { StatusError } from '../../mutations/status-error.ts'
 import { ChangeConnection, changesOf } from '../changes/change-list.ts'
 import { type Gather, pageArgs, revisionPageArgs, rowsOf } from '../connection.ts'
@@ -135,12 +134,6 @@ Deployment.implement({
       description: 'The current and former documents of this deployment, newest first.',
       args: pageArgs(),
       resolve: (deployment, args, context) => documentsOf(context, deployment, args),
-    }),
-    desiredHistory: t.field({
-      type: [DesiredDocument],
-      description: 'The newest 100 of `documentHistory`.',
-      deprecationReason: 'Use `documentHistory`, which has pages.',
-      resolve: (deployment, _, context) => rowsOf(documentsOf(context, deployment, { first: maxPageSize })),
     }),
     desiredDocument: t.field({
       type: DesiredDocument,

@@ -51,7 +51,7 @@ const ManifestDocument = builder.objectRef<ManifestVersion['changes'][number]>('
   }),
 })
 
-export const ManifestVersionRef = builder.objectRef<ManifestVersion>('ManifestVersion').implement({
+const ManifestVersionRef = builder.objectRef<ManifestVersion>('ManifestVersion').implement({
   access: 'viewer',
   description: "A version of a device's manifest: the documents that the device should apply.",
   fields: (t) => ({
@@ -61,7 +61,6 @@ export const ManifestVersionRef = builder.objectRef<ManifestVersion>('ManifestVe
     }),
     at: t.expose('at', { type: 'DateTime', description: 'When the version was created.' }),
     caller: t.exposeString('caller', { description: 'The name of the caller that made the change.' }),
-    who: t.exposeString('caller', { description: 'The same as `caller`.', deprecationReason: 'Use `caller`.' }),
     reason: t.exposeString('why', { description: 'The reason that the caller gave. Empty: none.' }),
     bundleDigest: t.exposeString('bundleDigest', {
       nullable: true,

@@ -4,8 +4,7 @@ import type { Millis, Revision } from '../../../domain/values.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import type { TargetNode } from '../../execution/loaders/targets.ts'
-import { maxPageSize } from '../../guards/page-size.ts'
-import { type Connection, connect, implementConnection, mapPage, pageArgs, rowsOf } from '../connection.ts'
+import { type Connection, connect, implementConnection, mapPage, pageArgs } from '../connection.ts'
 import { DeploymentCounts, loadCounts } from '../counts.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from '../deployments/deployment-list.ts'
 import { Node } from '../interfaces.ts'
@@ -17,7 +16,7 @@ import { DeviceFilterRef, toDeviceFilter } from '../selectors/device-filter.ts'
 import { ConnectivityEnum, TargetKindEnum } from '../vocabulary.ts'
 import { DeviceCapabilities } from './capabilities.ts'
 import { DeviceDeviationRef } from './deviation.ts'
-import { ManifestVersionConnection, ManifestVersionRef, manifestsOf, versionOf } from './manifest.ts'
+import { ManifestVersionConnection, manifestsOf, versionOf } from './manifest.ts'
 import { targetOrderArgs, toTargetOrder } from './target-order.ts'
 
 Target.implement({
@@ -140,12 +139,6 @@ Device.implement({
         'The newest version of its manifest, as a 64-bit decimal number. 1: nothing was ever declared. Null: its gateway fetches the manifest.',
       resolve: async ({ key, name }, _, { reader }) =>
         manifestOwner(name) === name ? versionOf(await (await reader()).manifest(key)) : null,
-    }),
-    manifests: t.field({
-      type: [ManifestVersionRef],
-      description: 'The newest 100 of `manifestHistory`.',
-      deprecationReason: 'Use `manifestHistory`, which has pages.',
-      resolve: ({ key }, _, context) => rowsOf(manifestsOf(context, key, { first: maxPageSize })),
     }),
     manifestHistory: t.field({
       type: ManifestVersionConnection,
