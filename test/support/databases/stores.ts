@@ -52,8 +52,9 @@ async function createFrom(template: string): Promise<EmptyStore> {
 export const postgresStores: readonly Store[] = inject('postgresUrl') === null ? [] : [postgresql]
 /** For what tests the store itself, and one test of each part of the server. */
 export const everyStore: readonly Store[] = [pglite, ...postgresStores]
-/** For the rest: PostgreSQL where there is one, otherwise PGlite. Both are one engine: what passes on one and fails on the other is rare, so `npm run test:deep` looks for it. */
-export const stores: readonly Store[] = isDeep ? everyStore : everyStore.slice(-1)
+/** For the rest: PostgreSQL where there is one, otherwise PGlite. Both are one engine: what passes on one and fails on the other is rare, so `npm run test:deep` and `.ci/run` look for it (ROLLCALL_STORES=both). */
+export const stores: readonly Store[] =
+  isDeep || process.env.ROLLCALL_STORES === 'both' ? everyStore : everyStore.slice(-1)
 
 export function postgresUrl(): string {
   const url = inject('postgresUrl')
