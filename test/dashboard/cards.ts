@@ -40,8 +40,8 @@ const sumOf = ({ installed, installing, failed, pending }: Counts): number => in
 
 function headlineOf(counts: Counts, words: string, broken = 0): string {
   const [part, whole] = [counts.installed - broken, sumOf(counts)]
-  const share = Math.floor((part / whole) * 1_000) / 10
-  return `${part} of ${whole} deployments ${words}${share >= 10 ? Math.floor(share) : share} %`
+  const share = (part / whole) * 100
+  return `${part} of ${whole} deployments ${words}${share >= 9.95 ? Math.round(share) : share.toFixed(1)} %`
 }
 
 /** An address, an element of its page, and what it shows if the API has these answers. */

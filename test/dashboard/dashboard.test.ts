@@ -1,17 +1,31 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import {
+  attributeOf,
+  boxOf,
+  countOf,
+  doInPage,
+  expectNone,
+  expectShown,
+  expectStill,
+  inElement,
+  inElements,
+  inPage,
+  readStill,
+  textOf,
+  urlOf,
+} from '../support/clients/shown.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startProgram } from '../support/servers/program.ts'
-import { minute, send, shifts, slideTo, tabThrough, useDashboard, watchShifts } from './harness.ts'
+import { minute, send, shiftsOf, slideTo, tabThrough, useDashboard, watchShifts } from './harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard', () => {
   const { server, visit } = useDashboard()
 
   it('shows a report as it comes', async () => {
     const { page, complaints } = await visit('#/deployments')
     await page.getByRole('row', { name: /hello/ }).getByText('Installed', { exact: true }).waitFor()
-    await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
+    await doInPage(page, () => Object.assign(globalThis, { isSamePage: true }))
     await send(server().url, 'edge-9', 'brand-new', 'installing')
     await page
       .getByRole('row', { name: /brand-new/ })
@@ -22,7 +36,7 @@ describe.runIf(findChromium())('the dashboard', () => {
       .getByRole('row', { name: /brand-new/ })
       .getByText('the valve is stuck')
       .waitFor()
-    expect(await page.evaluate(() => 'isSamePage' in globalThis)).toBe(true)
+    await expectShown(inPage(page, () => 'isSamePage' in globalThis)).toBe(true)
     expect(complaints).toEqual([])
   })
 
@@ -38,7 +52,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await send(server().url, 'edge-7', 'retried', 'installing', null, { seq: '9', boot: 'b' })
     await page.getByRole('status').getByText('Installing').waitFor()
     await page.getByText('older by seq').waitFor()
-    expect(await page.locator('[data-attempt="Attempt 2 began"]').count()).toBe(1)
+    await expectShown(countOf(page.locator('[data-attempt="Attempt 2 began"]'))).toBe(1)
     expect(complaints).toEqual([])
   })
 
@@ -48,7 +62,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     const { page } = await visit(`#/devices?label=wing%3Deast&after=${after}`)
     await page.getByRole('button', { name: 'First page' }).waitFor()
     await page.getByLabel('Label: site=munich').fill('')
-    await expect.poll(() => page.url()).toBe(`${server().url}/devices`)
+    await expectShown(urlOf(page)).toBe(`${server().url}/devices`)
   })
 
   it('shows the past at the slider, and returns to the present', async () => {
@@ -58,7 +72,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByText('Showing the state at').waitFor()
     await page.getByRole('status').getByText('Installing').waitFor()
     // The address holds the time, so a shared link shows the same.
-    expect(page.url()).toContain('at=')
+    await expectShown(urlOf(page)).toContain('at=')
     await page.reload()
     await page.getByRole('status').getByText('Installing').waitFor()
     await page.getByRole('button', { name: 'Back to now' }).click()
@@ -76,27 +90,27 @@ describe.runIf(findChromium())('the dashboard', () => {
     const slider = page.getByRole('slider')
     await page.getByText(/^History begins/).waitFor()
     // As the thumb is drawn: the browser moves a value to the nearest stop.
-    const missing = await slider.evaluate((input: HTMLInputElement) => (+input.max - +input.value) / +input.step)
-    expect(missing).toBeLessThan(1)
+    const missing = inElement(slider, (input: HTMLInputElement) => (+input.max - +input.value) / +input.step)
+    await expectShown(missing).toBeLessThan(1)
     await slider.focus()
     await page.keyboard.press('ArrowLeft')
     await page.getByText('Showing the state at').waitFor()
     await page.keyboard.press('End')
     await page.getByText('Showing the state at').waitFor({ state: 'detached' })
-    expect(page.url()).toBe(`${server().url}/rollouts?window=${window}`)
+    await expectShown(urlOf(page)).toBe(`${server().url}/rollouts?window=${window}`)
   })
 
   it('keeps filters in the address, and counts the matches', async () => {
     const { page } = await visit('#/deployments?state=FAILED')
     await page.getByRole('row', { name: /other/ }).waitFor()
-    expect(await page.getByRole('row', { name: /hello/ }).count()).toBe(0)
+    await expectNone(page.getByRole('row', { name: /hello/ }), page.getByRole('row', { name: /other/ }))
     await page.getByRole('main').getByRole('searchbox').fill('nothing like that')
     await page.getByText('No deployments match these filters.').waitFor()
-    expect(page.url()).toContain('text=nothing+like+that')
+    await expectShown(urlOf(page)).toContain('text=nothing+like+that')
     await page.getByRole('main').getByRole('searchbox').fill('disk')
     await page.getByRole('row', { name: /other/ }).waitFor()
     await page.getByRole('button', { name: 'Failed', exact: true }).click()
-    expect(page.url()).not.toContain('state=')
+    await expectShown(urlOf(page)).not.toContain('state=')
   })
 
   it('keeps its scroll position with 5,000 deployments while many change', async () => {
@@ -112,24 +126,26 @@ describe.runIf(findChromium())('the dashboard', () => {
     )
     const { page, complaints } = await visit('#/deployments?text=many&order=NAME')
     await page.getByText('5,000 deployments', { exact: true }).waitFor()
-    expect(await page.locator('.rows > .row').count()).toBeLessThan(80)
+    await expectShown(countOf(page.locator('.rows > .row'))).toBeLessThan(80)
     const last = page.getByRole('row', { name: /many-1045\b/ })
-    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+    await doInPage(page, () => scrollTo(0, document.documentElement.scrollHeight))
     await last.waitFor()
-    expect(await page.locator('.rows > .row').count()).toBeLessThan(80)
+    await expectShown(countOf(page.locator('.rows > .row'))).toBeLessThan(80)
     // The connection state stays visible.
-    expect((await page.getByText('Live', { exact: true }).boundingBox())?.y).toBeGreaterThan(0)
-    expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('5001')
+    await expectStill(boxOf(page.getByText('Live', { exact: true }))).toMatchObject({
+      y: expect.toSatisfy((y) => y > 0),
+    })
+    await expectShown(attributeOf(page.getByRole('table'), 'aria-rowcount')).toBe('5001')
     await watchShifts(page)
-    const place = await last.boundingBox()
+    const place = await readStill(boxOf(last))
     await Promise.all(
       many
         .slice(1_000, 1_100)
         .map(({ deviceId, deploymentId }) => send(server().url, deviceId, deploymentId, 'installing')),
     )
     await last.getByText('Installing', { exact: true }).waitFor()
-    expect(await last.boundingBox()).toEqual(place)
-    expect(await shifts(page)).toEqual([])
+    await expectStill(boxOf(last)).toEqual(place)
+    await expectStill(shiftsOf(page)).toEqual([])
     expect(complaints).toEqual([])
   })
 
@@ -139,18 +155,18 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByRole('img', { name: /^Deployments by state over time/ }).waitFor()
     await watchShifts(page)
     const installed = page.getByRole('link', { name: /^Installed/ })
-    const before = await installed.textContent()
+    const before = await readStill(textOf(installed))
     await send(server().url, 'edge-3', 'another', 'installed')
-    await expect.poll(() => installed.textContent()).not.toBe(before)
-    expect(await shifts(page)).toEqual([])
+    await expectShown(textOf(installed)).not.toBe(before)
+    await expectStill(shiftsOf(page)).toEqual([])
     expect(complaints).toEqual([])
   })
 
   it('can be used by keyboard alone', async () => {
     const { page } = await visit('#/')
     await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
-    const wanted = await page.evaluate(
-      () => document.querySelectorAll('a, button, input, select, [tabindex="0"]').length,
+    const wanted = await readStill(
+      inPage(page, () => document.querySelectorAll('a, button, input, select, [tabindex="0"]').length),
     )
     const reached = await tabThrough(page)
     expect(reached).toBe(wanted)
@@ -159,7 +175,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.keyboard.type('hello')
     await page.keyboard.press('Enter')
     await page.getByRole('row', { name: /hello/ }).waitFor()
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe('main')
+    await expectShown(inPage(page, () => document.activeElement?.id)).toBe('main')
     await page.getByRole('row', { name: /hello/ }).getByRole('link').first().focus()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'hello' }).waitFor()
@@ -174,26 +190,25 @@ describe.runIf(findChromium())('the dashboard', () => {
       .first()
       .focus()
     await page.keyboard.press('ArrowDown')
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('many-1')
+    await expectShown(inPage(page, () => document.activeElement?.textContent)).toBe('many-1')
     await page.keyboard.press('ArrowUp')
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('many-0')
+    await expectShown(inPage(page, () => document.activeElement?.textContent)).toBe('many-0')
   })
 
   it('follows the colours of the system until others are chosen, and remembers the choice', async () => {
     const { page } = await visit('#/')
-    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
-    const light = await ground()
+    const ground = inPage(page, () => getComputedStyle(document.body).backgroundColor)
+    const light = await readStill(ground)
     await page.emulateMedia({ colorScheme: 'dark' })
-    expect(await ground()).not.toBe(light)
+    await expectShown(ground).not.toBe(light)
     await page.getByRole('button', { name: /^Colours: system/ }).click()
-    expect(await ground()).toBe(light)
+    await expectShown(ground).toBe(light)
     await page.reload()
     await page.getByRole('button', { name: /^Colours: light/ }).waitFor()
-    expect(await ground()).toBe(light)
+    await expectShown(ground).toBe(light)
   })
 })
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard of a server that is killed', () => {
   it('shows that it is disconnected, and misses nothing after the restart', async () => {
     const DATA_DIR = temporaryFolder()
@@ -216,7 +231,7 @@ describe.runIf(findChromium())('the dashboard of a server that is killed', () =>
 
     await first.dispose()
     for (const { page } of [feed, list]) await page.getByText('Last update at').waitFor()
-    expect(await list.page.getByRole('row', { name: /d-0/ }).count()).toBe(1)
+    await expectShown(countOf(list.page.getByRole('row', { name: /d-0/ }))).toBe(1)
 
     const second = startProgram({ DATA_DIR, PORT: new URL(url).port })
     onTestFinished(() => second.dispose())
@@ -225,10 +240,8 @@ describe.runIf(findChromium())('the dashboard of a server that is killed', () =>
       await send(url, 'edge-1', `d-${index}`, 'failed', { code: '1', message: 'no' })
     for (const { page } of [feed, list]) await page.getByText('Live', { exact: true }).waitFor()
     await feed.page.getByText('32 changes since this list opened').waitFor()
-    const told = await feed.page
-      .locator('time')
-      .evaluateAll((times) => times.map((time) => (time as { title?: string }).title ?? ''))
-    const revisions = told.map((title) => BigInt(/revision (\d+)/.exec(title)?.[1] ?? 0))
+    const told = inElements(feed.page.locator('time'), (times) => times.map(({ title }: HTMLElement) => title))
+    const revisions = (await readStill(told)).map((title) => BigInt(/revision (\d+)/.exec(title)?.[1] ?? 0))
     expect(revisions.slice(1).every((revision, index) => revision === (revisions[index] ?? 0n) - 1n)).toBe(true)
     await list.page.getByText('30 deployments', { exact: true }).waitFor()
     await list.page.getByRole('row', { name: /d-0/ }).getByText('Failed', { exact: true }).waitFor()

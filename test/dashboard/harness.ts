@@ -3,6 +3,7 @@ import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Database } from '../../src/store/database.ts'
 import { type OpenPage, openPage, sharedBrowser } from '../support/clients/browser.ts'
+import { doInElement, doInPage, inPage, type Look } from '../support/clients/shown.ts'
 import { openPooledPglite } from '../support/databases/pglite-pool.ts'
 import { type AppOptions, type RunningApp, startApp } from '../support/servers/app.ts'
 
@@ -34,10 +35,14 @@ export async function send(
 export async function slideTo(page: Page, time: number): Promise<void> {
   const slider = page.getByRole('slider')
   await slider.waitFor()
-  await slider.evaluate((input, value) => {
-    Object.assign(input, { value: String(value) })
-    input.dispatchEvent(new Event('input', { bubbles: true }))
-  }, time)
+  await doInElement(
+    slider,
+    (input, value) => {
+      Object.assign(input, { value: String(value) })
+      input.dispatchEvent(new Event('input', { bubbles: true }))
+    },
+    time,
+  )
 }
 
 /**
@@ -45,23 +50,28 @@ export async function slideTo(page: Page, time: number): Promise<void> {
  * which come and go, and of text that is aligned at its end: it begins earlier if it gets longer.
  */
 export async function watchShifts(page: Page): Promise<void> {
-  await page.evaluate(() => {
+  await doInPage(page, () => {
     const shifts: string[] = []
     const isAtEnd = (node: Node | null): boolean =>
       node instanceof Text && node.parentElement !== null && getComputedStyle(node.parentElement).textAlign === 'end'
     const placeOf = ({ x, y, width, height }: DOMRectReadOnly): string => [x, y, width, height].join(' ')
     const markupOf = (node: Node | null | undefined): string =>
       (node instanceof Element ? node.outerHTML : `“${node?.textContent}”`).slice(0, 300)
-    Object.assign(globalThis, { shifts })
-    const observer = new PerformanceObserver((list) => {
-      for (const entry of list.getEntries() as unknown as readonly Shift[])
+    const record = (entries: PerformanceEntryList): void => {
+      for (const entry of entries as unknown as readonly Shift[])
         for (const { node, previousRect, currentRect } of entry.sources)
           if (!node?.parentElement?.closest('.bar, .changes, .axis, .sites') && !isAtEnd(node))
             shifts.push(
               `${placeOf(previousRect)} → ${placeOf(currentRect)}: ${markupOf(node)} in ${markupOf(node?.parentElement)}`,
             )
-    })
+    }
+    const observer = new PerformanceObserver((list) => record(list.getEntries()))
     observer.observe({ type: 'layout-shift' })
+    const readShifts = (): readonly string[] => {
+      record(observer.takeRecords())
+      return shifts
+    }
+    Object.assign(globalThis, { readShifts })
   })
 }
 
@@ -73,22 +83,35 @@ interface Shift {
   }[]
 }
 
-export const shifts = (page: Page): Promise<readonly string[]> =>
-  page.evaluate(() => (globalThis as unknown as { readonly shifts: readonly string[] }).shifts)
+export const shiftsOf = (page: Page): Look<readonly string[]> =>
+  inPage(page, () => (globalThis as unknown as { readShifts(): readonly string[] }).readShifts())
+
+/** The width that the page takes: more than the window's, where it scrolls sideways. */
+export const widthOf = (page: Page): Look<number> => inPage(page, () => document.documentElement.scrollWidth)
+
+/** As a link within the page does it, which does not load the page again. */
+export const followLink = (page: Page, path: string): Promise<void> =>
+  doInPage(
+    page,
+    (to) => {
+      history.pushState(null, '', to)
+      dispatchEvent(new PopStateEvent('popstate'))
+    },
+    path,
+  )
 
 /** The number of elements that Tab reaches before it returns to the first. */
 export async function tabThrough(page: Page): Promise<number> {
-  const mark = () =>
-    page.evaluate(() => {
-      const element = document.activeElement
-      if (!element || element === document.body || element.hasAttribute('data-reached')) return false
-      element.setAttribute('data-reached', '')
-      return true
-    })
+  const mark = inPage(page, () => {
+    const element = document.activeElement
+    if (!element || element === document.body || element.hasAttribute('data-reached')) return false
+    element.setAttribute('data-reached', '')
+    return true
+  })
   let reached = 0
   for (;;) {
     await page.keyboard.press('Tab')
-    if (!(await mark())) return reached
+    if (!(await mark.take())) return reached
     reached += 1
   }
 }

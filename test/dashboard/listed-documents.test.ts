@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
 import { documentOf } from '../support/clients/desired.ts'
+import { doInPage, expectShown, inPage } from '../support/clients/shown.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startApp } from '../support/servers/app.ts'
 import { newContext, newGroup, shownDeployment } from '../support/systems/emco.ts'
@@ -18,7 +19,6 @@ const declaration = `mutation Declare($document: String!) {
   declareDeployments(input: { deployments: [{ deviceId: "edge-1", deploymentId: "meant", document: $document }] }) { __typename }
 }`
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 it.runIf(findChromium())('shows every page, and the past', async () => {
   const PERSISTED_DOCUMENTS = join(temporaryFolder(), 'documents.json')
   const ids = 'query Ids { rollouts { nodes { id } } resources { nodes { id } } }'
@@ -80,11 +80,10 @@ it.runIf(findChromium())('shows every page, and the past', async () => {
     [`#/?at=${new Date().toISOString()}`, '.rollouts li'],
   ]
   for (const [hash, drawn] of pages) {
-    await page.evaluate((address) => location.assign(address), hash)
+    await doInPage(page, (address) => location.assign(address), hash)
     await page.locator(drawn).first().waitFor()
   }
-  refused.push(
-    ...(await page.evaluate(async () => (await Promise.all(window.answers)).flatMap((it) => it.errors ?? []))),
-  )
+  const errors = inPage(page, async () => (await Promise.all(window.answers)).flatMap((it) => it.errors ?? []))
+  await expectShown(errors).toEqual([])
   expect({ refused, complaints }).toEqual({ refused: [], complaints: [] })
 })

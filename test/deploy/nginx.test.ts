@@ -27,7 +27,6 @@ import { findNginx, type Nginx, startNginx } from '../support/systems/nginx.ts'
 
 const idOf = (client: string) => ({ names: `URI:spiffe://fleet.example/margo/wfm/north/client/${client}` })
 
-// Skipped only where there is no nginx; ROLLCALL_REQUIRE_NGINX=1 turns its absence into a failure.
 describe.skipIf(!findNginx()).each(stores)('a server behind deploy/nginx.conf, on $name', (store) => {
   let certificates: Certificates
   let fleet: Authority

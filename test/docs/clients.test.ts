@@ -137,7 +137,6 @@ describe('docs/clients.md', () => {
   })
 })
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('docs/clients.md in a browser', () => {
   let browser: Browser
   beforeAll(async () => {

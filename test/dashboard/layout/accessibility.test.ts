@@ -3,9 +3,11 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
 import { declare, documentOf, remove } from '../../support/clients/desired.ts'
+import { doInPage, expectShown, expectStill, inElements } from '../../support/clients/shown.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { newContext, newGroup, shownDeployment } from '../../support/systems/emco.ts'
-import { axe, judge } from './judge.ts'
+import { widthOf } from '../harness.ts'
+import { axe, findingsOf } from './judge.ts'
 
 /** So many lines that nothing changes in that they are folded. */
 const padding = '# the same\n'.repeat(12)
@@ -35,7 +37,6 @@ const pages: readonly (readonly [string, string])[] = [
   ['#/deployments?text=nothing+like+that', '.empty'],
 ]
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('to axe the dashboard is clean', () => {
   let browser: Browser
   let server: RunningApp
@@ -141,13 +142,14 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
     onTestFinished(close)
     await page.addScriptTag({ content: axe })
     for (const [hash, drawn] of pages) {
-      await page.evaluate(
+      await doInPage(
+        page,
         (address) => location.assign(address),
         hash.replace(/[A-Z]{2,}$/, (name) => ids[name] ?? name),
       )
       await page.locator(drawn).first().waitFor()
-      expect({ hash, findings: await judge(page) }).toEqual({ hash, findings: [] })
-      expect({ hash, width: await page.evaluate(() => document.documentElement.scrollWidth) }).toEqual({ hash, width })
+      await expectShown(findingsOf(page), hash).toEqual([])
+      await expectStill(widthOf(page), hash).toBe(width)
     }
     expect(complaints).toEqual([])
   })
@@ -159,22 +161,21 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
     onTestFinished(close)
     await page.getByText('No reports yet').waitFor()
     await page.addScriptTag({ content: axe })
-    expect(await judge(page)).toEqual([])
+    await expectShown(findingsOf(page)).toEqual([])
     await page.setViewportSize({ width: 375, height: 800 })
     const cutOff = (commands: Element[]) => commands.filter((pre) => pre.scrollWidth > pre.clientWidth).length
-    expect(await page.locator('.command pre').evaluateAll(cutOff)).toBe(0)
+    await expectStill(inElements(page.locator('.command pre'), cutOff)).toBe(0)
     await page.goto(`${server.url}/#/?at=${new Date().toISOString()}`)
     await page.getByText('Showing the state at').waitFor()
     await page.addScriptTag({ content: axe })
-    expect(await judge(page)).toEqual([])
+    await expectShown(findingsOf(page)).toEqual([])
     await page.keyboard.press('/')
     await page.getByRole('combobox', { name: 'Search the fleet' }).fill('edge')
     await page.getByRole('option').first().waitFor()
-    expect(await judge(page)).toEqual([])
+    await expectShown(findingsOf(page)).toEqual([])
   })
 })
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 it.runIf(findChromium()).each(['light', 'dark'] as const)('the sign-in is clean in %s colours', async (colorScheme) => {
   const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: 'an-admin-key-for-tests-only' } })
   onTestFinished(() => server.stop())
@@ -183,5 +184,5 @@ it.runIf(findChromium()).each(['light', 'dark'] as const)('the sign-in is clean 
   onTestFinished(close)
   await page.getByLabel('API key or token').waitFor()
   await page.addScriptTag({ content: axe })
-  expect(await judge(page)).toEqual([])
+  await expectShown(findingsOf(page)).toEqual([])
 })

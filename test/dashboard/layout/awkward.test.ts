@@ -2,13 +2,23 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import {
+  boxOf,
+  doInElement,
+  expectShown,
+  expectStill,
+  inElement,
+  inElements,
+  inPage,
+  readStill,
+  textOf,
+} from '../../support/clients/shown.ts'
 import { send, useDashboard } from '../harness.ts'
 
 const long = 'with-a-very-long-name-'.repeat(8).slice(0, 170)
 const words = 'which is called so in hall seven '.repeat(6).trim()
 const trace = `IllegalStateException: ${'nested exception is '.repeat(60)}`
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('awkward text on the dashboard', () => {
   const { server, visit } = useDashboard()
   const ids: Record<string, string> = {}
@@ -30,8 +40,8 @@ describe.runIf(findChromium())('awkward text on the dashboard', () => {
   })
 
   /** What is drawn beyond the right edge of its panel, and is not scrolled to. */
-  const outside = (page: Page): Promise<readonly string[]> =>
-    page.locator('main :is(.panel, .hero) *').evaluateAll((elements) =>
+  const outside = (page: Page) =>
+    inElements(page.locator('main :is(.panel, .hero) *'), (elements) =>
       elements
         .filter((element) => {
           const edge = element.closest('.panel, .hero')?.getBoundingClientRect().right ?? 0
@@ -58,11 +68,11 @@ describe.runIf(findChromium())('awkward text on the dashboard', () => {
     ] as const) {
       await page.goto(`${server().url}/${address}`)
       await page.locator(drawn).first().waitFor()
-      expect({ address, outside: await outside(page) }).toEqual({ address, outside: [] })
-      const heights = await page
-        .locator('.whose, .changes .what')
-        .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().height))
-      expect(heights.filter((height) => height > 45)).toEqual([])
+      await expectStill(outside(page), address).toEqual([])
+      const high = inElements(page.locator('.whose, .changes .what'), (parts) =>
+        parts.map((part) => part.getBoundingClientRect().height).filter((height) => height > 45),
+      )
+      await expectStill(high, address).toEqual([])
     }
     expect(complaints).toEqual([])
   })
@@ -71,7 +81,7 @@ describe.runIf(findChromium())('awkward text on the dashboard', () => {
     const { page } = await visit('')
     const cause = page.locator('.cause', { hasText: 'IllegalStateException' })
     await cause.waitFor()
-    expect((await cause.textContent())?.length).toBeLessThan(400)
+    await expectShown(textOf(cause)).toSatisfy((text: string) => text.length < 400)
     await cause.click()
     await page.locator('.changes').getByText(trace.trim()).waitFor()
   })
@@ -85,19 +95,19 @@ describe.runIf(findChromium())('awkward text on the dashboard', () => {
     const { page } = await visit(`rollout/${encodeURIComponent(ids.ROLLOUT ?? '')}`)
     const add = page.getByRole('button', { name: 'Add labels' })
     await add.waitFor()
-    const begin = await add.evaluate((button) => {
+    const begin = inElement(add, (button) => {
       const range = document.createRange()
       range.selectNodeContents(button)
-      return range.getBoundingClientRect().x
+      return range.getBoundingClientRect().x - (document.querySelector('h1')?.getBoundingClientRect().x ?? 0)
     })
-    expect(begin).toBe((await page.getByRole('heading', { level: 1 }).boundingBox())?.x)
+    await expectStill(begin).toBe(0)
   })
 
   it('of ages moves no state of a component', async () => {
     const { page } = await visit('deployment/edge-5/web-5')
     const item = page.locator('.component-list li')
     await item.first().waitFor()
-    const places = await item.evaluateAll((items) =>
+    const places = inElements(item, (items) =>
       ['now', '23 h 59 min ago'].flatMap((age) =>
         items.map((one) => {
           one.querySelector('time')?.replaceChildren(age)
@@ -105,7 +115,7 @@ describe.runIf(findChromium())('awkward text on the dashboard', () => {
         }),
       ),
     )
-    expect(new Set(places).size).toBe(1)
+    await expectStill(places).toSatisfy((all: number[]) => new Set(all).size === 1)
   })
 
   it.each([1440, 390])('of a device has the mark beside it, %i pixels wide', async (width) => {
@@ -116,12 +126,19 @@ describe.runIf(findChromium())('awkward text on the dashboard', () => {
     await page.setViewportSize({ width, height: 800 })
     const row = page.getByRole('row', { name: /marked/ })
     await row.waitFor()
-    const [name, mark] = await row.locator('.where').evaluate((where) => {
+    const where = row.locator('.where')
+    await doInElement(where, (element) => {
       // As for an offline device.
-      const copy = where.closest('.row')?.querySelector('.state .mark')?.cloneNode(true)
-      if (copy) where.append(copy)
-      return [...where.children].map((child) => child.getBoundingClientRect())
+      const copy = element.closest('.row')?.querySelector('.state .mark')?.cloneNode(true)
+      if (copy) element.append(copy)
     })
+    const places = inElement(where, ({ children }) =>
+      [...children].map((child) => {
+        const { x, y } = child.getBoundingClientRect()
+        return { x, y }
+      }),
+    )
+    const [name, mark] = await readStill(places)
     expect(mark?.x).toBeGreaterThan(name?.x ?? Number.POSITIVE_INFINITY)
     expect(Math.abs((mark?.y ?? 0) - (name?.y ?? 0))).toBeLessThan(10)
   })
@@ -140,11 +157,11 @@ describe.runIf(findChromium())('awkward text on the dashboard', () => {
     const { page } = await visit('deployments?text=k-&order=NAME')
     await page.setViewportSize({ width, height: 800 })
     await page.getByRole('row', { name: /k-100/ }).getByRole('link').first().focus()
-    const bar = await page.getByRole('complementary', { name: 'History' }).boundingBox()
+    const bar = await readStill(boxOf(page.getByRole('complementary', { name: 'History' })))
+    const place = inPage(page, () => document.activeElement?.getBoundingClientRect().bottom)
     for (let count = 1; count < 20; count += 1) {
       await page.keyboard.press('ArrowDown')
-      const place = await page.evaluate(() => document.activeElement?.getBoundingClientRect().bottom)
-      expect(place).toBeLessThanOrEqual(bar?.y ?? 0)
+      await expectStill(place).toBeLessThanOrEqual(bar?.y ?? 0)
     }
   })
 })

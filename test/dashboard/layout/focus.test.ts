@@ -1,15 +1,15 @@
 /** Where the focus is after an action that removes its own control. */
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { describe, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import { doInElement, doInPage, expectShown, inPage } from '../../support/clients/shown.ts'
 import { minute, send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the focus', () => {
   const { server, visit } = useDashboard()
   const before = (time: number): string => new Date(Date.now() - time).toISOString()
-  const focused = (page: Page): Promise<string> =>
-    page.evaluate(() => {
+  const focused = (page: Page) =>
+    inPage(page, () => {
       const { tagName, textContent } = document.activeElement ?? document.body
       return ['A', 'BUTTON'].includes(tagName) ? (textContent ?? '') : tagName
     })
@@ -19,9 +19,9 @@ describe.runIf(findChromium())('the focus', () => {
     await page.getByText('Showing the state at').waitFor()
     await page.getByRole('button', { name: 'Back to now' }).focus()
     await page.keyboard.press('Enter')
-    await expect.poll(() => focused(page)).toBe('MAIN')
+    await expectShown(focused(page)).toBe('MAIN')
     await page.keyboard.press('Tab')
-    expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true)
+    await expectShown(inPage(page, () => document.activeElement?.closest('main') !== null)).toBe(true)
   })
 
   it('is in the list after "Back to now" where there is no history', async () => {
@@ -30,7 +30,7 @@ describe.runIf(findChromium())('the focus', () => {
     await button.focus()
     await page.keyboard.press('Enter')
     await button.waitFor({ state: 'detached' })
-    await expect.poll(() => focused(page)).toBe('SECTION')
+    await expectShown(focused(page)).toBe('SECTION')
   })
 
   it('is in the list after its selection is cleared', async () => {
@@ -38,7 +38,7 @@ describe.runIf(findChromium())('the focus', () => {
     await page.getByRole('row', { name: /hello/ }).getByRole('checkbox').check()
     await page.getByRole('button', { name: 'Clear' }).focus()
     await page.keyboard.press('Enter')
-    await expect.poll(() => focused(page)).toBe('SECTION')
+    await expectShown(focused(page)).toBe('SECTION')
   })
 
   it('is in the list after an action that empties it', async () => {
@@ -51,7 +51,7 @@ describe.runIf(findChromium())('the focus', () => {
     await page.getByRole('button', { name: 'Forget 1 deployment' }).click()
     await row.waitFor({ state: 'detached' })
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await expect.poll(() => focused(page)).toBe('SECTION')
+    await expectShown(focused(page)).toBe('SECTION')
   })
 
   it('stays on a row that moves', async () => {
@@ -62,19 +62,19 @@ describe.runIf(findChromium())('the focus', () => {
     await page.getByRole('button', { name: /Sort again/ }).waitFor()
     await link.focus()
     // As assistive technology does it: without the focus.
-    await page.getByRole('button', { name: /Sort again/ }).evaluate((button: HTMLElement) => button.click())
+    await doInElement(page.getByRole('button', { name: /Sort again/ }), (button: HTMLElement) => button.click())
     await page.getByRole('button', { name: /Sort again/ }).waitFor({ state: 'detached' })
-    expect(await focused(page)).toContain('hello')
+    await expectShown(focused(page)).toContain('hello')
   })
 
   it('stays nowhere if the reader has left the control', async () => {
     const { page } = await visit(`deployments?at=${before(minute)}`)
     const button = page.getByRole('button', { name: 'Back to now' })
     await button.focus()
-    await page.evaluate(() => (document.activeElement as HTMLElement).blur())
-    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
-    await button.evaluate((element: HTMLElement) => element.click())
+    await doInPage(page, () => (document.activeElement as HTMLElement).blur())
+    await doInPage(page, () => new Promise((resolve) => setTimeout(resolve)))
+    await doInElement(button, (element: HTMLElement) => element.click())
     await button.waitFor({ state: 'detached' })
-    expect(await focused(page)).toBe('BODY')
+    await expectShown(focused(page)).toBe('BODY')
   })
 })

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
+import { inPage, type Look } from '../../support/clients/shown.ts'
 
 export const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -15,12 +16,11 @@ interface Axe {
 }
 
 /** After `axe` was added to the page. */
-export async function judge(page: Page): Promise<readonly object[]> {
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as Axe).axe.run({ resultTypes: ['violations'] }),
-  )
-  return violations.map(({ id, nodes }) => ({
-    id,
-    nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
-  }))
-}
+export const findingsOf = (page: Page): Look<readonly object[]> =>
+  inPage(page, async () => {
+    const { violations } = await (globalThis as unknown as Axe).axe.run({ resultTypes: ['violations'] })
+    return violations.map(({ id, nodes }) => ({
+      id,
+      nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
+    }))
+  })

@@ -1,7 +1,17 @@
 /** Names of any length and script, at three widths. */
+import type { Locator } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
-import { send, useDashboard } from '../harness.ts'
+import {
+  expectGone,
+  expectNone,
+  expectShown,
+  expectStill,
+  inElement,
+  readStill,
+  textsOf,
+} from '../../support/clients/shown.ts'
+import { followLink, send, useDashboard, widthOf } from '../harness.ts'
 
 const long = `a-device-with-${'a-very-long-name-'.repeat(20)}`.slice(0, 190)
 const names = [
@@ -12,7 +22,6 @@ const names = [
   '👩‍👩‍👧‍👦 oven of the family 👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦 ☕️',
 ]
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('names on the dashboard', () => {
   const { server, visit } = useDashboard()
 
@@ -28,21 +37,28 @@ describe.runIf(findChromium())('names on the dashboard', () => {
       await page.setViewportSize({ width, height: 900 })
       const end = page.locator('.row .name span:last-child', { hasText: /-0001$/ }).first()
       await end.waitFor()
-      const box = await end.boundingBox()
-      expect(box && box.x + box.width).toBeLessThanOrEqual(width)
+      await expectStill(inElement(end, (element) => element.getBoundingClientRect().right)).toBeLessThanOrEqual(width)
       const one = `deployment/${encodeURIComponent(last)}/${encodeURIComponent(last)}`
-      for (const address of ['rollouts?kind=MARGO_DEPLOYMENT', 'deployments', 'devices', one, 'feed', '']) {
-        await page.evaluate((next) => history.pushState(null, '', next), `/${address}`)
-        await page.evaluate(() => dispatchEvent(new PopStateEvent('popstate')))
-        await page.waitForLoadState('networkidle')
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth)
-        expect({ address, wide }).toEqual({ address, wide: width })
+      for (const [address, drawn] of [
+        ['rollouts?kind=MARGO_DEPLOYMENT', '.rollouts li'],
+        ['deployments', '.table:not(.devices):not(.feed) .row'],
+        ['devices', '.devices .row'],
+        [one, '.changes li'],
+        ['feed', '.feed .row'],
+        ['', '.hero .bar'],
+      ] as const) {
+        await followLink(page, `/${address}`)
+        await page.locator(drawn).first().waitFor()
+        await expectStill(widthOf(page), address).toBe(width)
         if (address !== 'devices') continue
         const row = page.getByRole('row', { name: /-0001/ })
         await row.waitFor()
         // A box whose name is below it is a line higher.
-        const [box, name] = await Promise.all([row.getByRole('checkbox').boundingBox(), row.locator('a').boundingBox()])
-        expect(Math.abs((box?.y ?? 0) - (name?.y ?? 0))).toBeLessThan(12)
+        const apart = inElement(row, (element) => {
+          const [box, name] = ['input', 'a'].map((part) => element.querySelector(part)?.getBoundingClientRect().y)
+          return Math.abs((box ?? Number.NaN) - (name ?? Number.NaN))
+        })
+        await expectStill(apart).toBeLessThan(12)
       }
       await page.getByText('of 7 deployments installed').waitFor()
       expect(complaints).toEqual([])
@@ -53,13 +69,14 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     const { page } = await visit('devices')
     const row = page.getByRole('row', { name: /مضخة/ })
     const parts = row.locator('.name [aria-hidden]')
-    expect(await parts.allTextContents()).toEqual(['مضخة المياه ', 'رقم سبعة'])
+    await expectShown(textsOf(parts)).toEqual(['مضخة المياه ', 'رقم سبعة'])
     const other = page
       .getByRole('row', { name: /edge-1/ })
       .getByRole('link')
       .locator('bdi')
-    const [place, expected] = await Promise.all([parts.last().boundingBox(), other.boundingBox()])
-    expect(place?.x).toBeCloseTo(expected?.x ?? 0)
+    const begins = (part: Locator) => inElement(part, (element) => element.getBoundingClientRect().x)
+    const expected = await readStill(begins(other))
+    await expectStill(begins(parts.last())).toBeCloseTo(expected)
   })
 
   it('of gateways stand beside the devices that are heard through them', async () => {
@@ -79,8 +96,7 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     const child = page.getByRole('table', { name: 'Child devices' }).getByRole('row', { name: /child-1/ })
     await child.getByText(/^(now|\d+ s ago)$/).waitFor()
     const changes = page.getByRole('region', { name: 'Recent changes' }).getByRole('listitem')
-    await changes.getByText('Installed').waitFor()
-    expect(await changes.getByText('gateway-1').count()).toBe(0)
+    await expectNone(changes.getByText('gateway-1'), changes.getByText('Installed'))
     // The bar has its numbers in words, and each leads to its deployments.
     await page.getByRole('link', { name: 'Installed 1' }).click()
     await page.getByText('1 deployment', { exact: true }).waitFor()
@@ -91,9 +107,13 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     await send(server().url, device, 'own', 'installed')
     const { page } = await visit(`deployment/${device}/own`)
     const title = page.getByRole('heading', { name: `own on ${device}` }).locator('> span')
-    const [whole, link] = await Promise.all([title.boundingBox(), title.getByRole('link').boundingBox()])
-    expect(link?.x).toBeGreaterThan(whole?.x ?? Number.POSITIVE_INFINITY)
-    expect(whole?.height).toBeLessThan(40)
+    const places = inElement(title, (element) => {
+      const { x, height } = element.getBoundingClientRect()
+      return { height, ahead: (element.querySelector('a')?.getBoundingClientRect().x ?? 0) - x }
+    })
+    const { height, ahead } = await readStill(places)
+    expect(ahead).toBeGreaterThan(0)
+    expect(height).toBeLessThan(40)
   })
 
   it('of labels may contain what separates a key from its value', async () => {
@@ -105,7 +125,7 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     }`)
     const { page } = await visit('devices')
     await page.getByRole('link', { name: '50%3D=wing: b=c%', exact: true }).click()
+    await expectGone(page.getByRole('row', { name: /labelled-2/ }))
     await page.getByRole('row', { name: /labelled-1/ }).waitFor()
-    await expect.poll(() => page.getByRole('row', { name: /labelled-2/ }).count()).toBe(0)
   })
 })

@@ -1,9 +1,17 @@
 /** A page on paper. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import {
+  countOf,
+  expectShown,
+  inElements,
+  inputOf,
+  isVisible,
+  readStill,
+  textsOf,
+} from '../../support/clients/shown.ts'
 import { useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('a printed page', () => {
   const { server, visit } = useDashboard()
 
@@ -24,23 +32,26 @@ describe.runIf(findChromium())('a printed page', () => {
     const { page, complaints } = await visit('deployments?text=printed&order=NAME&state=PENDING')
     const rows = page.locator('.rows > .row')
     await rows.first().waitFor()
-    expect(await rows.count()).toBeLessThan(60)
+    await expectShown(countOf(rows)).toBeLessThan(60)
     await page.emulateMedia({ media: 'print' })
-    await expect.poll(() => rows.count()).toBe(60)
-    const edges = await rows.evaluateAll((all) =>
-      all.map((row) => {
-        const { top, bottom } = row.getBoundingClientRect()
-        return [top, bottom] as const
-      }),
+    await expectShown(countOf(rows)).toBe(60)
+    const edges = await readStill(
+      inElements(rows, (all) =>
+        all.map((row) => {
+          const { top, bottom } = row.getBoundingClientRect()
+          return [top, bottom] as const
+        }),
+      ),
     )
+    expect(edges).toHaveLength(60)
     for (const [index, [top]] of edges.entries()) expect(top).toBeGreaterThanOrEqual((edges[index - 1]?.[1] ?? 0) - 1)
     for (const part of ['.time-bar', '.top nav', '.exports', '.filters .order'])
-      expect({ part, isVisible: await page.locator(part).first().isVisible() }).toEqual({ part, isVisible: false })
+      await expectShown(isVisible(page.locator(part).first()), part).toBe(false)
     const buttons = page.getByRole('main').getByRole('button')
-    expect(await buttons.allTextContents()).toEqual(['Pending'])
-    expect(await page.getByRole('main').getByRole('searchbox').inputValue()).toBe('printed')
+    await expectShown(textsOf(buttons)).toEqual(['Pending'])
+    await expectShown(inputOf(page.getByRole('main').getByRole('searchbox'))).toBe('printed')
     await page.emulateMedia({ media: null })
-    await expect.poll(() => rows.count()).toBeLessThan(60)
+    await expectShown(countOf(rows)).toBeLessThan(60)
     expect(complaints).toEqual([])
   })
 

@@ -1,10 +1,10 @@
 /** The name of the browser's tab: what the page shows, and never what an earlier page has shown. */
-import { describe, expect, it } from 'vitest'
+import { describe, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import { expectShown, titleOf } from '../../support/clients/shown.ts'
 import { groupOf } from '../../support/systems/emco.ts'
-import { useDashboard } from '../harness.ts'
+import { followLink, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the title', () => {
   const { server, visit } = useDashboard()
 
@@ -16,7 +16,7 @@ describe.runIf(findChromium())('the title', () => {
     ['nowhere/at/all', 'Not found'],
   ])('of /%s is %s', async (address, title) => {
     const { page } = await visit(`#/${address}`)
-    await expect.poll(() => page.title()).toBe(`(1) ${title} · Rollcall`)
+    await expectShown(titleOf(page)).toBe(`(1) ${title} · Rollcall`)
   })
 
   it('of a resource is its name and its kind', async () => {
@@ -26,26 +26,20 @@ describe.runIf(findChromium())('the title', () => {
     await group.apply('77', [{ app: 'web', cluster: 'eu+one', kind: 'Service', name: 'front', namespace: 'default' }])
     const { resources } = await server().query('{ resources { nodes { id } } }')
     const { page } = await visit(`resource/${resources.nodes[0].id}`)
-    await expect.poll(() => page.title()).toBe('(1) front · Service · Rollcall')
+    await expectShown(titleOf(page)).toBe('(1) front · Service · Rollcall')
   })
 
   it('of a rollout that does not exist is not that of the rollout before', async () => {
     const { rollouts } = await server().query('{ rollouts(first: 1) { nodes { id name } } }')
     const [{ id, name }] = rollouts.nodes
     const { page } = await visit(`rollout/${id}`)
-    await expect.poll(() => page.title()).toBe(`(1) ${name} · Rollcall`)
-    // A link within the page does not load it again.
-    const follow = (path: string) =>
-      page.evaluate((to) => {
-        history.pushState(null, '', to)
-        dispatchEvent(new PopStateEvent('popstate'))
-      }, path)
-    await follow('/rollout/Um9sbG91dDo5OTk5OTk')
+    await expectShown(titleOf(page)).toBe(`(1) ${name} · Rollcall`)
+    await followLink(page, '/rollout/Um9sbG91dDo5OTk5OTk')
     await page.getByRole('heading', { name: 'Rollout not found' }).waitFor()
-    expect(await page.title()).toBe('(1) Rollout · Rollcall')
-    await follow(`/rollout/${id}`)
-    await expect.poll(() => page.title()).toBe(`(1) ${name} · Rollcall`)
-    await follow('/')
-    await expect.poll(() => page.title()).toBe('(1) Overview · Rollcall')
+    await expectShown(titleOf(page)).toBe('(1) Rollout · Rollcall')
+    await followLink(page, `/rollout/${id}`)
+    await expectShown(titleOf(page)).toBe(`(1) ${name} · Rollcall`)
+    await followLink(page, '/')
+    await expectShown(titleOf(page)).toBe('(1) Overview · Rollcall')
   })
 })

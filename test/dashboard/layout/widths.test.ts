@@ -1,9 +1,20 @@
 /** What narrow windows show of that for which wide ones have room. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import {
+  countOf,
+  expectNone,
+  expectShown,
+  expectStill,
+  inElement,
+  inElements,
+  isVisible,
+  readStill,
+  textOf,
+  urlOf,
+} from '../../support/clients/shown.ts'
 import { send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard in narrow windows', () => {
   const { server, visit } = useDashboard()
   const lists = ['deployments', 'devices', 'rollouts', 'resources', 'feed']
@@ -29,33 +40,30 @@ describe.runIf(findChromium())('the dashboard in narrow windows', () => {
     for (const list of lists) {
       await page.goto(`${server().url}/${list}`)
       await filters.waitFor()
-      expect({ list, buttons: await page.getByRole('search').getByRole('button').count() }).toEqual({
-        list,
-        buttons: 1,
-      })
-      expect(await page.getByRole('search').getByRole('combobox').count()).toBe(0)
+      await expectShown(countOf(page.getByRole('search').getByRole('button')), list).toBe(1)
+      await expectNone(page.getByRole('search').getByRole('combobox'), filters)
     }
     await page.goto(`${server().url}/deployments?state=FAILED&order=NAME`)
     await failed.waitFor()
-    expect(await page.getByLabel('Order').isVisible()).toBe(true)
-    expect(await installed.isVisible()).toBe(false)
+    await expectShown(isVisible(page.getByLabel('Order'))).toBe(true)
+    await expectShown(isVisible(installed)).toBe(false)
     await filters.click()
     await installed.click()
     await filters.click()
     await failed.click()
     await failed.waitFor({ state: 'hidden' })
-    expect(page.url()).toBe(`${server().url}/deployments?order=NAME&state=INSTALLED`)
-    expect(await installed.isVisible()).toBe(true)
+    await expectShown(urlOf(page)).toBe(`${server().url}/deployments?order=NAME&state=INSTALLED`)
+    await expectShown(isVisible(installed)).toBe(true)
     await page.setViewportSize({ width: 1440, height: 800 })
     await failed.waitFor()
-    expect(await filters.isVisible()).toBe(false)
+    await expectShown(isVisible(filters)).toBe(false)
     expect(complaints).toEqual([])
   })
 
   it('offers first not to filter by when devices were heard', async () => {
     const { page } = await visit('devices')
-    const options = page.getByLabel('Heard').getByRole('option')
-    expect((await options.allInnerTexts())[0]).toBe('Any time')
+    const first = page.getByLabel('Heard').getByRole('option').first()
+    await expectShown(textOf(first)).toBe('Any time')
   })
 
   it.each([1440, 768, 390, 360])('shows the number of alerts whole, %i pixels wide', async (width) => {
@@ -63,20 +71,21 @@ describe.runIf(findChromium())('the dashboard in narrow windows', () => {
     await page.setViewportSize({ width, height: 800 })
     const badge = page.getByTitle('1 alert')
     await badge.waitFor()
-    const [top, edge] = await badge.evaluate((element) => [
+    const edges = inElement(badge, (element) => [
       element.getBoundingClientRect().top,
       element.closest('nav')?.getBoundingClientRect().top ?? 0,
     ])
+    const [top, edge] = await readStill(edges)
     // Beyond the edges of what scrolls nothing is seen. On a wide window the links do not scroll.
     if (width < 700) expect(top).toBeGreaterThanOrEqual(edge ?? 0)
     expect(top).toBeGreaterThanOrEqual(0)
-    const covers = await badge.evaluate((element) => {
+    const covers = inElement(badge, (element) => {
       const letters = document.createRange()
       letters.selectNode(element.previousSibling ?? element)
       const [number, word] = [element.getBoundingClientRect(), letters.getBoundingClientRect()]
       return number.left < word.right && number.bottom > word.top
     })
-    expect(covers).toBe(false)
+    await expectStill(covers).toBe(false)
   })
 
   it('shows on a phone the names of the feed and the values of a report whole', async () => {
@@ -88,14 +97,14 @@ describe.runIf(findChromium())('the dashboard in narrow windows', () => {
     await name.waitFor()
     const isCut = (element: Element): boolean => element.scrollWidth > element.clientWidth + 1
     for (const part of [name, page.locator('.whose', { hasText: device }).first()])
-      expect(await part.evaluate(isCut)).toBe(false)
+      await expectStill(inElement(part, isCut)).toBe(false)
     await name.click()
     const report = page.getByRole('region', { name: 'Reports' }).last().getByRole('row').last()
-    expect(await report.evaluate(isCut)).toBe(false)
-    const titles = await report.evaluate((row) =>
+    await expectStill(inElement(report, isCut)).toBe(false)
+    const titles = inElement(report, (row) =>
       [...row.children].map((cell) => getComputedStyle(cell, '::before').content.replaceAll('"', '').trim()),
     )
-    expect(titles).toEqual(['Received', "Reporter's clock", 'none', 'Verdict', 'Sequence', 'Dialect'])
+    await expectShown(titles).toEqual(['Received', "Reporter's clock", 'none', 'Verdict', 'Sequence', 'Dialect'])
     expect(complaints).toEqual([])
   })
 
@@ -107,9 +116,9 @@ describe.runIf(findChromium())('the dashboard in narrow windows', () => {
     const { page } = await visit('deployment/gateway-30/unpacked')
     await page.setViewportSize({ width: 390, height: 844 })
     const line = page.getByRole('region', { name: 'Components' }).locator('.message summary')
-    await expect
-      .poll(() => line.evaluate(({ scrollHeight, clientHeight }) => [clientHeight > 30, scrollHeight <= clientHeight]))
-      .toEqual([true, true])
+    await expectStill(
+      inElement(line, ({ scrollHeight, clientHeight }) => [clientHeight > 30, scrollHeight <= clientHeight]),
+    ).toEqual([true, true])
   })
 
   it.each([1440, 1000, 768])('has room for what failed, where and why, %i pixels wide', async (width) => {
@@ -117,16 +126,16 @@ describe.runIf(findChromium())('the dashboard in narrow windows', () => {
     await page.setViewportSize({ width, height: 800 })
     const row = page.getByRole('row', { name: /gateway-29/ })
     await row.waitFor()
-    const cut = await row.evaluate((element) =>
+    const cut = inElement(row, (element) =>
       [...element.querySelectorAll<HTMLElement>('.main a > .name > span, .where span, .why')]
         .filter((part) => !part.classList.contains('unseen') && part.scrollWidth > part.clientWidth)
         .map((part) => part.textContent),
     )
-    expect(cut).toEqual([])
+    await expectStill(cut).toEqual([])
     await page.getByRole('columnheader', { name: 'State' }).waitFor({ state: 'attached' })
-    const heads = await page
-      .getByRole('columnheader')
-      .evaluateAll((all) => all.filter(({ clientHeight }) => clientHeight > 20).map(({ textContent }) => textContent))
-    expect(heads).toEqual([])
+    const heads = inElements(page.getByRole('columnheader'), (all) =>
+      all.filter(({ clientHeight }) => clientHeight > 20).map(({ textContent }) => textContent),
+    )
+    await expectStill(heads).toEqual([])
   })
 })

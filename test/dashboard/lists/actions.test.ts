@@ -1,9 +1,9 @@
 /** What an action of the reader says if it fails: why, and what to do. */
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import { countOf, expectShown, inPage, look } from '../../support/clients/shown.ts'
 import { send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('an action that does not reach the server', () => {
   const { server, visit } = useDashboard()
   const advice = "Can't reach the server. Try again."
@@ -12,14 +12,14 @@ describe.runIf(findChromium())('an action that does not reach the server', () =>
     const { page } = await visit('deployments')
     await page.getByRole('row', { name: /hello/ }).getByRole('checkbox').check()
     await page.route('**/graphql', (route) => route.abort())
-    const focused = () => page.evaluate(() => document.activeElement?.textContent)
+    const focused = inPage(page, () => document.activeElement?.textContent)
     await page.getByRole('button', { name: 'CSV' }).click()
     await page.locator('.exports').getByText(advice).waitFor()
-    expect(await focused()).toBe('CSV')
+    await expectShown(focused).toBe('CSV')
     await page.getByRole('button', { name: 'Forget…' }).click()
     await page.getByRole('button', { name: 'Forget 1 deployment' }).click()
     await page.getByRole('dialog').getByText(advice).waitFor()
-    expect(await focused()).toBe('Forget 1 deployment')
+    await expectShown(focused).toBe('Forget 1 deployment')
   })
 
   it.each(['', 'device/edge-1', 'deployment/edge-1/hello'])(
@@ -31,12 +31,11 @@ describe.runIf(findChromium())('an action that does not reach the server', () =>
       await page.route('**/graphql', (route) => route.fulfill({ status: 503, body: '' }))
       const notice = page.getByRole('alert').getByText('The server does not answer, so this may be outdated.')
       // The changes of the present answer may not be followed yet.
-      await expect
-        .poll(async () => {
-          for (const state of ['failed', 'installed']) await send(server().url, 'edge-1', 'hello', state)
-          return notice.count()
-        })
-        .toBe(1)
+      const change = async (): Promise<number> => {
+        for (const state of ['failed', 'installed']) await send(server().url, 'edge-1', 'hello', state)
+        return countOf(notice).take()
+      }
+      await expectShown(look(page, change)).toBe(1)
       await page.unroute('**/graphql')
       await notice.waitFor({ state: 'detached' })
     },

@@ -2,13 +2,13 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import { doInPage, drawnTextsOf, expectShown, look, textsOf } from '../../support/clients/shown.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const size = 10_000
 /** For the whole page: its files, requests, and the socket. */
 const most = { requests: 15, bytes: 300_000 }
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard of a fleet that declares no rollouts', () => {
   let browser: Browser
   let server: RunningApp
@@ -50,7 +50,7 @@ describe.runIf(findChromium())('the dashboard of a fleet that declares no rollou
     onTestFinished(close)
     const rollouts = page.getByRole('region', { name: /^Rollouts/ })
     await rollouts.getByText('No application declared').waitFor()
-    expect(await rollouts.locator('.kind').allTextContents()).toEqual([''])
+    await expectShown(textsOf(rollouts.locator('.kind'))).toEqual([''])
     await rollouts.getByRole('link', { name: 'All rollouts', exact: true }).waitFor()
   })
 
@@ -83,12 +83,13 @@ describe.runIf(findChromium())('the dashboard of a fleet that declares no rollou
     await page.getByRole('row', { name: /single-0\b/ }).waitFor()
     // Only rows near the window are in the page: a row that has just been loaded may be gone at the next look.
     const lastShown = async (): Promise<string> => {
-      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
-      const names = (await page.getByRole('row').allInnerTexts()).flatMap((text) => /single-\d+/.exec(text) ?? [])
+      await doInPage(page, () => scrollTo(0, document.documentElement.scrollHeight))
+      const texts = await drawnTextsOf(page.getByRole('row')).take()
+      const names = texts.flatMap((text) => /single-\d+/.exec(text) ?? [])
       expect(names).toEqual(names.toSorted())
       return names.at(-1) ?? ''
     }
-    await expect.poll(lastShown, { timeout: 30_000 }).toSatisfy((name: string) => name > 'single-1100')
+    await expectShown(look(page, lastShown)).toSatisfy((name: string) => name > 'single-1100')
     await close()
   })
 

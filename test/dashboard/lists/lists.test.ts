@@ -4,9 +4,18 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { declare, documentOf } from '../../support/clients/desired.ts'
+import {
+  attributeOf,
+  countOf,
+  doInPage,
+  drawnTextsOf,
+  expectNone,
+  expectShown,
+  look,
+  textsOf,
+} from '../../support/clients/shown.ts'
 import { send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('a list of the dashboard', () => {
   const { server, visit } = useDashboard()
 
@@ -22,7 +31,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     await page.getByRole('button', { name: 'Forget…' }).click()
     await dialog.getByRole('button', { name: 'Forget 2 deployments' }).click()
     await page.getByText('1 deployment', { exact: true }).waitFor()
-    expect(await page.getByRole('row', { name: /leftover-3/ }).count()).toBe(1)
+    await expectShown(countOf(page.getByRole('row', { name: /leftover-3/ }))).toBe(1)
 
     await page.goto(`${server().url}/devices?text=old-3`)
     await page.getByRole('checkbox', { name: 'Select old-3' }).check()
@@ -79,9 +88,17 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     const { page, complaints } = await visit('device/only-1')
     const table = page.getByRole('table', { name: 'Deployments of this device' })
     await table.getByRole('row', { name: /single/ }).waitFor()
-    const titles = await table.getByRole('columnheader').allTextContents()
-    expect(titles).toEqual(['Deployment', 'State', 'Manifest version', 'Components', 'Changed'])
-    expect(await page.getByRole('button', { name: 'On retired devices' }).count()).toBe(0)
+    await expectShown(textsOf(table.getByRole('columnheader'))).toEqual([
+      'Deployment',
+      'State',
+      'Manifest version',
+      'Components',
+      'Changed',
+    ])
+    await expectNone(
+      page.getByRole('button', { name: 'On retired devices' }),
+      table.getByRole('row', { name: /single/ }),
+    )
     await page.goto(`${server().url}/deployments?text=single`)
     await page.getByRole('columnheader', { name: 'Where' }).waitFor()
     await page.getByRole('button', { name: 'On retired devices' }).waitFor()
@@ -153,14 +170,14 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     const error = { code: 'FLAP', message: 'no' }
     for (const index of [1, 2]) await send(url, `flap-${index}`, `flapping-${index}`, 'failed', error)
     const { page, complaints } = await visit('deployments?code=FLAP')
-    const names = async () => page.locator('.rows .row .main a').allInnerTexts()
-    await expect.poll(names).toEqual(['flapping-2', 'flapping-1'])
+    const names = drawnTextsOf(page.locator('.rows .row .main a'))
+    await expectShown(names).toEqual(['flapping-2', 'flapping-1'])
     await send(url, 'flap-2', 'flapping-2', 'installed')
-    await expect.poll(names).toEqual(['flapping-1'])
+    await expectShown(names).toEqual(['flapping-1'])
     await send(url, 'flap-2', 'flapping-2', 'failed', error)
-    await expect.poll(names).toEqual(['flapping-2', 'flapping-1'])
+    await expectShown(names).toEqual(['flapping-2', 'flapping-1'])
     await send(url, 'flap-3', 'flapping-3', 'failed', error)
-    await expect.poll(names).toEqual(['flapping-3', 'flapping-2', 'flapping-1'])
+    await expectShown(names).toEqual(['flapping-3', 'flapping-2', 'flapping-1'])
     // A row that entered is live too. It keeps its place until the list is sorted again.
     await send(url, 'flap-1', 'flapping-1', 'failed', { code: 'FLAP', message: 'a new reason' })
     await page
@@ -168,9 +185,9 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
       .getByText('a new reason')
       .waitFor()
     await send(url, 'flap-3', 'flapping-3', 'installed')
-    await expect.poll(names).toEqual(['flapping-2', 'flapping-1'])
+    await expectShown(names).toEqual(['flapping-2', 'flapping-1'])
     await page.getByRole('button', { name: '1 row changed. Sort again' }).click()
-    await expect.poll(names).toEqual(['flapping-1', 'flapping-2'])
+    await expectShown(names).toEqual(['flapping-1', 'flapping-2'])
     const reports = Array.from({ length: 130 }, (_, index) => ({
       deviceId: `burst-${index}`,
       deploymentId: `burst-${index}`,
@@ -179,14 +196,13 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     }))
     expect((await server().post('/reports', { reports })).ok).toBe(true)
     await page.getByText('132 deployments', { exact: true }).waitFor()
-    await expect.poll(() => page.getByRole('table').getAttribute('aria-rowcount')).toBe('133')
-    await expect
-      .poll(async () => {
-        await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
-        return (await names()).at(-1)
-      })
-      .toBe('flapping-2')
-    expect(await page.locator('.rows > .row').last().getAttribute('aria-rowindex')).toBe('133')
+    await expectShown(attributeOf(page.getByRole('table'), 'aria-rowcount')).toBe('133')
+    const lastShown = async () => {
+      await doInPage(page, () => scrollTo(0, document.documentElement.scrollHeight))
+      return (await names.take()).at(-1)
+    }
+    await expectShown(look(page, lastShown)).toBe('flapping-2')
+    await expectShown(attributeOf(page.locator('.rows > .row').last(), 'aria-rowindex')).toBe('133')
     expect(complaints).toEqual([])
   })
 
@@ -199,23 +215,23 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     await send(server().url, 'sort-c', 'sorting', 'installed')
     await send(server().url, 'sort-a', 'sorting', 'failed', { code: 'E', message: 'no' })
     const { page, complaints } = await visit('devices?text=sort-')
-    const names = async () => page.locator('.row .main a').allInnerTexts()
-    await expect.poll(names).toEqual(['sort-a', 'sort-b', 'sort-c'])
+    const names = drawnTextsOf(page.locator('.row .main a'))
+    await expectShown(names).toEqual(['sort-a', 'sort-b', 'sort-c'])
     await page.getByLabel('Order').selectOption('Last heard')
-    await expect.poll(names).toEqual(['sort-a', 'sort-c', 'sort-b'])
+    await expectShown(names).toEqual(['sort-a', 'sort-c', 'sort-b'])
     await page.getByLabel('Order').selectOption('Longest silent')
-    await expect.poll(names).toEqual(['sort-b', 'sort-c', 'sort-a'])
+    await expectShown(names).toEqual(['sort-b', 'sort-c', 'sort-a'])
     await page.getByLabel('Label: site=munich').fill('site=bonn')
-    await expect.poll(names).toEqual(['sort-b', 'sort-a'])
+    await expectShown(names).toEqual(['sort-b', 'sort-a'])
     await page.getByRole('button', { name: 'Failing' }).click()
-    await expect.poll(names).toEqual(['sort-a'])
+    await expectShown(names).toEqual(['sort-a'])
     await page.getByRole('combobox', { name: 'Heard' }).selectOption('Over an hour ago')
     await page.getByText('No devices match these filters.').waitFor()
     await page.getByRole('button', { name: 'Failing' }).click()
-    await expect.poll(names).toEqual(['sort-b'])
+    await expectShown(names).toEqual(['sort-b'])
     // The address has all of it.
     await page.reload()
-    await expect.poll(names).toEqual(['sort-b'])
+    await expectShown(names).toEqual(['sort-b'])
     expect(complaints).toEqual([])
   })
 

@@ -3,6 +3,16 @@ import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { declare, documentOf } from '../../support/clients/desired.ts'
+import {
+  countOf,
+  expectNone,
+  expectShown,
+  inElements,
+  isDisabled,
+  type Look,
+  textsOf,
+  urlOf,
+} from '../../support/clients/shown.ts'
 import { minute, send, slideTo, useDashboard } from '../harness.ts'
 
 const states = ['installed', 'installing', 'failed', 'pending', 'removing', 'removed'] as const
@@ -23,14 +33,11 @@ function wordsOf(name: string, of: Counts): string {
 
 const sorted = (list: readonly string[]): string[] => list.toSorted()
 
-async function bars(page: Page, within: string): Promise<string[]> {
-  const found = await page
-    .locator(`main ${within} .bar`)
-    .evaluateAll((all) => all.map((bar) => bar.getAttribute('aria-label') ?? ''))
-  return sorted(found.map((label) => label.replace('Deployments of ', '')))
-}
+const bars = (page: Page, within: string): Look<string[]> =>
+  inElements(page.locator(`main ${within} .bar`), (all) =>
+    all.map((bar) => (bar.ariaLabel ?? '').replace('Deployments of ', '')).toSorted(),
+  )
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('lists of the past', () => {
   const { server, database, visit } = useDashboard()
   let then: { readonly revision: string; readonly time: string }
@@ -79,18 +86,18 @@ describe.runIf(findChromium())('lists of the past', () => {
     expect(past.rollouts).toEqual(['pumps: 1 installing, 1 pending'])
     const { page, complaints } = await visit(`rollouts?at=${then.time}`)
     await page.getByText('Showing the state at').waitFor()
-    await expect.poll(() => bars(page, '.rollouts')).toEqual(past.rollouts)
+    await expectShown(bars(page, '.rollouts')).toEqual(past.rollouts)
     await page.getByText('1 rollout and those undeclared').waitFor()
     await page.getByRole('link', { name: 'and those undeclared' }).click()
-    await expect.poll(() => bars(page, '.rollouts')).toEqual(['hello: 1 installed', 'other: 1 failed'])
+    await expectShown(bars(page, '.rollouts')).toEqual(['hello: 1 installed', 'other: 1 failed'])
     await page.goBack()
     await page.getByRole('link', { name: 'pumps' }).click()
     await page.getByRole('heading', { name: /^pumps/ }).waitFor()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
     await page.getByRole('button', { name: 'Back to now' }).click()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
     await page.getByRole('link', { name: 'Rollouts' }).first().click()
-    await expect.poll(() => bars(page, '.rollouts')).toEqual((await expected(null)).rollouts)
+    await expectShown(bars(page, '.rollouts')).toEqual((await expected(null)).rollouts)
     expect(complaints).toEqual([])
   })
 
@@ -98,24 +105,24 @@ describe.runIf(findChromium())('lists of the past', () => {
     const past = await expected(then.revision)
     const { page, complaints } = await visit(`devices?at=${then.time}`)
     await page.getByText('Showing the state at').waitFor()
-    await expect.poll(() => bars(page, '.devices')).toEqual(past.devices)
+    await expectShown(bars(page, '.devices')).toEqual(past.devices)
     expect(past.devices).toHaveLength(4)
     // What the past does not have is not shown as of now, and nothing is changed there.
-    expect(await page.getByText('not recorded').count()).toBe(past.devices.length)
-    expect(await page.getByLabel('Heard').count()).toBe(0)
-    expect(await page.getByRole('checkbox').count()).toBe(0)
+    await expectShown(countOf(page.getByText('not recorded'))).toBe(past.devices.length)
+    for (const absent of [page.getByLabel('Heard'), page.getByRole('checkbox')])
+      await expectNone(absent, page.getByText('not recorded'))
     await page.getByRole('link', { name: 'edge-3' }).click()
     await page.getByRole('heading', { name: 'edge-3' }).waitFor()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing'])
     const { changes } = await server().query(
       'query ($before: Revision) { changes(filter: { deviceIds: ["edge-3"] }, before: $before, last: 20) { nodes { revision } } }',
       { before: String(Number(then.revision) + 1) },
     )
-    expect(await page.locator('.changes li').count()).toBe(changes.nodes.length)
-    expect(await page.locator('.manifests').count()).toBe(0)
+    await expectShown(countOf(page.locator('.changes li'))).toBe(changes.nodes.length)
+    await expectNone(page.locator('.manifests'), page.locator('.changes li'))
     await page.getByRole('button', { name: 'Back to now' }).click()
     await page.locator('.manifests').waitFor()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
     await page.goto(`${server().url}/device/edge-5?at=${then.time}`)
     await page.getByText('This device does not exist at this time.').waitFor()
     expect(complaints).toEqual([])
@@ -123,30 +130,30 @@ describe.runIf(findChromium())('lists of the past', () => {
 
   it('follow the slider', async () => {
     const { page } = await visit('devices')
-    await expect.poll(() => bars(page, '.devices')).toEqual((await expected(null)).devices)
+    await expectShown(bars(page, '.devices')).toEqual((await expected(null)).devices)
     await slideTo(page, Date.now() - 5 * minute)
-    await expect.poll(() => bars(page, '.devices')).toEqual(['edge-1: 1 installing', 'edge-2: 1 failed'])
+    await expectShown(bars(page, '.devices')).toEqual(['edge-1: 1 installing', 'edge-2: 1 failed'])
     await page.getByRole('link', { name: 'Rollouts' }).first().click()
     await page.getByRole('heading', { name: 'Applications' }).waitFor()
     await page.getByRole('button', { name: 'Back to now' }).click()
-    await expect.poll(() => bars(page, '.rollouts')).toEqual((await expected(null)).rollouts)
+    await expectShown(bars(page, '.rollouts')).toEqual((await expected(null)).rollouts)
   })
 
   it('lead to rollouts from groups and declarations of the past', async () => {
     const { page } = await visit(`?at=${then.time}`)
     await page.locator('.rollouts').getByRole('link', { name: 'pumps' }).click()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
     await page.goBack()
     await page.getByRole('region', { name: 'What changed last' }).getByRole('link', { name: 'pumps' }).click()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
   })
 
   it('lead to the rollout from the page of a deployment, then and back at present', async () => {
     const { page } = await visit(`deployment/edge-3/pumps?at=${then.time}`)
     await page.locator('.crumbs').getByRole('link', { name: 'pumps' }).click()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
     await page.getByRole('button', { name: 'Back to now' }).click()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
   })
 
   it('are shown at their time by older links, whose ID of a rollout has a revision', async () => {
@@ -157,16 +164,18 @@ describe.runIf(findChromium())('lists of the past', () => {
     const { page, complaints } = await visit(`rollout/${rollout.id}?state=FAILED`)
     await page.getByText('Showing the state at').waitFor()
     await page.getByText('Past', { exact: true }).waitFor()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
     const at = new URLSearchParams({ at: then.time })
-    expect(page.url()).toBe(`${server().url}/rollout/${rollout.presentId}?state=FAILED&${at}`)
+    await expectShown(urlOf(page)).toBe(`${server().url}/rollout/${rollout.presentId}?state=FAILED&${at}`)
     await page.getByRole('button', { name: 'Back to now' }).click()
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
     // A time in the address is the one that was chosen.
     const later = new Date().toISOString()
     await page.goto(`${server().url}/rollout/${rollout.id}?at=${later}`)
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
-    expect(page.url()).toBe(`${server().url}/rollout/${rollout.presentId}?${new URLSearchParams({ at: later })}`)
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    await expectShown(urlOf(page)).toBe(
+      `${server().url}/rollout/${rollout.presentId}?${new URLSearchParams({ at: later })}`,
+    )
     expect(complaints.filter((text) => !text.includes('400'))).toEqual([])
   })
 
@@ -177,7 +186,7 @@ describe.runIf(findChromium())('lists of the past', () => {
     await page.getByRole('button', { name: 'Add labels' }).click()
     await page.getByLabel('Labels', { exact: true }).fill('team=packaging, ring=canary')
     await page.getByRole('button', { name: 'Save labels' }).click()
-    await expect.poll(() => labels.allTextContents()).toEqual(['ring: canary', 'team: packaging'])
+    await expectShown(textsOf(labels)).toEqual(['ring: canary', 'team: packaging'])
     // What has changed since the form was opened is not overwritten.
     await page.getByRole('button', { name: 'Edit labels' }).click()
     const { rollout } = await server().query('{ rollout(key: { name: "pumps" }) { id } }')
@@ -188,17 +197,17 @@ describe.runIf(findChromium())('lists of the past', () => {
     await page.getByRole('button', { name: 'Save labels' }).click()
     await page.getByRole('alert').getByText('read them again').waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
-    await expect.poll(() => labels.allTextContents()).toEqual(['team: b, c'])
+    await expectShown(textsOf(labels)).toEqual(['team: b, c'])
     // The form separates labels by commas, so it would change this one.
-    expect(await page.getByRole('button', { name: 'Edit labels' }).isDisabled()).toBe(true)
+    await expectShown(isDisabled(page.getByRole('button', { name: 'Edit labels' }))).toBe(true)
     await page.getByRole('link', { name: 'team: b, c' }).click()
-    await expect.poll(() => bars(page, '.rollouts')).toEqual(['pumps: 1 failed, 1 pending'])
+    await expectShown(bars(page, '.rollouts')).toEqual(['pumps: 1 failed, 1 pending'])
     await page.getByLabel('Label: team=packaging').fill('team=others')
     await page.getByText('No rollouts match these filters.').waitFor()
     await page.goto(`${server().url}/rollout/${rollout.id}?at=${then.time}`)
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
-    expect(await labels.count()).toBe(0)
-    expect(await page.getByRole('button', { name: /labels/ }).count()).toBe(0)
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
+    for (const absent of [labels, page.getByRole('button', { name: /labels/ })])
+      await expectNone(absent, page.locator('.hero .bar'))
     await page.goto(`${server().url}/feed`)
     await page.getByText('labels: team=b, c').waitFor()
     expect(complaints).toEqual([])
@@ -222,12 +231,12 @@ describe.runIf(findChromium())('lists of the past', () => {
       await page.getByRole('main').getByRole('button', { name: 'Back to now' }).click()
     }
     await to(`rollout/${rollout.id}?state=FAILED`)
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
-    expect(page.url()).toBe(`${server().url}/rollout/${rollout.presentId}?state=FAILED`)
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    await expectShown(urlOf(page)).toBe(`${server().url}/rollout/${rollout.presentId}?state=FAILED`)
     // The chosen time is still stored.
     const at = new URLSearchParams({ at: new Date().toISOString() })
     await page.goto(`${server().url}/rollout/${rollout.id}?${at}`)
-    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
-    expect(page.url()).toBe(`${server().url}/rollout/${rollout.presentId}?${at}`)
+    await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
+    await expectShown(urlOf(page)).toBe(`${server().url}/rollout/${rollout.presentId}?${at}`)
   })
 })

@@ -1,9 +1,18 @@
 /** Addresses of pages, and the times in them. */
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import {
+  doInPage,
+  expectGone,
+  expectNone,
+  expectShown,
+  inPage,
+  readStill,
+  textsOf,
+  urlOf,
+} from '../../support/clients/shown.ts'
 import { minute, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('an address of the dashboard', () => {
   const { server, visit } = useDashboard()
 
@@ -11,27 +20,27 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     const reported = { deploymentId: 'with/slash', status: { state: 'installed' }, components: [] }
     expect((await server().post('/device/a%2Fb/deployment/with%2Fslash/status', reported)).ok).toBe(true)
     const { page, complaints } = await visit('deployments?state=INSTALLED')
-    await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
+    await doInPage(page, () => Object.assign(globalThis, { isSamePage: true }))
     await page
       .getByRole('row', { name: /with\/slash/ })
       .getByRole('link')
       .first()
       .click()
     await page.getByRole('heading', { name: 'with/slash' }).waitFor()
-    expect(page.url()).toBe(`${server().url}/deployment/a%2Fb/with%2Fslash`)
-    expect(await page.evaluate(() => 'isSamePage' in globalThis)).toBe(true)
+    await expectShown(urlOf(page)).toBe(`${server().url}/deployment/a%2Fb/with%2Fslash`)
+    await expectShown(inPage(page, () => 'isSamePage' in globalThis)).toBe(true)
     await page.reload()
     await page.getByRole('heading', { name: 'with/slash' }).waitFor()
     await page.goBack()
     await page.getByRole('row', { name: /with\/slash/ }).waitFor()
-    expect(page.url()).toBe(`${server().url}/deployments?state=INSTALLED`)
+    await expectShown(urlOf(page)).toBe(`${server().url}/deployments?state=INSTALLED`)
     expect(complaints).toEqual([])
   })
 
   it('after # is the same page', async () => {
     const { page } = await visit('#/deployments?state=FAILED')
     await page.getByRole('row', { name: /other/ }).waitFor()
-    expect(page.url()).toBe(`${server().url}/deployments?state=FAILED`)
+    await expectShown(urlOf(page)).toBe(`${server().url}/deployments?state=FAILED`)
   })
 
   it('hides no route: only a browser that reads gets the page', async () => {
@@ -73,8 +82,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
   it.each(['garbage', '1', '2999-01-01T00:00:00Z'])('with the time %s shows the present', async (at) => {
     const { page, complaints } = await visit(`?at=${at}`)
     await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
-    expect(await page.getByText('Showing the state at').count()).toBe(0)
-    await page.getByText('Live', { exact: true }).waitFor()
+    await expectNone(page.getByText('Showing the state at'), page.getByText('Live', { exact: true }))
     expect(complaints).toEqual([])
   })
 
@@ -98,13 +106,13 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
         .getByRole('main')
         .getByText(/^Loading the state at \d\d:\d\d:\d\d…$/)
         .waitFor()
-      await page.getByRole('region', { name: 'Notices' }).getByText('Loading the state at').waitFor()
-      expect(await page.getByRole('slider').count()).toBe(0)
+      const notice = page.getByRole('region', { name: 'Notices' }).getByText('Loading the state at')
+      await expectNone(page.getByRole('slider'), notice)
     }
     held.resolve()
     await page.getByText('Showing the state at').waitFor()
     await page.getByRole('slider').waitFor()
-    expect(await page.getByText('Loading the state at').count()).toBe(0)
+    await expectGone(page.getByText('Loading the state at'))
     expect(complaints).toEqual([])
   })
 
@@ -145,10 +153,10 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     const { page, complaints } = await visit('?window=7d')
     const chart = page.locator('.trend')
     await chart.getByRole('heading', { name: /^Last 7 days \(history begins \d\d:\d\d\)$/ }).waitFor()
-    expect(await chart.locator('.chart-legend li').allTextContents()).toEqual(
+    await expectShown(textsOf(chart.locator('.chart-legend li'))).toEqual(
       expect.arrayContaining([' Installed', ' Failed']),
     )
-    const ticks = await chart.locator('.at-tick').allTextContents()
+    const ticks = await readStill(textsOf(chart.locator('.at-tick')))
     expect(ticks.length).toBeGreaterThan(2)
     // Five or two minutes apart, because the history is ten minutes long.
     expect(ticks.filter((text) => !/^\d\d:\d[02468]$/.test(text) && !/^\d\d:\d[05]$/.test(text))).toEqual([])

@@ -1,10 +1,10 @@
 /** What the charts show while the server cannot be reached: nothing after the last moment that is known. */
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import { expectShown, inElement, type Look, textOf } from '../../support/clients/shown.ts'
 import { minute, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('a chart without a connection', () => {
   const { server, visit } = useDashboard()
   let rollout = ''
@@ -48,8 +48,8 @@ describe.runIf(findChromium())('a chart without a connection', () => {
   }
 
   /** Where the drawn areas end, as a part of the width. */
-  const drawn = (page: Page): Promise<number> =>
-    page.locator('.trend svg[role=img]').evaluate((svg) => {
+  const drawn = (page: Page): Look<number> =>
+    inElement(page.locator('.trend svg[role=img]'), (svg) => {
       const ends = [...svg.querySelectorAll('polygon.area')].flatMap((area) =>
         (area.getAttribute('points') ?? '').split(' ').map((point) => Number(point.split(',')[0])),
       )
@@ -59,13 +59,13 @@ describe.runIf(findChromium())('a chart without a connection', () => {
   it('of the fleet ends where it was lost, and goes on when it is back', async () => {
     const { page, disconnect, connect } = await open('')
     await page.locator('.trend polygon.area').first().waitFor({ state: 'attached' })
-    await expect.poll(() => drawn(page)).toBeGreaterThan(0.9)
+    await expectShown(drawn(page)).toBeGreaterThan(0.9)
     await disconnect()
     // The history is ten minutes long, and five of fifteen are not known.
-    await expect.poll(() => drawn(page)).toBeLessThan(0.75)
-    expect(await drawn(page)).toBeGreaterThan(0.55)
+    await expectShown(drawn(page)).toBeLessThan(0.75)
+    await expectShown(drawn(page)).toBeGreaterThan(0.55)
     await connect()
-    await expect.poll(() => drawn(page)).toBeGreaterThan(0.9)
+    await expectShown(drawn(page)).toBeGreaterThan(0.9)
   })
 
   it('of a rollout ends where it was lost', async () => {
@@ -73,6 +73,6 @@ describe.runIf(findChromium())('a chart without a connection', () => {
     const progress = page.getByRole('region', { name: 'Progress' })
     await progress.getByText(/^over 1 min/).waitFor()
     await disconnect()
-    expect(await progress.getByRole('heading').textContent()).toMatch(/over [12] min/)
+    await expectShown(textOf(progress.getByRole('heading'))).toMatch(/over [12] min/)
   })
 })

@@ -1,9 +1,9 @@
 /** A page that has no answer yet: while it waits, and when the server cannot be reached. */
-import { describe, expect, it } from 'vitest'
+import { describe, it } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import { expectNone, expectShown, expectStill, inPage, textOf } from '../../support/clients/shown.ts'
 import { send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('a page without an answer', () => {
   const { server } = useDashboard()
 
@@ -46,15 +46,14 @@ describe.runIf(findChromium())('a page without an answer', () => {
     )
     await page.goto(`${server().url}/devices`)
     const notice = page.getByRole('alert').filter({ hasText: 'refuses the WebSocket' })
-    await notice.waitFor()
     // It does not know which answer was the last: a reader who opens another page, and comes back, has newer ones.
-    expect(await page.getByText('Last update at').count()).toBe(0)
+    await expectNone(page.getByText('Last update at'), notice)
     await send(server().url, 'edge-8', 'later', 'installed')
     await page.getByRole('link', { name: 'Feed' }).click()
     await page.getByRole('link', { name: 'Devices' }).click()
     await page.getByRole('row', { name: /edge-8/ }).waitFor()
     await send(server().url, 'edge-9', 'latest', 'installed')
-    expect(await notice.textContent()).toBe(
+    await expectShown(textOf(notice)).toBe(
       'No live updates: a proxy or the server refuses the WebSocket. Reload the page to see newer data. Retrying automatically.',
     )
     await page.reload()
@@ -75,17 +74,17 @@ describe.runIf(findChromium())('a page without an answer', () => {
       await page.goto(`${server().url}/deployments`)
       const notice = page.getByRole('alert').filter({ hasText: 'Retrying automatically.' }).first()
       await notice.waitFor()
-      await page.locator('.notice.lost').waitFor()
-      expect(await page.getByText('Last update at').count()).toBe(0)
-      await page.locator('main').getByRole('alert').waitFor()
-      expect(await page.getByText('Loading…').count()).toBe(0)
+      await expectNone(page.getByText('Last update at'), page.locator('.notice.lost'))
+      await expectNone(page.getByText('Loading…'), page.locator('main').getByRole('alert'))
       // The longest notice.
       await page.getByRole('alert').filter({ hasText: 'refuses the WebSocket' }).waitFor()
-      const [box, title] = await Promise.all([
-        page.locator('.notice.lost').boundingBox(),
-        page.getByRole('heading', { name: 'Deployments' }).boundingBox(),
-      ])
-      expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(title?.y ?? 0)
+      const covered = inPage(page, () => {
+        const [notice, title] = ['.notice.lost', 'h1'].map((part) =>
+          document.querySelector(part)?.getBoundingClientRect(),
+        )
+        return (notice?.bottom ?? Number.NaN) - (title?.top ?? Number.NaN)
+      })
+      await expectStill(covered).toBeLessThanOrEqual(0)
     },
   )
 })

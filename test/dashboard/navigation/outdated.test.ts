@@ -1,9 +1,18 @@
 /** While the answer to another question is under way, the page says so, and shows no words of the last answer as if they were of this one. */
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import {
+  attributeOf,
+  countOf,
+  doInPage,
+  expectNone,
+  expectShown,
+  inputOf,
+  textOf,
+  titleOf,
+} from '../../support/clients/shown.ts'
 import { holdAnswers, minute, send, slideTo, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard between two answers', () => {
   const { server, visit } = useDashboard()
 
@@ -24,10 +33,10 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     const release = await holdAnswers(page, /query Overview\b/)
     await slideTo(page, Date.now() - 2 * minute)
     await notice.getByText('Loading the state at').waitFor()
-    expect(await page.locator('main').getAttribute('class')).toBe('outdated')
+    await expectShown(attributeOf(page.locator('main'), 'class')).toBe('outdated')
     await release()
     await notice.getByText('Showing the state at').waitFor()
-    expect(await page.locator('main').getAttribute('class')).toBe('')
+    await expectShown(attributeOf(page.locator('main'), 'class')).toBe('')
     // The present is not shown as live either before it is there.
     const releaseNow = await holdAnswers(page, /query Overview\b/)
     await page.getByRole('button', { name: 'Back to now' }).click()
@@ -49,8 +58,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await slideTo(page, Date.now() - 5 * minute)
     await slideTo(one.page, Date.now() - 5 * minute)
     await release.getByText('…').waitFor()
-    await one.page.getByText('Showing the state at').waitFor()
-    expect(await one.page.getByText('like it').count()).toBe(0)
+    await expectNone(one.page.getByText('like it'), one.page.getByText('Showing the state at'))
   })
 
   it.each([
@@ -64,10 +72,9 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     const release = await holdAnswers(page, new RegExp(`query ${operation}\\b`))
     await page.getByRole('searchbox').first().fill('')
     await page.waitForURL((url) => !url.searchParams.get('text'))
-    await status.getByText('Loading…').waitFor()
     // Nothing says that there are none, or how to add the first.
-    expect(await page.locator('main .empty').count()).toBe(0)
-    expect(await page.getByRole('main').getByRole('heading').count()).toBe(1)
+    await expectNone(page.locator('main .empty'), status.getByText('Loading…'))
+    await expectShown(countOf(page.getByRole('main').getByRole('heading'))).toBe(1)
     await release()
     await status.getByText(new RegExp(`^[1-9] ${word}`)).waitFor()
   })
@@ -84,8 +91,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await page.getByText('too much').waitFor()
     const release = await holdAnswers(page, /query Devices\b/)
     await page.getByRole('button', { name: 'Retired' }).click()
-    await page.getByRole('main').getByText('Loading…').waitFor()
-    expect(await page.getByText('too much').count()).toBe(0)
+    await expectNone(page.getByText('too much'), page.getByRole('main').getByText('Loading…'))
     await release()
     await page.getByText('3 devices').waitFor()
   })
@@ -99,7 +105,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     const release = await holdAnswers(page, /query (Deployment|Device)\b/)
     await page.getByRole('button', { name: 'Back to now' }).click()
     await page.getByText(words).waitFor({ state: 'detached' })
-    expect(await page.getByText(/has no deployment|not registered/).count()).toBe(0)
+    await expectNone(page.getByText(/has no deployment|not registered/), page.getByRole('heading', { level: 1 }))
     await release()
     await page.getByRole('heading', { level: 1, name: 'oven-1' }).waitFor()
   })
@@ -108,24 +114,24 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     const { page } = await visit('devices?text=edge-2')
     const field = page.getByRole('searchbox').first()
     await page.getByRole('navigation').getByRole('link', { name: 'Devices' }).click()
-    await expect.poll(() => field.inputValue()).toBe('')
+    await expectShown(inputOf(field)).toBe('')
     await field.fill('edge-1')
     await page.waitForURL((url) => url.searchParams.get('text') === 'edge-1')
     await page.goBack()
     await page.waitForURL((url) => url.searchParams.get('text') === 'edge-2')
-    await expect.poll(() => field.inputValue()).toBe('edge-2')
+    await expectShown(inputOf(field)).toBe('edge-2')
   })
 
   it('counts in the title of a hidden tab, too, which draws no frames', async () => {
     const { page } = await visit('rollouts')
-    await expect.poll(() => page.title()).toMatch(/^\(\d\) Rollouts/)
-    await page.evaluate(() => {
+    await expectShown(titleOf(page)).toMatch(/^\(\d\) Rollouts/)
+    await doInPage(page, () => {
       Object.defineProperty(document, 'hidden', { get: () => true })
       globalThis.requestAnimationFrame = () => 1
     })
-    const before = Number((await page.title()).match(/\d/)?.[0])
+    const before = Number((await titleOf(page).take()).match(/\d/)?.[0])
     await send(server().url, 'oven-1', 'rolls', 'failed', { code: 'R', message: 'burnt' })
-    await expect.poll(() => page.title(), { timeout: 10_000 }).toBe(`(${before + 1}) Rollouts · Rollcall`)
+    await expectShown(titleOf(page)).toBe(`(${before + 1}) Rollouts · Rollcall`)
   })
 
   it.each([-5, 5])(
@@ -142,7 +148,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
         .waitFor()
       await page.goto(`${server().url}/devices?at=${new Date(Date.now() - minute).toISOString()}`)
       await page.locator('.notice.past').getByText('(1 min ago)').waitFor()
-      expect(await page.locator('.time-now').textContent()).not.toBe('Now')
+      await expectShown(textOf(page.locator('.time-now'))).not.toBe('Now')
     },
   )
 
@@ -163,7 +169,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
       if (type === 'subscribe' && /subscription Changes\b/.test(payload.query) && !payload.variables.filter.kinds)
         followed.push(payload.variables.after)
     })
-    await page.evaluate(() => {
+    await doInPage(page, () => {
       const { send } = WebSocket.prototype
       WebSocket.prototype.send = function (sent) {
         ;(globalThis as unknown as { noteFollowed(sent: unknown): void }).noteFollowed(sent)

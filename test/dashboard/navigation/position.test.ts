@@ -2,11 +2,11 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import { expectShown, inPage, isVisible, type Look, look, readStill, urlOf } from '../../support/clients/shown.ts'
 import { useDashboard } from '../harness.ts'
 
-const top = (page: Page): Promise<number> => page.evaluate(() => scrollY)
+const topOf = (page: Page): Look<number> => inPage(page, () => scrollY)
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the position on a page', () => {
   const { server, visit } = useDashboard()
 
@@ -26,14 +26,14 @@ describe.runIf(findChromium())('the position on a page', () => {
   /** Far below what the first request loads. */
   async function scrollTo(page: Page, name: string) {
     const row = page.getByRole('row', { name })
-    const look = async (): Promise<boolean> => {
+    const scroll = async (): Promise<boolean> => {
       await page.mouse.wheel(0, 700)
-      return row.isVisible()
+      return isVisible(row).take()
     }
-    await expect.poll(look, { timeout: 30_000 }).toBe(true)
+    await expectShown(look(page, scroll)).toBe(true)
     const link = row.getByRole('link').first()
     await link.scrollIntoViewIfNeeded()
-    return { link, at: await top(page) }
+    return { link, at: await readStill(topOf(page)) }
   }
 
   it.each(['deployments?text=many&order=NAME', 'ROLLOUT?order=NAME'])(
@@ -49,7 +49,7 @@ describe.runIf(findChromium())('the position on a page', () => {
       await link.focus()
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: /^many-1350 on/ }).waitFor()
-      expect(await top(page)).toBe(0)
+      await expectShown(topOf(page)).toBe(0)
       // On a slow line the rows come long after the page.
       await page.route('**/graphql', async (route) => {
         await new Promise((resolve) => setTimeout(resolve, 300))
@@ -57,14 +57,14 @@ describe.runIf(findChromium())('the position on a page', () => {
       })
       await page.goBack()
       await link.and(page.locator(':focus')).waitFor()
-      expect(page.url()).toBe(`${server().url}/${list}`)
-      await expect.poll(() => top(page)).toBeCloseTo(at, -1)
+      await expectShown(urlOf(page)).toBe(`${server().url}/${list}`)
+      await expectShown(topOf(page)).toBeCloseTo(at, -1)
       await page.unroute('**/graphql')
       await page.reload()
-      await expect.poll(() => top(page)).toBeCloseTo(at, -1)
+      await expectShown(topOf(page)).toBeCloseTo(at, -1)
       // From then on, the reader scrolls.
       await page.keyboard.press('Home')
-      await expect.poll(() => top(page)).toBe(0)
+      await expectShown(topOf(page)).toBe(0)
       expect(complaints).toEqual([])
     },
   )

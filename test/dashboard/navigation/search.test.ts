@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import { countOf, expectNone, expectShown, inputOf, urlOf } from '../../support/clients/shown.ts'
 import { holdAnswers, send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the search of the dashboard', () => {
   const { server, visit } = useDashboard()
 
@@ -19,11 +19,11 @@ describe.runIf(findChromium())('the search of the dashboard', () => {
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'kettle-1' }).waitFor()
-    expect(page.url()).toBe(`${server().url}/device/kettle-1`)
+    await expectShown(urlOf(page)).toBe(`${server().url}/device/kettle-1`)
 
     await page.getByRole('button', { name: 'Search' }).click()
     // The text of the last search is gone.
-    expect(await field.inputValue()).toBe('')
+    await expectShown(inputOf(field)).toBe('')
     await field.fill('tea')
     await page.getByRole('option', { name: /Deployment tea on kettle-1/ }).click()
     await page.getByRole('heading', { name: 'tea on kettle-1' }).waitFor()
@@ -53,10 +53,9 @@ describe.runIf(findChromium())('the search of the dashboard', () => {
     await field.fill('other')
     await asked
     await page.keyboard.press('ArrowDown')
-    expect(await page.locator('[aria-selected=true]').count()).toBe(1)
+    await expectShown(countOf(page.locator('[aria-selected=true]'))).toBe(1)
     await releaseNext()
-    await page.getByRole('option', { name: /Deployment other/ }).waitFor()
     // Enter opens no result that was not chosen.
-    expect(await page.locator('[aria-selected=true]').count()).toBe(0)
+    await expectNone(page.locator('[aria-selected=true]'), page.getByRole('option', { name: /Deployment other/ }))
   })
 })

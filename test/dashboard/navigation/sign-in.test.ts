@@ -2,12 +2,12 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
 import { documentOf } from '../../support/clients/desired.ts'
+import { countOf, expectNone, expectShown, expectStill, inElement, inPage, urlOf } from '../../support/clients/shown.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { startIssuer } from '../../support/systems/issuer.ts'
 
 const key = 'an-admin-key-for-tests-only'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 it.runIf(findChromium())('signs in with a key, reads and follows, signs out', async () => {
   const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
   onTestFinished(() => server.stop())
@@ -27,8 +27,8 @@ it.runIf(findChromium())('signs in with a key, reads and follows, signs out', as
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('alert').getByText('the key is refused').waitFor()
   // What waits for an answer keeps the focus.
-  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Sign in')
-  expect(await page.getByText('secret').count()).toBe(0)
+  await expectShown(inPage(page, () => document.activeElement?.textContent)).toBe('Sign in')
+  await expectNone(page.getByText('secret'), page.getByRole('alert').getByText('the key is refused'))
 
   await field.fill(key)
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -36,7 +36,7 @@ it.runIf(findChromium())('signs in with a key, reads and follows, signs out', as
   await row.getByText('Installing', { exact: true }).waitFor()
   await page.getByText('Live', { exact: true }).waitFor()
   // No script can read what the browser shows for it.
-  expect(await page.evaluate(() => document.cookie)).toBe('')
+  await expectShown(inPage(page, () => document.cookie)).toBe('')
   const known = complaints.length
   await report('installed')
   await row.getByText('Installed', { exact: true }).waitFor()
@@ -45,12 +45,10 @@ it.runIf(findChromium())('signs in with a key, reads and follows, signs out', as
   expect(complaints.slice(known)).toEqual([])
 
   await page.getByRole('button', { name: 'Sign out' }).click()
-  await field.waitFor()
-  expect(await page.getByText('secret').count()).toBe(0)
+  await expectNone(page.getByText('secret'), field)
   expect(await page.context().cookies()).toEqual([])
 })
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 it.runIf(findChromium())(
   'keeps the parts of the header apart at every width, with “Sign out” and the longest status',
   async () => {
@@ -66,27 +64,26 @@ it.runIf(findChromium())(
     await page.getByText('Disconnected', { exact: true }).waitFor()
     for (let width = 360; width <= 1440; width += 20) {
       await page.setViewportSize({ width, height: 900 })
-      const overlaps = await page.locator('.top > :not(nav), .top nav a').evaluateAll((parts) =>
-        parts.flatMap((part, index) => {
+      const wrong = inElement(page.locator('.top'), (top) => {
+        const parts = [...top.querySelectorAll(':scope > :not(nav), nav a')]
+        const overlaps = parts.flatMap((part, index) => {
           const a = part.getBoundingClientRect()
           return parts.slice(index + 1).flatMap((other) => {
             const b = other.getBoundingClientRect()
             const isApart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top
             return isApart ? [] : [`${part.textContent} and ${other.textContent}`]
           })
-        }),
-      )
-      const cut = await page.locator('.top').evaluate((top) => {
+        })
         const frame = top.getBoundingClientRect()
         const isInside = ({ top, bottom }: DOMRect): boolean => top >= frame.top && bottom <= frame.bottom
-        return [...top.children].flatMap((part) => (isInside(part.getBoundingClientRect()) ? [] : [part.outerHTML]))
+        const cut = [...top.children].filter((part) => !isInside(part.getBoundingClientRect()))
+        return [...overlaps, ...cut.map(({ outerHTML }) => `cut: ${outerHTML}`)]
       })
-      expect({ width, overlaps, cut }).toEqual({ width, overlaps: [], cut: [] })
+      await expectStill(wrong, `${width} pixels`).toEqual([])
     }
   },
 )
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 it.runIf(findChromium())(
   'says of what a caller with an access scope does not find that it may be outside',
   async () => {
@@ -115,7 +112,6 @@ it.runIf(findChromium())(
   },
 )
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 it.runIf(findChromium())('shows who may not read documents everything but them, and says so', async () => {
   const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
   onTestFinished(() => server.stop())
@@ -143,17 +139,16 @@ it.runIf(findChromium())('shows who may not read documents everything but them, 
     const panel = page.getByRole('region', { name: 'Desired state' })
     await panel.getByText(/^Declared by \S+.*as agreed/).waitFor()
     await panel.getByText(shown).waitFor()
-    expect(await panel.getByText('7.7.7').count()).toBe(shown === '7.7.7' ? 1 : 0)
+    await expectShown(countOf(panel.getByText('7.7.7'))).toBe(shown === '7.7.7' ? 1 : 0)
     // Only operators are offered what only they may do.
     await page.goto(`${server.url}/deployments`)
     await page.getByRole('row', { name: /meant/ }).waitFor()
     await page.waitForLoadState('networkidle')
-    expect(await page.getByRole('checkbox').count()).toBe(shown === '7.7.7' ? 1 : 0)
+    await expectShown(countOf(page.getByRole('checkbox'))).toBe(shown === '7.7.7' ? 1 : 0)
     await close()
   }
 })
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 it.runIf(findChromium())(
   'signs persons in with the issuer, follows their rights, and signs them out there too',
   async () => {
@@ -175,10 +170,9 @@ it.runIf(findChromium())(
     // The pages of the issuer ask for fonts of the network.
     await page.route(/googleapis/, (route) => route.abort())
     const link = page.getByRole('link', { name: 'Sign in with the plant' })
-    await link.waitFor()
     // Without API_AUTH, no key is accepted.
-    expect(await page.getByLabel('API key or token').count()).toBe(0)
-    expect(await page.getByText('secret').count()).toBe(0)
+    await expectNone(page.getByLabel('API key or token'), link)
+    await expectNone(page.getByText('secret'), link)
     const signIn = async (isNew: boolean): Promise<void> => {
       await link.click()
       if (!isNew) return
@@ -189,9 +183,9 @@ it.runIf(findChromium())(
     await signIn(true)
     const row = page.getByRole('row', { name: /secret/ })
     await row.waitFor()
-    expect(page.url()).toBe(`${server.url}/deployments?state=INSTALLED`)
+    await expectShown(urlOf(page)).toBe(`${server.url}/deployments?state=INSTALLED`)
     await page.getByText('Live', { exact: true }).waitFor()
-    expect(await page.evaluate(() => document.cookie)).toBe('')
+    await expectShown(inPage(page, () => document.cookie)).toBe('')
 
     // The person loses a group: what the page shows is outside the remaining scope.
     issuer.groups.set('ada', ['alpha'])
@@ -211,7 +205,7 @@ it.runIf(findChromium())(
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('button', { name: 'Yes, sign me out' }).click()
     await link.waitFor()
-    expect(new URL(page.url()).origin).toBe(server.url)
+    await expectShown(urlOf(page)).toMatch(new RegExp(`^${server.url}/`))
     await link.click()
     await page.getByPlaceholder('Enter any login').waitFor()
   },

@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import { defaultTimeouts } from '../../../src/rest/guard.ts'
 import { findChromium } from '../../support/clients/browser.ts'
+import { attributeOf, countOf, expectGone, expectNone, expectShown, urlOf } from '../../support/clients/shown.ts'
 import { holdAnswers, send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('alerts on the dashboard', () => {
   const { server, visit } = useDashboard({ timeouts: { ...defaultTimeouts, duties: 200 } })
 
@@ -29,19 +29,18 @@ describe.runIf(findChromium())('alerts on the dashboard', () => {
     await alert.getByText('Critical: ovens fail').waitFor()
     await page.getByRole('link', { name: /^Overview\s*1 alert$/ }).waitFor()
     await alert.getByText('Failed: 1 (threshold 1) in ovens, when raised').waitFor()
-    expect(await alert.getByRole('link', { name: 'runbook' }).getAttribute('href')).toBe(
+    await expectShown(attributeOf(alert.getByRole('link', { name: 'runbook' }), 'href')).toBe(
       'https://runbooks.example/ovens',
     )
 
     await alert.getByRole('button', { name: 'Acknowledge…' }).click()
     await page.getByLabel('Reason').fill('I replace the registry')
     await page.getByRole('button', { name: 'Acknowledge ovens fail' }).click()
-    await alert.getByText('I replace the registry').waitFor()
-    expect(await alert.getByRole('button').count()).toBe(0)
+    await expectNone(alert.getByRole('button'), alert.getByText('I replace the registry'))
 
     await alert.getByRole('link', { name: 'ovens' }).click()
     await page.getByRole('heading', { name: /^ovens/ }).waitFor()
-    expect(page.url()).toContain(declareDeployments.rollout.id)
+    await expectShown(urlOf(page)).toContain(declareDeployments.rollout.id)
     await alert.getByText('Critical: ovens fail').waitFor()
     await send(server().url, 'oven-1', 'vision', 'installed')
     await alerts.waitFor({ state: 'detached' })
@@ -60,19 +59,19 @@ describe.runIf(findChromium())('alerts on the dashboard', () => {
     const { page, complaints } = await visit('')
     const alerts = page.getByRole('region', { name: '12 alerts' })
     await alerts.getByRole('button', { name: 'Show more (2 not shown)' }).click()
-    await expect.poll(() => alerts.getByText('Warning: fans fail').count()).toBe(12)
-    expect(await alerts.getByRole('button', { name: /^Show more/ }).count()).toBe(0)
+    await expectShown(countOf(alerts.getByText('Warning: fans fail'))).toBe(12)
+    await expectGone(alerts.getByRole('button', { name: /^Show more/ }))
     // The number above the list counts what it has, also while the page has already the next number.
     const lines = page.locator('section[aria-labelledby=alerts] li')
     const release = await holdAnswers(page, /query MoreAlerts\b/)
     await send(server().url, 'fan-1', 'fan-12', 'failed', { code: 'F', message: 'stuck' })
     await page.getByRole('link', { name: /^Overview\s*13 alerts$/ }).waitFor()
     await page.getByRole('listitem').filter({ hasText: '13 deployments' }).waitFor()
-    expect(await alerts.count()).toBe(1)
-    expect(await lines.count()).toBe(12)
+    await expectShown(countOf(alerts)).toBe(1)
+    await expectShown(countOf(lines)).toBe(12)
     await release()
     await page.getByRole('region', { name: '13 alerts' }).waitFor()
-    expect(await lines.count()).toBe(13)
+    await expectShown(countOf(lines)).toBe(13)
     expect(complaints).toEqual([])
   })
 })

@@ -1,9 +1,9 @@
 /** The number of deployments with the same error, on the page of one of them. */
 import { describe, expect, it, vi } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import { expectShown, textOf } from '../../support/clients/shown.ts'
 import { send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the count of deployments with the same error', () => {
   const { server, visit } = useDashboard()
 
@@ -31,9 +31,9 @@ describe.runIf(findChromium())('the count of deployments with the same error', (
     const before = counted
     const age = page.locator('.notice.past .muted')
     for (let times = 0; times < 2; times += 1) {
-      const shown = await age.textContent()
+      const shown = await textOf(age).take()
       await page.clock.fastForward(10_000)
-      await expect.poll(() => age.textContent()).not.toBe(shown)
+      await expectShown(textOf(age)).not.toBe(shown)
     }
     expect(counted).toBe(before)
     expect(complaints).toEqual([])

@@ -1,9 +1,9 @@
 /** What makes no revision, on pages that follow revisions: contacts of devices. And deployments that a name alone does not find. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import { expectNone, expectShown, inElements } from '../../support/clients/shown.ts'
 import { minute, send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the page of a deployment or a device', () => {
   const { server, visit } = useDashboard()
 
@@ -18,11 +18,11 @@ describe.runIf(findChromium())('the page of a deployment or a device', () => {
   ])('%s shows a contact that changes nothing', async (address, place) => {
     const { page, complaints } = await visit(address)
     const heard = page.locator(`${place} time`)
-    const times = () => heard.evaluateAll((all) => all.map((each) => each.getAttribute('datetime')))
+    const times = inElements(heard, (all) => all.map((each) => each.getAttribute('datetime')))
     await heard.first().waitFor()
     await send(server().url, 'edge-5', 'steady', 'installed')
     const { device } = await server().query('{ device(deviceId: "edge-5") { lastHeardAt } }')
-    await expect.poll(times, { timeout: 30_000 }).toContain(device.lastHeardAt)
+    await expectShown(times).toContain(device.lastHeardAt)
     expect(complaints).toEqual([])
   })
 
@@ -87,8 +87,7 @@ describe.runIf(findChromium())('the page of a deployment or a device', () => {
     await flap('installed')
     const { page } = await visit('deployment/edge-8/long')
     await page.getByRole('region', { name: 'History' }).getByRole('button', { name: 'more' }).click()
-    await page.getByText('Older changes are available').waitFor()
-    expect(await page.locator('[data-attempt]').count()).toBe(0)
+    await expectNone(page.locator('[data-attempt]'), page.getByText('Older changes are available'))
     await flap('installed')
     await page.getByText('Installed for at least').waitFor()
   })

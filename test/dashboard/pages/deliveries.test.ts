@@ -1,11 +1,11 @@
 /** What the set-up says of a receiver: its latest deliveries, and why it gets none. */
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import { countOf, expectShown, look } from '../../support/clients/shown.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { startReceiver } from '../../support/systems/receiver.ts'
 import { send } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('a receiver in the set-up', () => {
   let browser: Awaited<ReturnType<typeof sharedBrowser>>
   beforeAll(async () => {
@@ -30,13 +30,11 @@ describe.runIf(findChromium())('a receiver in the set-up', () => {
 
     await send(server.url, 'oven-1', 'bread', 'failed')
     // Deliveries are no changes of the log: the page asks for them again as time passes.
-    const following = async (count: number): Promise<void> =>
-      expect
-        .poll(async () => {
-          await page.clock.fastForward(5_000)
-          return latest.getByRole('listitem').count()
-        })
-        .toBe(count)
+    const next = look(page, async () => {
+      await page.clock.fastForward(5_000)
+      return countOf(latest.getByRole('listitem')).take()
+    })
+    const following = (count: number): Promise<void> => expectShown(next).toBe(count)
     await following(1)
     await send(server.url, 'oven-2', 'bread', 'failed')
     await following(2)
@@ -46,7 +44,7 @@ describe.runIf(findChromium())('a receiver in the set-up', () => {
     )
     await page.clock.fastForward(5_000)
     await latest.getByRole('alert').getByText("Can't reach the server").waitFor()
-    expect(await latest.getByRole('listitem').count()).toBe(2)
+    await expectShown(countOf(latest.getByRole('listitem'))).toBe(2)
   })
 
   it('that cannot be reached has the reason in words, and when it is tried again', async () => {

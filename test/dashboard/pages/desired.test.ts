@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { declare, documentOf, remove } from '../../support/clients/desired.ts'
+import { drawnTextsOf, expectGone, expectShown, textsOf, urlOf } from '../../support/clients/shown.ts'
 import { holdAnswers, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard', () => {
   const { server, visit } = useDashboard()
 
@@ -28,8 +28,8 @@ describe.runIf(findChromium())('the dashboard', () => {
     await panel.getByText(/^Declared.*because of what was found.*(now|\d+ s ago)$/).waitFor()
     await panel.getByText(/^sha256:[0-9a-f]{12}… · \d+ bytes$/).waitFor()
     await panel.getByText('1 line added, 1 line removed').waitFor()
-    expect(await panel.locator('.diff .removed code').allTextContents()).toEqual([expect.stringContaining('1.0.0')])
-    expect(await panel.locator('.diff .added code').allTextContents()).toEqual([expect.stringContaining('2.0.0')])
+    await expectShown(textsOf(panel.locator('.diff .removed code'))).toEqual([expect.stringContaining('1.0.0')])
+    await expectShown(textsOf(panel.locator('.diff .added code'))).toEqual([expect.stringContaining('2.0.0')])
     await adopt(3, 'installed')
     await verdict('Converged')
 
@@ -42,7 +42,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await panel.getByLabel('From version').selectOption('nothing')
     await panel.getByLabel('To version').selectOption('2')
     await panel.getByText(`${whole.length} lines added, 0 lines removed`).waitFor()
-    expect(page.url()).toContain('from=nothing&to=2')
+    await expectShown(urlOf(page)).toContain('from=nothing&to=2')
     // The lines of other versions are not said to be of these.
     const release = await holdAnswers(page, /query DesiredContents\b/)
     await panel.getByLabel('To version').selectOption('3')
@@ -50,7 +50,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await panel.locator('.outdated .diff').waitFor()
     await release()
     await panel.getByText(`${whole.length} lines added, 0 lines removed`).waitFor()
-    expect(await panel.locator('.outdated').count()).toBe(0)
+    await expectGone(panel.locator('.outdated'))
     await adopt(4, 'removed')
     await verdict('Converged')
 
@@ -58,7 +58,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.goto(`${server().url}/#/deployment/${deviceId}/${deploymentId}?at=${then}`)
     await verdict('Installed')
     await panel.getByText('Up to date with version 2.').waitFor()
-    expect(await panel.getByLabel('To version').locator('option').allTextContents()).toEqual([
+    await expectShown(textsOf(panel.getByLabel('To version').locator('option'))).toEqual([
       expect.stringMatching(/^version 2,/),
       expect.stringMatching(/^nothing/),
     ])
@@ -66,7 +66,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.goto(`${server().url}/#/device/${deviceId}`)
     const manifests = page.getByRole('region', { name: /^Manifest versions/ }).locator('.manifests > li')
     await manifests.nth(2).waitFor()
-    expect(await manifests.allInnerTexts()).toEqual([
+    await expectShown(drawnTextsOf(manifests)).toEqual([
       expect.stringMatching(/^4\b[\s\S]*the site closes[\s\S]*withdrawn meant/),
       expect.stringMatching(/^3\b[\s\S]*because of what was found[\s\S]*declared meant/),
       expect.stringMatching(/^2\b[\s\S]*first[\s\S]*declared meant/),
@@ -121,7 +121,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.goto(`${server().url}/#/`)
     await page.getByRole('link', { name: /^Older version\s*\d/ }).click()
     await page.getByRole('row', { name: /edge-62/ }).waitFor()
-    expect(page.url()).toContain('convergence=STALE')
+    await expectShown(urlOf(page)).toContain('convergence=STALE')
     await page.goto(`${server().url}/#/rollouts?text=counted`)
     await page.getByRole('img', { name: 'counted: 1 installed, 2 installed, older version' }).waitFor()
     await page.getByText('2 on an older version').waitFor()

@@ -1,9 +1,21 @@
 /** What people look for at 3 a.m.: what fails, why, where and since when, and the way to the deployments. */
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import {
+  attributeOf,
+  doInPage,
+  expectShown,
+  expectStill,
+  inElement,
+  inElements,
+  inPage,
+  readStill,
+  textOf,
+  textsOf,
+  titleOf,
+} from '../../support/clients/shown.ts'
 import { holdAnswers, send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('failures on the dashboard', () => {
   const { server, visit } = useDashboard()
 
@@ -40,23 +52,21 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     await cause.getByText('5 deployments').waitFor()
     await cause.getByText('image # was not found').waitFor()
     await cause.getByRole('list', { name: 'This cause, by site' }).getByText('lyon').waitFor()
-    expect(await cause.getByRole('list', { name: 'This cause, by site' }).textContent()).toBe('porto 3lyon 2')
-    expect(await causes.getByRole('listitem').filter({ hasText: 'disk full' }).textContent()).toMatch(
+    await expectShown(textOf(cause.getByRole('list', { name: 'This cause, by site' }))).toBe('porto 3lyon 2')
+    await expectShown(textOf(causes.getByRole('listitem').filter({ hasText: 'disk full' }))).toMatch(
       /1 deployment.*for/,
     )
     // The tab counts all failures of the fleet.
-    await expect.poll(() => page.title()).toBe('(6) Overview · Rollcall')
-    expect(await page.locator('link[rel="icon"]').getAttribute('href')).toContain(encodeURIComponent('>6<'))
+    await expectShown(titleOf(page)).toBe('(6) Overview · Rollcall')
+    await expectShown(attributeOf(page.locator('link[rel="icon"]'), 'href')).toContain(encodeURIComponent('>6<'))
 
     const latest = page.getByRole('region', { name: 'What changed last' })
     await latest.waitFor()
     // The other facts of the list may still be on their way.
-    await expect
-      .poll(() => latest.getByRole('listitem').allTextContents())
-      .toEqual([
-        expect.stringMatching(/^Declaration.*ovens\s*$/),
-        expect.stringMatching(/^Release.*ovens.*vision-inspect 1\.0$/),
-      ])
+    await expectShown(textsOf(latest.getByRole('listitem'))).toEqual([
+      expect.stringMatching(/^Declaration.*ovens\s*$/),
+      expect.stringMatching(/^Release.*ovens.*vision-inspect 1\.0$/),
+    ])
     // In a large log these changes are too rare to be found: the rest is shown without them.
     const refused = { errors: [{ message: 'too many changes', extensions: { code: 'BAD_USER_INPUT' } }], data: null }
     await page.route('**/graphql', (route) =>
@@ -73,8 +83,8 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
       .waitFor()
     await page.unroute('**/graphql')
 
-    const heights = await page.locator('.facts a').evaluateAll((cards) => cards.map(({ clientHeight }) => clientHeight))
-    expect(new Set(heights).size).toBe(1)
+    const heights = inElements(page.locator('.facts a'), (cards) => cards.map(({ clientHeight }) => clientHeight))
+    await expectStill(heights).toSatisfy((all: number[]) => new Set(all).size === 1)
 
     await cause.getByRole('link', { name: 'lyon' }).click()
     await page.getByText('2 deployments', { exact: true }).waitFor()
@@ -87,17 +97,17 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
       .click()
 
     await page.getByRole('heading', { name: 'vision-inspect 1.0 on oven-2' }).waitFor()
-    await expect.poll(() => page.title()).toBe('(6) vision-inspect 1.0 on oven-2 · Rollcall')
+    await expectShown(titleOf(page)).toBe('(6) vision-inspect 1.0 on oven-2 · Rollcall')
     await page.getByText(/^Failed for \d+ s, attempt 3, 4 others like it/).waitFor()
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-    const copied = () => page.evaluate(() => navigator.clipboard.readText())
+    const copied = inPage(page, () => navigator.clipboard.readText())
     await page.getByRole('button', { name: 'Copy IDs' }).click()
-    await expect
-      .poll(copied)
-      .toMatch(/^deployment vision-1\nreporter oven-2\nruns on oven-2\nrollout ovens\nrevision \d+$/)
+    await expectShown(copied).toMatch(
+      /^deployment vision-1\nreporter oven-2\nruns on oven-2\nrollout ovens\nrevision \d+$/,
+    )
     await page.getByRole('button', { name: 'Copy link to this moment' }).click()
-    await expect.poll(copied).toMatch(/\/deployment\/oven-2\/vision-1\?at=20/)
-    await page.goto(await copied())
+    await expectShown(copied).toMatch(/\/deployment\/oven-2\/vision-1\?at=20/)
+    await page.goto(await copied.take())
     await page.getByText('Showing the state at').waitFor()
     await page.getByRole('heading', { name: 'vision-inspect 1.0 on oven-2' }).waitFor()
     await page.getByRole('link', { name: '4 others like it' }).waitFor()
@@ -120,9 +130,10 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
       .filter({ hasText: 'JAM' })
     const list = cause.getByRole('list', { name: 'This cause, by site' })
     await list.getByText('and 1 more').waitFor()
-    const [edge = 0, ...ends] = await list.evaluate((element) =>
+    const edges = inElement(list, (element) =>
       [element, ...element.querySelectorAll('li')].map((each) => each.getBoundingClientRect().right),
     )
+    const [edge = 0, ...ends] = await readStill(edges)
     expect(ends.length).toBeGreaterThan(3)
     expect(ends.filter((end) => end > edge + 1)).toEqual([])
   })
@@ -155,7 +166,7 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     const pages = [await visit('?by=coast'), await visit(`#/rollout/${declareDeployments.rollout.id}?by=coast`)]
     for (const { page } of pages) {
       await page.getByRole('list', { name: 'This cause, by coast' }).getByText('oslo').first().waitFor()
-      await page.evaluate(() => {
+      await doInPage(page, () => {
         const wrong: string[] = []
         const seen = new Set<string>()
         const look = (): void => {
@@ -186,10 +197,11 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
         const cause = page.locator('.causes > li').filter({ hasText: code })
         await cause.getByText(`${counts.total} deployments`).waitFor()
       }
-      const { wrong, seen } = await page.evaluate(() => {
+      const recorded = inPage(page, () => {
         const found = globalThis as unknown as { wrong: string[]; seen: Set<string> }
         return { wrong: found.wrong, seen: found.seen.size }
       })
+      const { wrong, seen } = await readStill(recorded)
       expect(wrong).toEqual([])
       expect(seen).toBeGreaterThan(2)
       expect(complaints).toEqual([])
@@ -204,9 +216,9 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     await causes.getByRole('combobox').selectOption('depth')
     const failed = causes.getByRole('list', { name: 'Failed, by depth' })
     await failed.waitFor({ state: 'attached' })
-    expect(await failed.textContent()).toBe('')
+    await expectShown(textOf(failed)).toBe('')
     // The rest of the page is not out of date.
-    expect(await page.locator('main').getAttribute('class')).toBe('')
+    await expectShown(attributeOf(page.locator('main'), 'class')).toBe('')
     await release()
     await failed.getByText('deep').waitFor()
     await causes.getByRole('list', { name: 'This cause, by depth' }).getByText('deep').first().waitFor()
@@ -229,7 +241,7 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     for (const [rollout, release] of Object.entries({ lathes: 'cut 1.0', mills: 'cut 1.0 → 2.0' })) {
       const { page } = await visit(`#/rollout/${ids[rollout].id}`)
       const line = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem').nth(1)
-      await expect.poll(() => line.textContent()).toMatch(new RegExp(`^Release.*${release}$`))
+      await expectShown(textOf(line)).toMatch(new RegExp(`^Release.*${release}$`))
     }
   })
 
@@ -256,7 +268,7 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     await declare('looms of the east')
     const { page } = await visit('')
     const line = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem').nth(1)
-    await expect.poll(() => line.textContent()).toMatch(/^Release.*looms.*weave 1\.0$/)
+    await expectShown(textOf(line)).toMatch(/^Release.*looms.*weave 1\.0$/)
     for (const rollout of ['looms', 'looms of the east', 'looms', 'looms of the east']) await declare(rollout)
     await page.reload()
     await line.getByText('none in the last 500 revisions').waitFor()

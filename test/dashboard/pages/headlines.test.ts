@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { declare, documentOf, remove } from '../../support/clients/desired.ts'
+import { doInPage, expectNone, expectShown, expectStill, inPage, textOf } from '../../support/clients/shown.ts'
 import { newContext, newGroup, shownDeployment } from '../../support/systems/emco.ts'
 import { send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the headlines of the dashboard', () => {
   const { server, visit } = useDashboard()
 
@@ -41,11 +41,11 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     const { page, complaints } = await visit('#/rollouts')
     const line = page.getByRole('listitem').filter({ hasText: rollouts.nodes[0].name })
     await line.getByText('1 not working').waitFor()
-    expect(await line.textContent()).toMatch(/1 of 2\s*50 %/)
+    await expectShown(textOf(line)).toMatch(/1 of 2\s*50 %/)
     await line.getByRole('img', { name: '1 installed, 1 installed, not working' }).waitFor()
     await line.getByRole('link').click()
     await page.getByText('of 2 deployments installed and working').waitFor()
-    expect(await page.locator('.headline .share').textContent()).toBe('50 %')
+    await expectShown(textOf(page.locator('.headline .share'))).toBe('50 %')
     const row = page.getByRole('table', { name: 'Deployments of this rollout' }).getByRole('row', { name: /kiel/ })
     await row.getByText('Pod sink-0: ImagePullBackOff: no such image').waitFor()
     expect(complaints).toEqual([])
@@ -55,7 +55,7 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     const { page } = await visit('')
     const offline = page.getByRole('list', { name: 'Needs attention' }).getByRole('link', { name: /^Offline/ })
     await offline.getByText('not known: no device is monitored').waitFor()
-    expect(await offline.locator('b').textContent()).toBe('–')
+    await expectShown(textOf(offline.locator('b'))).toBe('–')
     await offline.click()
     await page.getByText('2 devices', { exact: true }).waitFor()
     await page.goBack()
@@ -64,7 +64,7 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     )
     await send(server().url, 'edge-61', 'beating', 'installed')
     await offline.getByText('devices offline').waitFor()
-    expect(await offline.locator('b').textContent()).toBe('0')
+    await expectShown(textOf(offline.locator('b'))).toBe('0')
     await send(server().url, 'edge-61', 'beating', 'removed')
   })
 
@@ -78,7 +78,7 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     }
     const { page, complaints } = await visit('#/rollouts?text=leaving')
     await page.getByRole('img', { name: 'leaving: 1 installed', exact: true }).waitFor()
-    expect(await page.getByRole('listitem').filter({ hasText: 'leaving' }).textContent()).toMatch(/1 of 1\s*100 %/)
+    await expectShown(textOf(page.getByRole('listitem').filter({ hasText: 'leaving' }))).toMatch(/1 of 1\s*100 %/)
     await page.goto(`${server().url}/devices?text=edge-72`)
     await page
       .getByRole('row', { name: /edge-72/ })
@@ -89,10 +89,9 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     await page.getByText('of 1 deployment installed').waitFor()
     await page.getByText('1 deployment and 1 removed').waitFor()
     await send(server().url, 'edge-71', 'leaving', 'removed')
-    await page.getByText('of 2 deployments removed').waitFor()
-    expect(await page.locator('.headline .share').count()).toBe(0)
+    await expectNone(page.locator('.headline .share'), page.getByText('of 2 deployments removed'))
     await page.goto(`${server().url}/#/rollouts?text=leaving`)
-    expect(await page.getByRole('listitem').filter({ hasText: 'leaving' }).textContent()).toMatch(/2 of 2\s*removed/)
+    await expectShown(textOf(page.getByRole('listitem').filter({ hasText: 'leaving' }))).toMatch(/2 of 2\s*removed/)
     expect(complaints).toEqual([])
   })
 
@@ -128,8 +127,7 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     await remove(server(), ids.slice(0, 1), 'not needed either')
     await report('kept', 4, 'removed')
     await page.getByRole('link', { name: 'Converged 2', exact: true }).click()
-    await page.getByText('2 removed deployments').waitFor()
-    expect(await page.locator('.against p').count()).toBe(0)
+    await expectNone(page.locator('.against p'), page.getByText('2 removed deployments'))
     expect(complaints).toEqual([])
   })
 
@@ -143,7 +141,7 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     })
     const { page, complaints } = await visit('#/')
     await page.locator('.against p').waitFor()
-    await page.evaluate(() => {
+    await doInPage(page, () => {
       const wrong = new Set<string>()
       const number = (text: string | null | undefined): number => Number(text?.replaceAll(/\D/g, ''))
       const look = (): void => {
@@ -182,7 +180,7 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
       .getByRole('link', { name: `Installed ${deploymentCounts.installed}` })
       .first()
       .waitFor()
-    expect(await page.evaluate(() => [...(globalThis as unknown as { wrong: Set<string> }).wrong])).toEqual([])
+    await expectStill(inPage(page, () => [...(globalThis as unknown as { wrong: Set<string> }).wrong])).toEqual([])
     expect(complaints).toEqual([])
   })
 })

@@ -2,10 +2,22 @@
 import type { Browser, Request, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import {
+  attributeOf,
+  countOf,
+  expectNone,
+  expectShown,
+  expectStill,
+  inElement,
+  inElements,
+  readStill,
+  textOf,
+  textsOf,
+} from '../../support/clients/shown.ts'
 import { openPooledPglite } from '../../support/databases/pglite-pool.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
-import { holdAnswers, minute, shifts, slideTo, watchShifts } from '../harness.ts'
-import { axe, judge } from '../layout/judge.ts'
+import { holdAnswers, minute, shiftsOf, slideTo, watchShifts, widthOf } from '../harness.ts'
+import { axe, findingsOf } from '../layout/judge.ts'
 
 const gateways = ['gw-0', 'gw-1', 'gw-2', 'gw-3']
 const devices = Array.from({ length: 80 }, (_, index) => {
@@ -17,7 +29,6 @@ const devices = Array.from({ length: 80 }, (_, index) => {
   }
 })
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the insight into a rollout', () => {
   let browser: Browser
   let server: RunningApp
@@ -68,16 +79,7 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await declare('pump', 'pump', devices)
     await declare('valve', 'valve', devices.slice(0, 3))
     await declare('lamp', 'lamp', devices.slice(0, 1))
-    for (const state of ['installing', 'installed'])
-      expect(
-        (
-          await server.post('/reports', {
-            reports: [
-              { deviceId: 'gw-0/press-0', deploymentId: 'lamp-gw-0-press-0', status: { state }, components: [] },
-            ],
-          })
-        ).ok,
-      ).toBe(true)
+    for (const state of ['installing', 'installed']) await report(0, 1, state, undefined, 'lamp')
     for (const fan of ['fan-1', 'fan-2']) {
       await declare(fan, 'fan', devices.slice(0, 20))
       await report(0, 20, 'installing', undefined, fan)
@@ -117,11 +119,11 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     const causes = page.getByRole('region', { name: 'Likely causes' })
     const cause = causes.getByRole('listitem').filter({ hasText: 'failed' })
     await cause.getByRole('link', { name: 'Gateway gw-2' }).waitFor()
-    expect(await causes.getByRole('heading', { level: 2 }).textContent()).toBe('Likely causes 80 deployments compared')
-    expect(await cause.textContent()).toContain('20 deployments')
-    expect(await cause.textContent()).toContain('100 % of the failed ones')
-    expect(await cause.textContent()).toContain('only there')
-    expect(await cause.textContent()).toContain(
+    await expectShown(textOf(causes.getByRole('heading', { level: 2 }))).toBe('Likely causes 80 deployments compared')
+    await expectShown(textOf(cause)).toContain('20 deployments')
+    await expectShown(textOf(cause)).toContain('100 % of the failed ones')
+    await expectShown(textOf(cause)).toContain('only there')
+    await expectShown(textOf(cause)).toContain(
       '20 of 20 failed deployments: gateway gw-2. Of the 20 deployments with it 100 % are failed, of the others 0 %.',
     )
     await cause.getByRole('link').click()
@@ -141,13 +143,13 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     const page = await visit('pump')
     const forecast = page.getByRole('region', { name: 'Forecast' })
     await forecast.getByText('from its own steps').waitFor()
-    expect(await forecast.locator('dt').allTextContents()).toEqual(['All done', 'Likely between', '95 % done', 'Pace'])
-    expect(await forecast.locator('time').first().getAttribute('datetime')).toBe(rollout.eta.at)
+    await expectShown(textsOf(forecast.locator('dt'))).toEqual(['All done', 'Likely between', '95 % done', 'Pace'])
+    await expectShown(attributeOf(forecast.locator('time').first(), 'datetime')).toBe(rollout.eta.at)
     const words = (time: string) => time.slice(11, 16)
-    expect(await forecast.locator('b').nth(1).textContent()).toBe(
+    await expectShown(textOf(forecast.locator('b').nth(1))).toBe(
       `${words(rollout.eta.low)} – ${words(rollout.eta.high)}`,
     )
-    expect(await forecast.locator('dd').last().textContent()).toMatch(/^\d+ more installed or failed than 10 min ago$/)
+    await expectShown(textOf(forecast.locator('dd').last())).toMatch(/^\d+ more installed or failed than 10 min ago$/)
 
     const early = await visit('valve')
     await early.getByText('No deployment has started, and there are too few earlier rollouts').waitFor()
@@ -156,8 +158,8 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
 
     const past = await visit('pump', 1440, `?at=${halfway}`)
     await past.getByText('Showing the state at').waitFor()
-    await past.getByRole('region', { name: 'Forecast' }).getByText('95 % done').waitFor()
-    expect(await past.getByRole('link', { name: 'Gateway gw-2' }).count()).toBe(0)
+    const forecastThen = past.getByRole('region', { name: 'Forecast' }).getByText('95 % done')
+    await expectNone(past.getByRole('link', { name: 'Gateway gw-2' }), forecastThen)
   })
 
   it('shows no forecast and no causes of another time', async () => {
@@ -167,25 +169,25 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await slideTo(page, Date.parse(halfway))
     await page.getByText('Showing the state at').waitFor()
     await page.getByRole('link', { name: 'Gateway gw-2' }).waitFor({ state: 'detached' })
-    expect(await page.getByRole('region', { name: 'Forecast' }).locator('dd').allTextContents()).toEqual(['… '])
+    await expectShown(textsOf(page.getByRole('region', { name: 'Forecast' }).locator('dd'))).toEqual(['… '])
   })
 
   it('says in words that it is worse than the last one, and draws both from their starts', async () => {
     const page = await visit('fan-2')
     const comparison = page.getByRole('region', { name: 'Comparison' })
     await comparison.getByText('Worse than the last one').waitFor()
-    expect(await comparison.getByRole('status').textContent()).toMatch(
+    await expectShown(textOf(comparison.getByRole('status'))).toMatch(
       /fan-2 is worse than fan-1 [\da-z ]+ after the start: 12 of 20 deployments failed, there 0 of 20\.$/,
     )
     const failed = comparison.getByRole('img', { name: /^Failed, as a part/ })
-    expect(await failed.getAttribute('aria-label')).toContain('At the end fan-2 60 %, fan-1 0 %.')
-    expect(await failed.locator('polyline').count()).toBe(2)
+    await expectShown(attributeOf(failed, 'aria-label')).toContain('At the end fan-2 60 %, fan-1 0 %.')
+    await expectShown(countOf(failed.locator('polyline'))).toBe(2)
     await comparison.getByRole('checkbox', { name: 'fan-1' }).uncheck()
     await comparison.getByText('No rollout is chosen.').waitFor()
     await comparison.getByRole('checkbox', { name: 'fan-1' }).check()
     await comparison.getByRole('img', { name: /^Installed/ }).waitFor()
     await page.addScriptTag({ content: axe })
-    expect(await judge(page)).toEqual([])
+    await expectShown(findingsOf(page)).toEqual([])
     await page.route('**/graphql', async (route) => {
       if (!/query Insight\b/.test(route.request().postData() ?? '')) return route.fallback()
       const response = await route.fetch()
@@ -201,8 +203,8 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await release()
     await comparison.locator(':not(.outdated) > .chart polyline:nth-of-type(3)').first().waitFor()
     const first = await visit('fan-1')
-    await first.getByRole('region', { name: 'Outcome' }).getByText('Took').waitFor()
-    expect(await first.getByRole('region', { name: 'Comparison' }).count()).toBe(0)
+    const outcome = first.getByRole('region', { name: 'Outcome' }).getByText('Took')
+    await expectNone(first.getByRole('region', { name: 'Comparison' }), outcome)
   })
 
   it.each([
@@ -213,26 +215,24 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await page.getByRole('link', { name: 'Gateway gw-3' }).waitFor()
     await page.waitForLoadState('networkidle')
     await page.addScriptTag({ content: axe })
-    expect(await judge(page)).toEqual([])
-    const cut = await page
-      .locator('.forecast *, .diagnosis *')
-      .evaluateAll((all) =>
-        all
-          .filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0)
-          .map(({ outerHTML }) => outerHTML),
-      )
-    expect(cut).toEqual([])
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+    await expectShown(findingsOf(page)).toEqual([])
+    const cut = inElements(page.locator('.forecast *, .diagnosis *'), (all) =>
+      all
+        .filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0)
+        .map(({ outerHTML }) => outerHTML),
+    )
+    await expectStill(cut).toEqual([])
+    await expectStill(widthOf(page)).toBe(width)
     await watchShifts(page)
-    const heightOf = () => page.locator('.forecast').evaluate(({ clientHeight }) => clientHeight)
-    const before = await heightOf()
+    const height = inElement(page.locator('.forecast'), ({ clientHeight }) => clientHeight)
+    const before = await readStill(height)
     const answered = page.waitForResponse(
       (response) => response.request().postData()?.includes('query Insight') ?? false,
     )
     await report(0, 1, 'installed', { code: '1', message: `a note for ${width}` })
     await answered
-    expect(await heightOf()).toBe(before)
-    expect(await shifts(page)).toEqual([])
+    await expectStill(height).toBe(before)
+    await expectStill(shiftsOf(page)).toEqual([])
   })
 
   it('takes one request more', async () => {

@@ -1,12 +1,12 @@
 /** What the page of a rollout says that has ended badly, or has not begun. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import { attributeOf, expectShown, expectStill, inElement, readStill, textsOf } from '../../support/clients/shown.ts'
 import { openPooledPglite } from '../../support/databases/pglite-pool.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { newGroup } from '../../support/systems/emco.ts'
 import { minute, send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the page of a rollout', () => {
   const { server, visit } = useDashboard()
 
@@ -36,26 +36,26 @@ describe.runIf(findChromium())('the page of a rollout', () => {
     const chart = page.getByRole('img', { name: /^Progress/ })
     await page.getByText('over 1 h 41 min').waitFor()
     // The edge of the chart is a minute after the last change: there, all of it is failed.
-    const failed = () =>
-      chart.evaluate((svg) => {
-        svg.scrollIntoView({ block: 'center' })
-        const { right, bottom } = svg.getBoundingClientRect()
-        return document.elementFromPoint(right - 1, bottom - 20)?.getAttribute('class') ?? null
-      })
-    await expect.poll(failed).toBe('area failed')
-    expect(await chart.getAttribute('aria-label')).toMatch(/At \d\d:\d\d(:\d\d)? 1 failed\.$/)
-    const colours = await page.locator('.chart', { has: chart }).evaluate((figure) =>
+    const failed = inElement(chart, (svg) => {
+      svg.scrollIntoView({ block: 'center' })
+      const { right, bottom } = svg.getBoundingClientRect()
+      return document.elementFromPoint(right - 1, bottom - 20)?.getAttribute('class') ?? null
+    })
+    await expectStill(failed).toBe('area failed')
+    await expectShown(attributeOf(chart, 'aria-label')).toMatch(/At \d\d:\d\d(:\d\d)? 1 failed\.$/)
+    const drawn = inElement(page.locator('.chart', { has: chart }), (figure) =>
       [...figure.querySelectorAll('.area')].map((area) => {
         const entry = figure.querySelector(`.chart-legend .${area.classList[1]} i`)
         return [getComputedStyle(area).fill, entry && getComputedStyle(entry).backgroundColor]
       }),
     )
+    const colours = await readStill(drawn)
     expect(colours).toHaveLength(6)
     // Removed has a pattern, because its colour is like that of pending.
     for (const [area, entry] of colours) expect(area?.startsWith('url') ? area : entry).toBe(area)
     expect(colours.filter(([area]) => area?.startsWith('url'))).toHaveLength(1)
     const outcome = page.getByRole('region', { name: 'Outcome' })
-    expect(await outcome.locator('dt').allTextContents()).toEqual(['Nothing in progress since', 'Took', 'Last change'])
+    await expectShown(textsOf(outcome.locator('dt'))).toEqual(['Nothing in progress since', 'Took', 'Last change'])
     expect(complaints).toEqual([])
   })
 

@@ -1,9 +1,9 @@
 /** The pace of a rollout: its number and the time that it is about belong together. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
+import { expectShown, textOf } from '../../support/clients/shown.ts'
 import { holdAnswers, minute, send, useDashboard } from '../harness.ts'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the pace of a rollout', () => {
   const { server, visit } = useDashboard()
   let rollout = ''
@@ -26,7 +26,7 @@ describe.runIf(findChromium())('the pace of a rollout', () => {
     const pace = page.getByRole('region', { name: 'Forecast' }).locator('dd').last()
     await pace.getByText(/^more installed or failed than \d+ s ago$/).waitFor()
     await page.clock.fastForward(2 * minute)
-    await expect.poll(() => pace.textContent()).toBe('0 more installed or failed than 2 min ago')
+    await expectShown(textOf(pace)).toBe('0 more installed or failed than 2 min ago')
 
     const release = await holdAnswers(page, /query Insight\b/)
     const asked = page.waitForRequest((request) => /query Insight\b/.test(request.postData() ?? ''))
@@ -36,12 +36,12 @@ describe.runIf(findChromium())('the pace of a rollout', () => {
     await asked
     await page.clock.fastForward(3 * minute)
     await page.getByText('1 of 3 deployments installed').waitFor()
-    expect(await pace.textContent()).toBe('0 more installed or failed than 2 min ago')
+    await expectShown(textOf(pace)).toBe('0 more installed or failed than 2 min ago')
     await release()
-    await expect.poll(() => pace.textContent()).toBe('1 more installed or failed than 5 min ago')
+    await expectShown(textOf(pace)).toBe('1 more installed or failed than 5 min ago')
     // Nothing has changed since then, so the same number is that of a longer time.
     await page.clock.fastForward(5 * minute)
-    await expect.poll(() => pace.textContent()).toBe('1 more installed or failed than 10 min ago')
+    await expectShown(textOf(pace)).toBe('1 more installed or failed than 10 min ago')
     expect(complaints).toEqual([])
   })
 
@@ -53,6 +53,6 @@ describe.runIf(findChromium())('the pace of a rollout', () => {
     await expect.poll(() => Date.now(), { timeout: 5_000 }).toBeGreaterThan(at.getTime())
     const { page } = await visit(`rollout/${rollout}?at=${at.toISOString()}`)
     const pace = page.getByRole('region', { name: 'Forecast' }).locator('dd').last()
-    await expect.poll(() => pace.textContent()).toMatch(/ more installed or failed than 1 s ago$/)
+    await expectShown(textOf(pace)).toMatch(/ more installed or failed than 1 s ago$/)
   })
 })

@@ -4,6 +4,17 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { syncWords } from '../../../src/dashboard/data/labels.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { findChromium, type OpenPage, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import {
+  countOf,
+  expectNone,
+  expectShown,
+  expectStill,
+  inElement,
+  inElements,
+  inPage,
+  textsOf,
+  urlOf,
+} from '../../support/clients/shown.ts'
 import { openPooledPglite } from '../../support/databases/pglite-pool.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { type Emco, newContext, newGroup, shownDeployment } from '../../support/systems/emco.ts'
@@ -15,7 +26,6 @@ const shown = (isReady: boolean): object => ({
   configMapStatuses: [settings],
 })
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard of an intent group', () => {
   let browser: Browser
   let server: RunningApp
@@ -69,18 +79,12 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     const { page, complaints } = await visit(`#/rollout/${rollout}`)
     const runs = page.getByRole('region', { name: /^Runs/ }).getByRole('listitem')
     await runs.first().getByText(second).waitFor()
-    expect(await runs.allTextContents()).toEqual([
+    await expectShown(textsOf(runs)).toEqual([
       expect.stringMatching(new RegExp(`^${second}Instantiating.*6 resources`)),
       expect.stringMatching(new RegExp(`^${first}Terminated`)),
     ])
     const actions = page.getByRole('region', { name: 'Lifecycle actions' }).locator('b')
-    expect(await actions.allTextContents()).toEqual([
-      'Instantiated',
-      'Terminated',
-      'Instantiated',
-      'Approved',
-      'Created',
-    ])
+    await expectShown(textsOf(actions)).toEqual(['Instantiated', 'Terminated', 'Instantiated', 'Approved', 'Created'])
     await page.getByRole('link', { name: 'sink on munich' }).getByText('Not ready').waitFor()
     await page.getByRole('link', { name: 'source on porto' }).getByText('Retrying').waitFor()
     await page.getByRole('region', { name: 'What is blocking' }).getByText('LessAvailable').waitFor()
@@ -88,8 +92,8 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     await page.getByRole('link', { name: 'sink on porto' }).click()
     const list = page.getByRole('table', { name: 'Resources of this rollout' })
     await page.getByText('2 of 6 resources').waitFor()
-    expect(page.url()).toMatch(/app=sink&cluster=porto/)
-    expect(await list.getByRole('row', { name: /porto/ }).count()).toBe(2)
+    await expectShown(urlOf(page)).toMatch(/app=sink&cluster=porto/)
+    await expectShown(countOf(list.getByRole('row', { name: /porto/ }))).toBe(2)
     expect(complaints).toEqual([])
   })
 
@@ -102,10 +106,10 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     await page.getByText('6 resources', { exact: true }).last().waitFor()
     await page.getByLabel('Kind').selectOption('ConfigMap')
     await page.getByText('2 of 6 resources').waitFor()
-    expect(page.url()).toContain('kind=ConfigMap')
+    await expectShown(urlOf(page)).toContain('kind=ConfigMap')
     await page.getByRole('button', { name: 'Retrying' }).click()
     await page.getByText('1 of 6 resources').waitFor()
-    expect(page.url()).toContain('sync=RETRYING')
+    await expectShown(urlOf(page)).toContain('sync=RETRYING')
     expect(complaints).toEqual([])
   })
 
@@ -132,14 +136,14 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     await object.page.getByText('"readyReplicas": 1').waitFor()
     // Above it are its rollout and its deployment.
     const crumbs = object.page.locator('.crumbs').getByRole('link')
-    expect(await crumbs.evaluateAll((links) => links.map((link) => link.getAttribute('href')))).toEqual([
+    await expectShown(inElements(crumbs, (links) => links.map((link) => link.getAttribute('href')))).toEqual([
       `/rollout/${rollout}`,
       `/deployment/${encodeURIComponent(reporter)}/${deploymentId}`,
     ])
     // The same application is no news.
     const history = one.page.getByRole('region', { name: /^History/ })
     await history.getByText('readiness or current run changed').first().waitFor()
-    expect(await history.getByText('revised: ').count()).toBeLessThanOrEqual(1)
+    await expectShown(countOf(history.getByText('revised: '))).toBeLessThanOrEqual(1)
     // A change of the reason alone has the state before it.
     const none = { ...shownDeployment('sink'), status: { observedGeneration: 1, replicas: 0 } }
     await emco.show(second, shown(false), { cluster: munich })
@@ -163,10 +167,9 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
 
   it('takes out what no longer matches a filter, and adds what does', async () => {
     const names = (page: OpenPage['page']) =>
-      page
-        .getByRole('table', { name: /^Resources/ })
-        .locator('.row .main a')
-        .evaluateAll((links) => links.map((link) => link.getAttribute('title')))
+      inElements(page.getByRole('table', { name: /^Resources/ }).locator('.row .main a'), (links) =>
+        links.map(({ title }: HTMLElement) => title),
+      )
     const applied = await visit('#/resources?sync=APPLIED')
     const retried = await visit(`#/rollout/${rollout}?sync=RETRYING`)
     await applied.page.getByText('3 of 6 resources').waitFor()
@@ -174,14 +177,17 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     const ofSink = { app: 'sink', cluster: porto, name: 'sink' }
     await emco.apply(second, [{ ...ofSink, status: 'Applied' }])
     for (const { page } of [applied, retried]) await page.getByText(/^[24] of 6 resources$/).waitFor()
-    await expect.poll(() => names(retried.page)).toEqual(['ConfigMap sink-settings', 'Deployment source'])
-    await expect
-      .poll(() => names(applied.page))
-      .toEqual(['Deployment sink', 'ConfigMap sink-settings', 'Deployment source', 'Deployment sink'])
+    await expectShown(names(retried.page)).toEqual(['ConfigMap sink-settings', 'Deployment source'])
+    await expectShown(names(applied.page)).toEqual([
+      'Deployment sink',
+      'ConfigMap sink-settings',
+      'Deployment source',
+      'Deployment sink',
+    ])
     // What has entered is followed too.
     await emco.apply(second, [{ ...ofSink, status: 'Retrying' }])
-    await expect.poll(() => names(applied.page)).toHaveLength(3)
-    await expect.poll(() => names(retried.page)).toContain('Deployment sink')
+    await expectShown(names(applied.page)).toHaveLength(3)
+    await expectShown(names(retried.page)).toContain('Deployment sink')
     await retried.page.getByText('3 of 6 resources').waitFor()
     for (const { complaints } of [applied, retried]) expect(complaints).toEqual([])
   })
@@ -191,16 +197,20 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     await page.locator('.sync .mark').first().waitFor()
     for (const width of [1440, 900, 768]) {
       await page.setViewportSize({ width, height: 900 })
-      const cut = await page.evaluate((words) => {
-        const cell = document.querySelector('.row .sync')
-        const text = cell?.querySelector('.mark')?.lastChild
-        if (!cell || !text) return ['no status']
-        return words.filter((word) => {
-          text.textContent = word
-          return cell.scrollWidth > cell.clientWidth
-        })
-      }, Object.values(syncWords))
-      expect({ width, cut }).toEqual({ width, cut: [] })
+      const cut = inPage(
+        page,
+        (words: string[]) => {
+          const cell = document.querySelector('.row .sync')
+          const text = cell?.querySelector('.mark')?.lastChild
+          if (!cell || !text) return ['no status']
+          return words.filter((word) => {
+            text.textContent = word
+            return cell.scrollWidth > cell.clientWidth
+          })
+        },
+        Object.values(syncWords),
+      )
+      await expectStill(cut, `${width}`).toEqual([])
     }
   })
 
@@ -223,17 +233,17 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     // Until the answers about the chosen run arrive, no cause of the other one is on the page, and the cells lead to the other one.
     const cause = page.getByRole('region', { name: 'What is blocking' }).getByRole('link', { name: /source/ })
     await cause.waitFor()
-    const addressOf = (locator: typeof cause) => locator.evaluate((link) => (link as HTMLAnchorElement).href)
-    expect(await addressOf(cause)).toContain(`run=${second}`)
+    const addressOf = (locator: typeof cause) => inElement(locator, ({ href }: HTMLAnchorElement) => href)
+    await expectShown(addressOf(cause)).toContain(`run=${second}`)
     const release = await holdAnswers(page, /query (Matrix|ObjectCauses)\b/)
     await page.getByRole('link', { name: first }).click()
     await sink.getByText('Deleted').waitFor()
     await cause.waitFor({ state: 'detached' })
     const cell = page.getByRole('link', { name: 'source on porto' })
-    expect(await addressOf(cell)).toContain(`run=${second}`)
+    await expectShown(addressOf(cell)).toContain(`run=${second}`)
     await release()
-    await expect.poll(() => addressOf(cell)).toContain(`run=${first}`)
-    expect(page.url()).toContain(`run=${first}`)
+    await expectShown(addressOf(cell)).toContain(`run=${first}`)
+    await expectShown(urlOf(page)).toContain(`run=${first}`)
     expect(complaints).toEqual([])
   })
 
@@ -252,7 +262,8 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
       const state = page.locator('.hero .headline')
       await state.getByText('Not observed').waitFor()
       // Nothing of what came later.
-      expect(await page.getByRole('region', { name: 'Recent changes' }).getByText('LessAvailable').count()).toBe(0)
+      const changes = page.getByRole('region', { name: 'Recent changes' })
+      await expectNone(changes.getByText('LessAvailable'), changes.getByRole('listitem'))
       await page.getByRole('button', { name: 'Back to now' }).click()
       await state.getByText('Ready', { exact: true }).waitFor()
       await page.goto(`${server.url}/resource/${id}`)

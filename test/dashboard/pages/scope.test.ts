@@ -1,11 +1,12 @@
 /** What the page says to a caller with an access scope: that its numbers are not those of the fleet. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import { expectNone, expectShown, expectStill, inElement, isVisible, readStill } from '../../support/clients/shown.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('a caller that sees a part of the fleet', () => {
   let server: RunningApp
   let viewerKey = ''
@@ -39,13 +40,13 @@ describe.runIf(findChromium())('a caller that sees a part of the fleet', () => {
   it.each([1280, 390])('reads so on each page, in space that others have too, %i pixels wide', async (width) => {
     const [viewer, admin] = [await signIn(viewerKey, width), await signIn(adminKey, width)]
     await viewer.getByText(words, { exact: true }).waitFor()
-    expect(await admin.getByText('You see a part of the fleet').count()).toBe(0)
-    const [seen, whole] = await Promise.all([viewer, admin].map((page) => page.locator('.hero').boundingBox()))
-    expect(seen?.y).toBe(whole?.y)
+    await expectNone(admin.getByText('You see a part of the fleet'), admin.locator('.hero h1'))
+    const topOf = (page: Page) => inElement(page.locator('.hero'), (hero) => hero.getBoundingClientRect().y)
+    await expectStill(topOf(viewer)).toBe(await readStill(topOf(admin)))
     for (const link of ['Rollouts', 'Deployments', 'Devices', 'Resources', 'Feed']) {
       await viewer.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: link }).click()
       await viewer.getByRole('heading', { name: link }).waitFor()
-      expect(await viewer.getByText(words, { exact: true }).isVisible()).toBe(true)
+      await expectShown(isVisible(viewer.getByText(words, { exact: true }))).toBe(true)
     }
   })
 
@@ -56,7 +57,6 @@ describe.runIf(findChromium())('a caller that sees a part of the fleet', () => {
   ])('does not read on /%s that the fleet is empty, or commands that are refused', async (address, text) => {
     const page = await signIn(viewerKey, 1280)
     await page.goto(`${server.url}/${address}`)
-    await page.getByRole('region', { name: 'Get started' }).getByText(text).waitFor()
-    expect(await page.getByText('curl').count()).toBe(0)
+    await expectNone(page.getByText('curl'), page.getByRole('region', { name: 'Get started' }).getByText(text))
   })
 })

@@ -7,6 +7,16 @@ import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
+import {
+  expectNone,
+  expectShown,
+  expectStill,
+  inElement,
+  inElements,
+  inputOf,
+  readStill,
+  textOf,
+} from '../../support/clients/shown.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { startReceiver } from '../../support/systems/receiver.ts'
 
@@ -15,7 +25,6 @@ const env = {
   ...{ API_AUTH: 'key', API_ADMIN_KEY: adminKey, DEVICE_AUTH: 'token,signature', SINK_ALLOW: '127.0.0.1' },
 }
 
-// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the set-up in the page', () => {
   let server: RunningApp
   let folder: string
@@ -42,7 +51,7 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     return { ...open, news: open.complaints.length }
   }
   const shown = async (page: Page, label: string): Promise<string> =>
-    (await page.getByRole('figure').filter({ hasText: label }).locator('pre').textContent()) ?? ''
+    (await readStill(textOf(page.getByRole('figure').filter({ hasText: label }).locator('pre')))) ?? ''
   const ask = async (query: string, key = adminKey) => {
     const response = await server.post('/graphql', { query }, { authorization: `Bearer ${key}` })
     // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
@@ -54,10 +63,10 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await page.setViewportSize({ width: 390, height: 844 })
     const parts = page.getByRole('navigation', { name: 'Parts of the set-up' }).getByRole('link')
     await parts.getByText('API keys').waitFor()
-    const ends = await parts.evaluateAll((links) => links.map((link) => link.getBoundingClientRect().right))
-    expect(ends.filter((end) => end > 390)).toEqual([])
+    const ends = inElements(parts, (links) => links.map((link) => link.getBoundingClientRect().right))
+    await expectStill(ends).toSatisfy((all: number[]) => all.every((end) => end <= 390))
     // It has no past.
-    expect(await page.getByRole('slider').count()).toBe(0)
+    await expectNone(page.getByRole('slider'), page.getByRole('button', { name: 'Register device' }))
   })
 
   it('shows commands that work where there is nothing yet', async () => {
@@ -104,7 +113,7 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await page.getByLabel('Public key', { exact: true }).fill('not a key')
     await page.getByRole('button', { name: 'Register device' }).click()
     await page.getByRole('alert').getByText('publicKeys').waitFor()
-    expect(await page.getByLabel('Device ID').inputValue()).toBe('press-9')
+    await expectShown(inputOf(page.getByLabel('Device ID'))).toBe('press-9')
     await page.getByLabel('Public key', { exact: true }).fill(publicKey)
     await page.getByRole('button', { name: 'Register device' }).click()
     expect(JSON.parse(await run(await shown(page, 'Its first report')))).toMatchObject({ verdict: 'APPLIED' })
@@ -115,17 +124,17 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     const { page } = await signIn(adminKey, 'setup')
     const field = page.getByLabel('Device ID')
     await field.waitFor()
-    const isAt = (): Promise<boolean> => field.evaluate((element) => element === document.activeElement)
-    for (let steps = 0; steps < 40 && !(await isAt()); steps += 1) await page.keyboard.press('Tab')
-    expect(await isAt()).toBe(true)
+    const isAt = inElement(field, (element) => element === document.activeElement)
+    for (let steps = 0; steps < 40 && !(await isAt.take()); steps += 1) await page.keyboard.press('Tab')
+    await expectShown(isAt).toBe(true)
     await page.keyboard.type('press-k')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'press-k is registered' }).waitFor()
     // Commands that scroll are reached, too.
     const command = page.getByRole('figure').filter({ hasText: 'Its first report' }).locator('pre')
-    const isOnCommand = (): Promise<boolean> => command.evaluate((element) => element === document.activeElement)
-    for (let steps = 0; steps < 40 && !(await isOnCommand()); steps += 1) await page.keyboard.press('Tab')
-    expect(await isOnCommand()).toBe(true)
+    const isOnCommand = inElement(command, (element) => element === document.activeElement)
+    for (let steps = 0; steps < 40 && !(await isOnCommand.take()); steps += 1) await page.keyboard.press('Tab')
+    await expectShown(isOnCommand).toBe(true)
   })
 
   it('adds a webhook, shows its secret, tests it, and says why a test is not accepted', async () => {
@@ -212,7 +221,7 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await page.getByRole('button', { name: 'Create rule' }).click()
     await page.getByText(/Alert when the forecast end is 10 min or more after .*2040.*, for each rollout/).waitFor()
     await page.getByRole('button', { name: 'Edit late' }).click()
-    expect(await page.getByLabel('Deadline').inputValue()).toBe('2040-05-01T06:30:15')
+    await expectShown(inputOf(page.getByLabel('Deadline'))).toBe('2040-05-01T06:30:15')
     await page.getByRole('button', { name: 'Save rule' }).click()
     const late = (await ask('{ alertRules { name deadline perRollout } }')).alertRules[0]
     expect(late).toMatchObject({ name: 'late', perRollout: true, deadline: expect.stringMatching(/:30:15/) })
@@ -236,22 +245,21 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     const operator = await issue('worker', 'Operator')
 
     const reading = await signIn(viewer, 'setup/notifications')
-    await reading.page.getByText('This part requires the role operator for the whole fleet.').waitFor()
-    expect(await reading.page.getByRole('link', { name: 'Set-up' }).count()).toBe(0)
-    expect(await reading.page.getByRole('form').count()).toBe(0)
+    const refusal = reading.page.getByText('This part requires the role operator for the whole fleet.')
+    await expectNone(reading.page.getByRole('link', { name: 'Set-up' }), refusal)
+    await expectNone(reading.page.getByRole('form'), refusal)
     expect(await ask('mutation { testSink(input: { id: "x" }) { __typename } }', viewer)).toEqual({
       testSink: { __typename: 'Forbidden' },
     })
     const working = await signIn(operator, '')
     await working.page.getByRole('link', { name: 'Set-up' }).click()
-    await working.page.getByRole('link', { name: 'Alert rules' }).waitFor()
-    expect(await working.page.getByRole('link', { name: 'API keys' }).count()).toBe(0)
+    const parts = working.page
+    await expectNone(parts.getByRole('link', { name: 'API keys' }), parts.getByRole('link', { name: 'Alert rules' }))
     await working.page.goto(`${server.url}/setup/api-keys`)
     await working.page.getByText('This part requires the role admin for the whole fleet.').waitFor()
 
     await page.reload()
-    await page.getByText('reader', { exact: true }).waitFor()
-    expect(await page.getByText(viewer).count()).toBe(0)
+    await expectNone(page.getByText(viewer), page.getByText('reader', { exact: true }))
     await page.getByRole('listitem').filter({ hasText: 'reader' }).getByRole('button', { name: 'Revoke…' }).click()
     await page.getByRole('button', { name: 'Revoke the key of reader' }).click()
     await page.getByText(/· revoked/).waitFor()

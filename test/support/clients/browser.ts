@@ -51,6 +51,31 @@ export async function openPage(
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
+  countRequests(page)
   await page.goto(address)
   return { page, complaints, close: () => context.close() }
 }
+
+interface Requests {
+  readonly made: number
+  /** How many of them are under way. */
+  readonly open: number
+}
+
+const requests = new WeakMap<Page, Requests>()
+
+function countRequests(page: Page): void {
+  const counted = { made: 0, open: 0 }
+  requests.set(page, counted)
+  page.on('request', () => {
+    counted.made += 1
+    counted.open += 1
+  })
+  for (const ended of ['requestfinished', 'requestfailed'] as const)
+    page.on(ended as 'requestfinished', () => {
+      counted.open -= 1
+    })
+}
+
+/** Undefined for a page that `openPage` did not open. */
+export const requestsOf = (page: Page): Requests | undefined => requests.get(page)
