@@ -141,6 +141,7 @@ it('ends when the credential is revoked, and counts as a stream until then', asy
   const answer = await fetch(url)
   expect(answer.status).toBe(200)
   await answer.body?.cancel()
+  await expect.poll(() => seen.ended).toBe(ended + 3)
 })
 
 it('the answer to a request for a manifest begins while the export is made', async () => {
