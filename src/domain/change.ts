@@ -204,28 +204,32 @@ export function leftAt(changes: readonly ChangeBody[], revision: Revision): Revi
   return revision - (changes.length - 1 - last)
 }
 
-export function matchesChange(filter: ChangeFilter, change: Change): boolean {
-  const { labels, label, since, before, where } = filter
-  return (
-    allows(filter.kinds, change.kind) &&
-    allows(filter.deploymentIds, change.deploymentId) &&
-    allows(filter.deviceIds, deviceOf(change), formerDeviceOf(change)) &&
-    allows(filter.rolloutKeys, change.rolloutKey, formerRolloutOf(change)) &&
-    allows(filter.instanceIds, change.instanceId) &&
-    allows(filter.components, 'component' in change ? change.component : null) &&
-    allows(filter.to, toState(change)) &&
-    allows(filter.errorCodes, errorCodeOf(change)) &&
-    (!labels || labels.some((wanted) => hasLabel(change.labels, wanted))) &&
-    (!label || matchesLabel(label, valuesOf(change.labels, label.key))) &&
-    (since === undefined || change.at >= since) &&
-    (before === undefined || change.at < before) &&
-    (!where || matchesSelector(where, (condition) => matchesChange(condition, change)))
-  )
+/** What a change must meet for each field of a filter. */
+const conditions: {
+  readonly [Field in keyof ChangeFilter]-?: (wanted: NonNullable<ChangeFilter[Field]>, change: Change) => boolean
+} = {
+  kinds: (kinds, { kind }) => includes(kinds, kind),
+  deploymentIds: (ids, { deploymentId }) => includes(ids, deploymentId),
+  deviceIds: (ids, change) => includes(ids, deviceOf(change)) || includes(ids, formerDeviceOf(change)),
+  rolloutKeys: (keys, change) => includes(keys, change.rolloutKey) || includes(keys, formerRolloutOf(change)),
+  instanceIds: (ids, { instanceId }) => includes(ids, instanceId),
+  components: (names, change) => 'component' in change && includes(names, change.component),
+  to: (states, change) => includes(states, toState(change)),
+  labels: (labels, change) => labels.some((wanted) => hasLabel(change.labels, wanted)),
+  label: (label, change) => matchesLabel(label, valuesOf(change.labels, label.key)),
+  errorCodes: (codes, change) => includes(codes, errorCodeOf(change)),
+  since: (time, { at }) => at >= time,
+  before: (time, { at }) => at < time,
+  where: (selector, change) => matchesSelector(selector, (leaf) => matchesChange(leaf, change)),
 }
 
-/** Whether one of the values is wanted. */
-function allows<T>(wanted: readonly T[] | undefined, value: T | null, other: T | null = null): boolean {
-  return !wanted || includes(wanted, value) || includes(wanted, other)
+export function matchesChange(filter: ChangeFilter, change: Change): boolean {
+  for (const field in filter) {
+    const wanted = filter[field as keyof ChangeFilter]
+    const isMet = conditions[field as keyof ChangeFilter] as (wanted: unknown, change: Change) => boolean
+    if (wanted !== undefined && !isMet(wanted, change)) return false
+  }
+  return true
 }
 
 function deviceOf({ targetKind, targetName }: Change): string | null {

@@ -2,13 +2,14 @@
 import { roles } from '../../domain/principal.ts'
 import {
   type ApiKeyRow,
+  type AuditLogFilter,
   type AuditLogRow,
   countAuditLog,
   listApiKeys,
   pageAuditLog,
 } from '../../store/read/api-access.ts'
 import { builder } from '../builder.ts'
-import { givenFields } from '../mutations/input.ts'
+import { toFilter } from '../mutations/input.ts'
 import { connect, implementConnection, pageArgs } from './connection.ts'
 import { Node } from './interfaces.ts'
 
@@ -101,7 +102,7 @@ const AuditEntry = builder.objectRef<AuditLogRow>('AuditEntry').implement({
 
 const AuditLogConnection = implementConnection('AuditEntry', () => AuditEntry, 'audit log entries, newest first')
 
-const AuditLogFilter = builder.inputType('AuditLogFilter', {
+const AuditLogFilterRef = builder.inputType('AuditLogFilter', {
   description:
     'Selects audit log entries. An entry matches a field if it has any of its values; it must match all fields given.',
   fields: (t) => ({
@@ -123,9 +124,9 @@ builder.queryFields((t) => ({
     type: AuditLogConnection,
     description:
       'Mutations, sign-ins and refused credentials, newest first. Entries are retained as long as the history.',
-    args: { filter: t.arg({ type: AuditLogFilter, description: 'Selects entries.' }), ...pageArgs() },
+    args: { filter: t.arg({ type: AuditLogFilterRef, description: 'Selects entries.' }), ...pageArgs() },
     resolve: (_, args, { session }) => {
-      const filter = givenFields(args.filter ?? {})
+      const filter: AuditLogFilter = toFilter(args.filter ?? {})
       return connect(
         args,
         async (page) => pageAuditLog(await session(), filter, page),

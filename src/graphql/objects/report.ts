@@ -1,11 +1,11 @@
 import { DomainError } from '../../domain/errors.ts'
 import type { ComponentReport } from '../../domain/report.ts'
 import type { Revision } from '../../domain/values.ts'
-import { isServed } from '../../store/read/reports/reports.ts'
+import { isServed, type ReportFilter } from '../../store/read/reports/reports.ts'
 import type { ReportRow } from '../../store/sql/rows.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
-import { givenFields } from '../mutations/input.ts'
+import { toFilter } from '../mutations/input.ts'
 import { StatusError } from '../mutations/status-error.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import { Node } from './interfaces.ts'
@@ -119,7 +119,7 @@ builder.queryFields((t) => ({
       'Retained reports of the whole fleet, newest first. The filter must have `deploymentIds`, or STALE as the only verdict: no index has other reports.',
     args: { filter: t.arg({ type: ReportFilterRef, required: true, description: 'Selects reports.' }), ...pageArgs() },
     resolve: (_, args, context) => {
-      const filter = givenFields(args.filter)
+      const filter: ReportFilter = toFilter(args.filter)
       if (!isServed(filter))
         throw new DomainError('BAD_USER_INPUT', 'filter must have deploymentIds, or verdicts: [STALE]')
       return connect(

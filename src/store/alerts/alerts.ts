@@ -1,9 +1,11 @@
 /** Reads alerts and their rules. An alert's row has the revisions of all its changes, so its state at any revision is exact. */
+
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { type Alert, type AlertSeverity, type AlertState, alertAt } from '../../domain/alerts/alert.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { visibleAlert } from '../read/access-scope.ts'
+import { type Conditions, conditionsIn } from '../sql/conditions.ts'
 import type { Order, Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, asParents, either, isAnyOf, timeParameter } from '../sql/parameters.ts'
@@ -141,7 +143,13 @@ function fromAlerts(
   bounds: readonly SQL[],
 ): SQL {
   const own = scope.of === 'rollout' ? [sql`${alerts.rolloutKey} = parent.key`] : []
-  const conditions = [...own, ...existed(asOf), ...visibleAlert(reader, alerts), ...matches(filter, asOf), ...bounds]
+  const conditions = [
+    ...own,
+    ...existed(asOf),
+    ...visibleAlert(reader, alerts),
+    ...conditionsIn(conditionsAt(asOf), filter),
+    ...bounds,
+  ]
   return sql`from ${alerts} where ${all(conditions)}`
 }
 
@@ -149,17 +157,17 @@ function existed(asOf: Revision | null): SQL[] {
   return asOf === null ? [] : [sql`${alerts.raisedRevision} <= ${asOf}::bigint`]
 }
 
-function matches({ states, severities, rules, rolloutKeys, acknowledged }: AlertFilter, asOf: Revision | null): SQL[] {
+function conditionsAt(asOf: Revision | null): Conditions<AlertFilter> {
   const happened = (revision: typeof alerts.resolvedRevision | typeof alerts.acknowledgedRevision): SQL =>
     asOf === null ? sql`${revision} is not null` : sql`coalesce(${revision} <= ${asOf}::bigint, false)`
   const isResolved = happened(alerts.resolvedRevision)
   // "is null" alone uses the index of firing alerts.
   const isFiring = asOf === null ? sql`${alerts.resolvedRevision} is null` : sql`not ${isResolved}`
-  return [
-    ...(states ? [either([...new Set(states)].map((state) => (state === 'FIRING' ? isFiring : isResolved)))] : []),
-    ...(severities ? [isAnyOf(sql`${alerts.severity}::text`, severities, 'text')] : []),
-    ...(rules ? [isAnyOf(alerts.rule, rules, 'text')] : []),
-    ...(rolloutKeys ? [isAnyOf(alerts.rolloutKey, rolloutKeys, 'bigint')] : []),
-    ...(acknowledged === undefined ? [] : [sql`${happened(alerts.acknowledgedRevision)} = ${acknowledged}::boolean`]),
-  ]
+  return {
+    states: (states) => either([...new Set(states)].map((state) => (state === 'FIRING' ? isFiring : isResolved))),
+    severities: (severities) => isAnyOf(sql`${alerts.severity}::text`, severities, 'text'),
+    rules: (rules) => isAnyOf(alerts.rule, rules, 'text'),
+    rolloutKeys: (keys) => isAnyOf(alerts.rolloutKey, keys, 'bigint'),
+    acknowledged: (wanted) => sql`${happened(alerts.acknowledgedRevision)} = ${wanted}::boolean`,
+  }
 }

@@ -1,8 +1,10 @@
 /** Reads API keys, sessions and the audit log. They have no revisions. */
+
 import { sql } from 'drizzle-orm'
 import type { Millis } from '../../domain/values.ts'
 import { headText } from '../connection/log-head.ts'
 import type { LogHead, Session } from '../database.ts'
+import { type Conditions, conditionsIn } from '../sql/conditions.ts'
 import { emptyPage, type Order, type Page, type PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
@@ -110,7 +112,7 @@ export interface AuditLogRow extends AuditEntry {
   readonly key: number
 }
 
-interface AuditLogFilter {
+export interface AuditLogFilter {
   readonly kinds?: readonly string[]
   readonly callers?: readonly string[]
   readonly actions?: readonly string[]
@@ -131,7 +133,7 @@ export async function pageAuditLog(
     order: newestFirst,
     page,
     select: (stretch) =>
-      sql`select ${auditLog}.* from ${auditLog} where ${all([...matches(filter), ...within(newestFirst, stretch)])}
+      sql`select ${auditLog}.* from ${auditLog} where ${all([...conditionsIn(conditions, filter), ...within(newestFirst, stretch)])}
         ${sorted(newestFirst, stretch)}`,
     toNode: ({ key, at, kind, who: caller, credential, address, action, outcome, detail, times }) => ({
       ...{ key, at, kind, caller, credential, address, action, outcome, detail, times },
@@ -142,17 +144,15 @@ export async function pageAuditLog(
 
 export async function countAuditLog(session: Session, filter: AuditLogFilter): Promise<number> {
   const [row] = await session.rows<{ n: number }>(
-    sql`select count(*)::int as n from ${auditLog} where ${all(matches(filter))}`,
+    sql`select count(*)::int as n from ${auditLog} where ${all(conditionsIn(conditions, filter))}`,
   )
   return row?.n ?? 0
 }
 
-function matches({ kinds, callers, actions }: AuditLogFilter) {
-  return [
-    ...(kinds ? [isAnyOf(auditLog.kind, kinds, 'text')] : []),
-    ...(callers ? [isAnyOf(auditLog.caller, callers, 'text')] : []),
-    ...(actions ? [isAnyOf(auditLog.action, actions, 'text')] : []),
-  ]
+const conditions: Conditions<AuditLogFilter> = {
+  kinds: (kinds) => isAnyOf(auditLog.kind, kinds, 'text'),
+  callers: (callers) => isAnyOf(auditLog.caller, callers, 'text'),
+  actions: (actions) => isAnyOf(auditLog.action, actions, 'text'),
 }
 
 export interface AuditEntry {

@@ -5,7 +5,21 @@ import type { SQL } from 'drizzle-orm'
 export type Conditions<Fields> = { readonly [Field in keyof Fields]-?: (value: NonNullable<Fields[Field]>) => SQL }
 
 export function conditionsIn<Fields extends object>(conditions: Conditions<Fields>, fields: Fields): SQL[] {
-  return presentFields(fields).map((field) => (conditions[field] as (value: unknown) => SQL)(fields[field]))
+  return presentFields(fields).map((field) => {
+    if (!Object.hasOwn(conditions, field)) throw new TypeError(`${String(field)} has no condition`)
+    return (conditions[field] as (value: unknown) => SQL)(fields[field])
+  })
+}
+
+/** The same fields, each with a change of its condition. */
+export function mapConditions<Fields>(
+  conditions: Conditions<Fields>,
+  change: (condition: SQL) => SQL,
+): Conditions<Fields> {
+  const changed = Object.entries<(value: never) => SQL>(conditions).map(
+    ([field, condition]) => [field, (value: never) => change(condition(value))] as const,
+  )
+  return Object.fromEntries(changed) as unknown as Conditions<Fields>
 }
 
 /** The fields that restrict the result. */

@@ -6,7 +6,7 @@ import type { AlertFilter, AlertRow } from '../../../store/alerts/alerts.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import { required } from '../../execution/required.ts'
-import { givenFields } from '../../mutations/input.ts'
+import { toFilter } from '../../mutations/input.ts'
 import { implementChange } from '../changes/change.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from '../connection.ts'
 import { Node } from '../interfaces.ts'
@@ -151,7 +151,7 @@ const filterArgs = () =>
 
 function toAlertFilter(input: typeof AlertFilterRef.$inferInput | null | undefined): AlertFilter {
   const { rolloutIds, ...rest } = input ?? {}
-  return givenFields({ ...rest, rolloutKeys: keysOf('Rollout', rolloutIds) })
+  return toFilter({ ...rest, rolloutKeys: keysOf('Rollout', rolloutIds) })
 }
 
 type ListArguments = PageArguments & { readonly filter?: typeof AlertFilterRef.$inferInput | null | undefined }

@@ -5,7 +5,7 @@ import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import type { ChangeParent } from '../../execution/loaders/parents.ts'
 import { withoutIndex } from '../../guards/unindexed.ts'
-import { givenFields } from '../../mutations/input.ts'
+import { toFilter } from '../../mutations/input.ts'
 import { type Connection, connect, implementConnection, type PageArguments, revisionPageArgs } from '../connection.ts'
 import { LabelInput } from '../label.ts'
 import { keysOf } from '../node.ts'
@@ -64,7 +64,7 @@ export const ChangeFilterRef = builder.inputType('ChangeFilter', {
 function toChangeCondition({ rolloutIds, kinds, label, ...rest }: Given<typeof changeConditions>): ChangeCondition {
   // Kinds that this version does not write match nothing.
   const known = kinds?.filter(isKnownKind)
-  return givenFields({
+  return toFilter({
     ...rest,
     kinds: known,
     label: toLabelCondition(label),

@@ -1,7 +1,7 @@
 import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import { withinGroup } from '../../../store/read/groups/group-conditions.ts'
 import { builder } from '../../builder.ts'
-import { givenFields } from '../../mutations/input.ts'
+import { toFilter } from '../../mutations/input.ts'
 import { DeploymentGroupInput, toGroupName } from '../groups/grouping.ts'
 import {
   DeploymentWhereRef,
@@ -35,9 +35,10 @@ export type DeploymentFilterInput = typeof DeploymentFilterRef.$inferInput
 export function toDeploymentFilter(input: DeploymentFilterInput | null | undefined): DeploymentFilter {
   const { retired, group, where, ...conditions } = input ?? {}
   // `retired: false` is the default. As null it does not count as a filter, so stored counters can answer.
-  const filter: DeploymentFilter = {
+  const filter: DeploymentFilter = toFilter({
     ...toDeploymentCondition(conditions),
-    ...givenFields({ retired: retired || null, where: toDeploymentSelector(where) }),
-  }
+    retired: retired || null,
+    where: toDeploymentSelector(where),
+  })
   return group ? withinGroup(filter, toGroupName(group)) : filter
 }

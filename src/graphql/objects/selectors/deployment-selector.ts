@@ -1,6 +1,6 @@
 import type { DeploymentCondition, DeploymentSelector } from '../../../store/read/filters/deployment-filter.ts'
 import { withoutIndex } from '../../guards/unindexed.ts'
-import { givenFields } from '../../mutations/input.ts'
+import { toFilter } from '../../mutations/input.ts'
 import { LabelInput } from '../label.ts'
 import { keysOf } from '../node.ts'
 import { ConnectivityEnum, ConvergenceEnum, DeploymentStateEnum, ReadinessEnum } from '../vocabulary.ts'
@@ -73,7 +73,7 @@ export const DeploymentWhereRef = whereInput('DeploymentWhere', 'deployments', d
 type Conditions = Given<typeof deploymentConditions>
 
 export function toDeploymentCondition({ ids, rolloutIds, label, ...rest }: Conditions): DeploymentCondition {
-  return givenFields({
+  return toFilter({
     ...rest,
     label: toLabelCondition(label),
     keys: keysOf('Deployment', ids),

@@ -1,6 +1,6 @@
 import type { DeviceCondition, DeviceFilter } from '../../../store/read/targets/targets.ts'
 import { builder } from '../../builder.ts'
-import { givenFields } from '../../mutations/input.ts'
+import { toFilter } from '../../mutations/input.ts'
 import { LabelInput } from '../label.ts'
 import { keysOf } from '../node.ts'
 import { DeviationKindEnum } from '../targets/deviation.ts'
@@ -53,11 +53,11 @@ export const DeviceFilterRef = builder.inputType('DeviceFilter', {
 })
 
 function toDeviceCondition({ rolloutIds, label, ...rest }: Given<typeof deviceConditions>): DeviceCondition {
-  return givenFields({ ...rest, label: toLabelCondition(label), rolloutKeys: keysOf('Rollout', rolloutIds) })
+  return toFilter({ ...rest, label: toLabelCondition(label), rolloutKeys: keysOf('Rollout', rolloutIds) })
 }
 
 export function toDeviceFilter(input: typeof DeviceFilterRef.$inferInput | null | undefined): DeviceFilter {
   const { retired, where, ...conditions } = input ?? {}
   const selector = toSelector(where, toDeviceCondition)
-  return { ...toDeviceCondition(conditions), ...givenFields({ retired, where: selector }) }
+  return toFilter({ ...toDeviceCondition(conditions), retired, where: selector })
 }

@@ -1,6 +1,6 @@
 import type { ResourceCondition, ResourceFilter } from '../../../store/read/filters/resource-filter.ts'
 import { builder } from '../../builder.ts'
-import { givenFields } from '../../mutations/input.ts'
+import { toFilter } from '../../mutations/input.ts'
 import { LabelInput } from '../label.ts'
 import { keysOf } from '../node.ts'
 import { ConnectivityEnum, PresenceEnum, ReadinessEnum, SyncStatusEnum } from '../vocabulary.ts'
@@ -55,7 +55,7 @@ export const ResourceFilterRef = builder.inputType('ResourceFilter', {
 export type ResourceFilterInput = typeof ResourceFilterRef.$inferInput
 
 function toResourceCondition({ ids, rolloutIds, label, ...rest }: Given<typeof resourceConditions>): ResourceCondition {
-  return givenFields({
+  return toFilter({
     ...rest,
     keys: keysOf('Resource', ids),
     label: toLabelCondition(label),
@@ -65,8 +65,5 @@ function toResourceCondition({ ids, rolloutIds, label, ...rest }: Given<typeof r
 
 export function toResourceFilter(input: ResourceFilterInput | null | undefined): ResourceFilter {
   const { where, instanceIds, ...conditions } = input ?? {}
-  return {
-    ...toResourceCondition(conditions),
-    ...givenFields({ instanceIds, where: toSelector(where, toResourceCondition) }),
-  }
+  return toFilter({ ...toResourceCondition(conditions), instanceIds, where: toSelector(where, toResourceCondition) })
 }

@@ -1,6 +1,6 @@
 import type { RolloutCondition, RolloutFilter } from '../../../store/read/rollouts/rollout-filter.ts'
 import { builder } from '../../builder.ts'
-import { givenFields } from '../../mutations/input.ts'
+import { toFilter } from '../../mutations/input.ts'
 import { LabelInput } from '../label.ts'
 import { keysOf } from '../node.ts'
 import { InstanceStatusEnum, LifecycleStateEnum, RolloutKindEnum } from '../vocabulary.ts'
@@ -65,7 +65,7 @@ export const RolloutFilterRef = builder.inputType('RolloutFilter', {
 })
 
 function toRolloutCondition({ ids, label, rolloutLabel, ...rest }: Given<typeof rolloutConditions>): RolloutCondition {
-  return givenFields({
+  return toFilter({
     ...rest,
     label: toLabelCondition(label),
     rolloutLabel: toLabelCondition(rolloutLabel),
@@ -75,5 +75,5 @@ function toRolloutCondition({ ids, label, rolloutLabel, ...rest }: Given<typeof 
 
 export function toRolloutFilter(input: typeof RolloutFilterRef.$inferInput | null | undefined): RolloutFilter {
   const { where, ...conditions } = input ?? {}
-  return { ...toRolloutCondition(conditions), ...givenFields({ where: toSelector(where, toRolloutCondition) }) }
+  return toFilter({ ...toRolloutCondition(conditions), where: toSelector(where, toRolloutCondition) })
 }

@@ -1,6 +1,6 @@
 import type { ClusterFilter } from '../../../store/read/targets/clusters.ts'
 import { builder } from '../../builder.ts'
-import { givenFields } from '../../mutations/input.ts'
+import { toFilter } from '../../mutations/input.ts'
 import { connect, implementConnection, mapPage, pageArgs } from '../connection.ts'
 import { LabelInput } from '../label.ts'
 import { pastArgs, pastOf } from '../past.ts'
@@ -34,7 +34,7 @@ builder.queryField('clusters', (t) =>
       ...pageArgs(),
     },
     resolve: async (_, args, context) => {
-      const filter: ClusterFilter = givenFields(args.filter ?? {})
+      const filter: ClusterFilter = toFilter(args.filter ?? {})
       const order = toTargetOrder(args.orderBy)
       const asOf = await pastOf(context, args)
       return connect(

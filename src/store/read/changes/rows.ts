@@ -2,6 +2,7 @@
  * The log's entries, expanded to one row per change. The revision is first_revision plus the index in `changes`. Filters and limits
  * apply to each change. Conditions on the subject apply to the entry, which has indexes.
  */
+
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import {
@@ -14,6 +15,7 @@ import {
 import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { type Conditions, conditionsIn } from '../../sql/conditions.ts'
 import {
   all,
   either,
@@ -128,43 +130,36 @@ export function matchesChangeRow(reader: Pick<Session, 'accessScope'>, filter: C
   return [
     ...visibleSubject(reader, entry),
     ...tellsOfHere(reader, sql`body.change`, entry),
-    ...conditionsOf(reader, filter),
-    ...(filter.where ? [selectorCondition(filter.where, (condition) => conditionsOf(reader, condition))] : []),
+    ...conditionsIn(conditionsFor(reader), filter),
   ]
 }
 
-function conditionsOf(reader: Pick<Session, 'accessScope'>, filter: ChangeCondition): SQL[] {
-  const { kinds, deploymentIds, deviceIds, rolloutKeys, instanceIds, components, to, labels } = filter
-  const { label, errorCodes, since, before } = filter
-  const isState = sql`body.change ->> 'kind' in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED')`
+function conditionsFor(reader: Pick<Session, 'accessScope'>): Conditions<ChangeFilter> {
+  const sawIt = sawOrigin(reader, entry)
   const onAny = (targetKeys: SQL): SQL =>
     sql`(${entry.targetKey} in (${targetKeys}) or ${all([sql`${entry.fromTargetKey} in (${targetKeys})`, isOneOf(kindsOfBothTargets), ...sawIt])})`
-  const sawIt = sawOrigin(reader, entry)
-  return [
-    ...(kinds ? [isOneOf(kinds)] : []),
-    ...(deploymentIds ? [sql`${entry.deploymentKey} in (${deploymentsNamed(deploymentIds)})`] : []),
-    ...(deviceIds ? [onAny(devicesNamed(deviceIds))] : []),
-    ...(rolloutKeys
-      ? [
-          either([
-            isAnyOf(entry.rolloutKey, rolloutKeys, 'bigint'),
-            all([isAnyOf(entry.fromRolloutKey, rolloutKeys, 'bigint'), isOneOf(kindsOfBothRollouts), ...sawIt]),
-          ]),
-        ]
-      : []),
-    ...(instanceIds ? [sql`${entry.instanceKey} in (${instancesNamed(instanceIds)})`] : []),
-    ...(components ? [isAnyOf(sql`body.change ->> 'component'`, components, 'text')] : []),
-    ...(to ? [sql`${isState} and ${isAnyOf(sql`body.change ->> 'to'`, to, 'text')}`] : []),
-    ...(labels
-      ? [
-          sql`${entry.targetKey} in (select ${named.key} from ${targets} ${named} where ${hasAnyLabel(named.labels, labels)})`,
-        ]
-      : []),
-    ...(label ? [hasTargetLabel(label)] : []),
-    ...(errorCodes ? [isAnyOf(sql`body.change -> 'error' ->> 'code'`, errorCodes, 'text')] : []),
-    ...(since === undefined ? [] : [sql`${entry.at} >= ${timeParameter(since)}`]),
-    ...(before === undefined ? [] : [sql`${entry.at} < ${timeParameter(before)}`]),
-  ]
+  const isState = sql`body.change ->> 'kind' in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED')`
+  const conditions: Conditions<ChangeFilter> = {
+    kinds: isOneOf,
+    deploymentIds: (ids) => sql`${entry.deploymentKey} in (${deploymentsNamed(ids)})`,
+    deviceIds: (ids) => onAny(devicesNamed(ids)),
+    rolloutKeys: (keys) =>
+      either([
+        isAnyOf(entry.rolloutKey, keys, 'bigint'),
+        all([isAnyOf(entry.fromRolloutKey, keys, 'bigint'), isOneOf(kindsOfBothRollouts), ...sawIt]),
+      ]),
+    instanceIds: (ids) => sql`${entry.instanceKey} in (${instancesNamed(ids)})`,
+    components: (names) => isAnyOf(sql`body.change ->> 'component'`, names, 'text'),
+    to: (states) => sql`${isState} and ${isAnyOf(sql`body.change ->> 'to'`, states, 'text')}`,
+    labels: (labels) =>
+      sql`${entry.targetKey} in (select ${named.key} from ${targets} ${named} where ${hasAnyLabel(named.labels, labels)})`,
+    label: hasTargetLabel,
+    errorCodes: (codes) => isAnyOf(sql`body.change -> 'error' ->> 'code'`, codes, 'text'),
+    since: (time) => sql`${entry.at} >= ${timeParameter(time)}`,
+    before: (time) => sql`${entry.at} < ${timeParameter(time)}`,
+    where: (selector) => selectorCondition<ChangeCondition>(selector, (leaf) => conditionsIn(conditions, leaf)),
+  }
+  return conditions
 }
 
 function isOneOf(kinds: readonly ChangeKind[]): SQL {

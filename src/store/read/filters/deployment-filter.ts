@@ -5,7 +5,7 @@ import type { Convergence } from '../../../domain/desired.ts'
 import { conjunctionOf, type Selector } from '../../../domain/selectors/selector.ts'
 import { isStorable } from '../../../domain/text.ts'
 import type { DeploymentState, Millis, Readiness, Revision } from '../../../domain/values.ts'
-import { type Conditions, presentFields } from '../../sql/conditions.ts'
+import { type Conditions, conditionsIn, mapConditions, presentFields } from '../../sql/conditions.ts'
 import {
   all,
   containsAny,
@@ -65,7 +65,7 @@ export type DeploymentSelector = Selector<DeploymentCondition>
 /** The row of deployments that conditions use, from any source. */
 export const d = alias(deployments, 'd')
 
-/** Conditions on a deployment itself. The compiler ensures that all fields are in this or in targetConditions. */
+/** Conditions on a deployment itself. */
 const ownConditions: Conditions<Omit<DeploymentFilter, keyof OnTarget | 'text'>> = {
   keys: (keys) => isAnyOf(d.key, keys, 'bigint'),
   deploymentIds: (ids) => isAnyOf(d.deploymentId, ids, 'text'),
@@ -213,16 +213,12 @@ export function matchesFound(filter: DeploymentFilter): SQL {
 }
 
 function conditionsOf(filter: DeploymentFilter, reach: Reach): SQL[] {
-  return presentFields(filter).map((field) => {
-    const value: unknown = filter[field]
-    if (field === 'text') return matchesText(String(value), reach)
-    const [own, there] = [ownConditions, onTargetConditions].map((conditions) => conditionIn(conditions, field))
-    return there ? reach(there(value)) : own ? own(value) : nothing
-  })
-}
-
-function conditionIn(conditions: object, field: string): ((value: unknown) => SQL) | undefined {
-  return (conditions as Readonly<Record<string, (value: unknown) => SQL>>)[field]
+  const conditions: Conditions<DeploymentFilter> = {
+    ...ownConditions,
+    ...mapConditions(onTargetConditions, reach),
+    text: (text) => matchesText(text, reach),
+  }
+  return conditionsIn(conditions, filter)
 }
 
 function hasComponent(condition: SQL): SQL {

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Verdict } from '../../../domain/report.ts'
 import type { Revision, StatusError } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { type Conditions, conditionsIn } from '../../sql/conditions.ts'
 import { emptyPage, type Order, type Page, type PageRequest } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { all, asParents, either, isAnyOf, listParameter } from '../../sql/parameters.ts'
@@ -122,16 +123,14 @@ export function isServed({ verdicts, deploymentIds }: ReportFilter): boolean {
   return deploymentIds !== undefined || (verdicts?.every((verdict) => verdict === 'STALE') ?? false)
 }
 
-function fromFleet(reader: Session, { verdicts, deploymentIds }: ReportFilter, bounds: readonly SQL[]): SQL {
-  const matches = [
-    ...(verdicts ? [either([...new Set(verdicts)].map(isVerdict))] : []),
-    ...(deploymentIds
-      ? [
-          sql`${reports.deploymentKey} in (select ${deployments.key} from ${deployments} where ${isAnyOf(deployments.deploymentId, deploymentIds, 'text')})`,
-        ]
-      : []),
-  ]
-  return sql`from ${reports} where ${all([...matches, ...visibleReport(reader, reports, 'any'), ...bounds])}`
+const conditions: Conditions<ReportFilter> = {
+  verdicts: (verdicts) => either([...new Set(verdicts)].map(isVerdict)),
+  deploymentIds: (ids) =>
+    sql`${reports.deploymentKey} in (select ${deployments.key} from ${deployments} where ${isAnyOf(deployments.deploymentId, ids, 'text')})`,
+}
+
+function fromFleet(reader: Session, filter: ReportFilter, bounds: readonly SQL[]): SQL {
+  return sql`from ${reports} where ${all([...conditionsIn(conditions, filter), ...visibleReport(reader, reports, 'any'), ...bounds])}`
 }
 
 /** As the index writes it, without a parameter: a kept plan can use a partial index then. */

@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Connectivity, Label, Target } from '../../../domain/target.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { type Conditions, conditionsIn } from '../../sql/conditions.ts'
 import { emptyPage, type Page, type PageRequest } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { all, containsText, hasAnyLabel, isAnyOf } from '../../sql/parameters.ts'
@@ -20,6 +21,14 @@ export interface ClusterFilter {
   readonly connectivity?: readonly Connectivity[]
   /** Part of the name or provider. Case is ignored. */
   readonly text?: string
+}
+
+const conditions: Conditions<ClusterFilter> = {
+  providers: (providers) => isAnyOf(targets.provider, providers, 'text'),
+  names: (names) => isAnyOf(targets.name, names, 'text'),
+  labels: (labels) => hasAnyLabel(targets.labels, labels),
+  connectivity: (connectivity) => isAnyOf(targets.connectivity, connectivity, 'connectivity'),
+  text: (text) => containsText([targets.name, targets.provider], text),
 }
 
 export async function pageClusters(
@@ -52,19 +61,7 @@ export async function countClusters(
   return row?.n ?? 0
 }
 
-function fromClusters(
-  reader: Session,
-  { providers, names, labels, connectivity, text }: ClusterFilter,
-  asOf: Revision | null,
-  bounds: readonly SQL[],
-): SQL {
-  const matches = [
-    ...(providers ? [isAnyOf(targets.provider, providers, 'text')] : []),
-    ...(names ? [isAnyOf(targets.name, names, 'text')] : []),
-    ...(labels ? [hasAnyLabel(targets.labels, labels)] : []),
-    ...(connectivity ? [isAnyOf(targets.connectivity, connectivity, 'connectivity')] : []),
-    ...(typeof text === 'string' ? [containsText([targets.name, targets.provider], text)] : []),
-  ]
-  return sql`from ${targetsAt(asOf)}
-    where ${targets.kind} in ('CLUSTER', 'CLOUD_REGION') and ${all([...visibleTarget(reader, targets), ...matches, ...bounds])}`
+function fromClusters(reader: Session, filter: ClusterFilter, asOf: Revision | null, bounds: readonly SQL[]): SQL {
+  const matches = [...visibleTarget(reader, targets), ...conditionsIn(conditions, filter), ...bounds]
+  return sql`from ${targetsAt(asOf)} where ${targets.kind} in ('CLUSTER', 'CLOUD_REGION') and ${all(matches)}`
 }
