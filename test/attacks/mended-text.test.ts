@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { migrate, readMigrations } from '../../src/store/migration/migrate.ts'
 import { openFresh } from '../support/databases/databases.ts'
 import { type EmptyStore, stores } from '../support/databases/stores.ts'
 import { startApp } from '../support/servers/app.ts'
@@ -146,36 +145,7 @@ describe.each(stores)('text that JSON operators cannot read, on $name', (store) 
   })
 })
 
-describe.each(stores)('what was stored before, on $name', (store) => {
-  it('is mended by a migration', async () => {
-    const database = await openFresh(store)
-    await database.session.run(`delete from migrations where tag like '%mend_unstorable_text'`)
-    const before = String.raw`{"a\ud800":"\\ud800 \\\ud800\u0000 \ud83d\ude00 \udc00"}`
-    const after = String.raw`{"a\ufffd":"\\ud800 \\\ufffd\ufffd \ud83d\ude00 \ufffd"}`
-    const { session } = database
-    await session.run(
-      'insert into audit_log (at, kind, who, credential, address, action, outcome, detail) select now(), $1, $1, $1, $1, $1, $1, x::json from unnest($2::text[]) x',
-      ['x', `{${[before, '{"b":"\\\\ud800"}'].map((text) => JSON.stringify(text)).join()}}`],
-    )
-    await session.run(
-      'insert into change_log (first_revision, last_revision, at, changes) values (1, 1, now(), $1::text::json)',
-      [`[${before}]`],
-    )
-    // Later migrations made these indexes, which cannot hold such text.
-    await session.run('drop index device_profiles_vendor, device_profiles_model')
-    await session.run('insert into device_profiles (target_key, capabilities) values (1, $1)', [before])
-    await migrate(database, await readMigrations())
-    expect(await session.run('select detail::text as t from audit_log order by key')).toEqual([
-      { t: after },
-      { t: '{"b":"\\\\ud800"}' },
-    ])
-    expect(await session.run('select changes::text as t from change_log')).toEqual([{ t: `[${after}]` }])
-    expect(await session.run('select capabilities as t from device_profiles')).toEqual([{ t: after }])
-    expect(await session.run(`select detail ->> 'a\ufffd' as t from audit_log order by key limit 1`)).toEqual([
-      { t: '\\ud800 \\\ufffd\ufffd \u{1f600} \ufffd' },
-    ])
-  })
-
+describe.each(stores)('text in the database, on $name', (store) => {
   it('is kept letter for letter, also what decoders swallow', async () => {
     const { session } = await openFresh(store)
     const texts = ['\ufeffvictim', '\ufeff', 'victim', '\ufeff\ufeffx']

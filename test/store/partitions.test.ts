@@ -1,4 +1,4 @@
-/** The log, the reports and the audit log in partitions: divided under writers, dropped under readers, and made of the tables of the version before. */
+/** The log, the reports and the audit log in partitions: divided under writers and dropped under readers. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
@@ -232,19 +232,5 @@ describe.each(postgresStores)('a change of partitions on $name', (store) => {
     await holding
     expect(await pruning).toBeGreaterThan(0)
     expect((await readHead(road.database.session)).tail).toBeLessThan(revision)
-  })
-
-  it('keeps a server of the version before from removing other reports than it means', async () => {
-    const [road] = await open(store)
-    await change(road)
-    const { session } = road.database
-    const ofBefore = () =>
-      session.run(
-        'delete from reports where ctid = any (array(select ctid from reports where received_at < $1::timestamptz limit 10))',
-        [new Date(0).toISOString()],
-      )
-    await ofBefore()
-    await divideTables(road.database, 0)
-    await expect(ofBefore()).rejects.toThrow('reports are removed from one partition at a time')
   })
 })

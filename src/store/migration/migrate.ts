@@ -21,14 +21,14 @@ let known: Promise<readonly Migration[]> | null = null
 
 /** This program's migrations. Read once: a newer version may be installed in the folder of the running one, which must stay ready. */
 export async function readMigrations(): Promise<readonly Migration[]> {
-  known ??= readFiles().catch((error: unknown) => {
+  known ??= readMigrationsIn(folder).catch((error: unknown) => {
     known = null
     throw error
   })
   return known
 }
 
-async function readFiles(): Promise<readonly Migration[]> {
+export async function readMigrationsIn(folder: string): Promise<readonly Migration[]> {
   const journal: { entries: { tag: string }[] } = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8'))
   return Promise.all(
     journal.entries.map(async ({ tag }) => ({ tag, text: await readFile(join(folder, `${tag}.sql`), 'utf8') })),

@@ -85,7 +85,7 @@ export const changeLog = pgTable(
     index('change_log_resource').on(t.resourceKey, t.firstRevision).where(sql`resource_key is not null`),
     index('change_log_instance').on(t.instanceKey, t.firstRevision).where(sql`instance_key is not null`),
     // This one and the primary key's have all columns that counts in the past need, so those read the index only. The primary key includes
-    // `from_state` to `to_convergence` (drizzle/0032_cheaper-report.sql): a second index by revision would cost each report.
+    // `from_state` to `to_convergence` (drizzle/0000_first.sql): a second index by revision would cost each report.
     index('change_log_rollout')
       .on(t.rolloutKey, t.firstRevision, t.fromRolloutKey, t.fromState, t.fromConvergence, t.toState, t.toConvergence)
       .where(sql`rollout_key is not null`),

@@ -145,7 +145,7 @@ function alter(database: Database, statements: readonly string[], signal?: Abort
   return attemptChange(database.session, patience, change, signal)
 }
 
-/** As the migration `vacuum-early` has it for the first partitions: a vacuum of new rows lets counts in the past read the index alone. */
+/** As drizzle/0000_first.sql has it for the first partitions: a vacuum of new rows lets counts in the past read the index alone. */
 const vacuumEarly = 'autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02'
 
 async function isEmpty(session: Session, partition: string): Promise<boolean> {

@@ -1,16 +1,10 @@
 /** Who declared deployments last, when and why: `newestDeclaration`. */
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { stores } from '../../support/databases/stores.ts'
 import { declare, documentOf, useDesired } from '../subscriptions/desired-operations.ts'
 
-function lastStatementOf(migration: string): string {
-  const text = readFileSync(new URL(`../../../drizzle/${migration}`, import.meta.url), 'utf8')
-  return text.split('--> statement-breakpoint').at(-1) ?? ''
-}
-
 describe.each(stores)('the newest declaration on $name', (store) => {
-  const { api, run, put, say } = useDesired(store)
+  const { api, run, say } = useDesired(store)
 
   it('says who declared last, in the fleet and in a rollout, also in the past', async () => {
     const declareIn = async (name: string, reason: string, deployments: readonly object[]): Promise<number> =>
@@ -71,22 +65,5 @@ describe.each(stores)('the newest declaration on $name', (store) => {
       joined: { newestDeclaration: { reason: 'moved' }, deploymentCounts: { total: 1 } },
       newestDeclaration: { reason: 'moved' },
     })
-  })
-
-  it('knows the authors of what was declared before that was recorded', async () => {
-    await put('early', 'early', documentOf('1', 'a'), 'before the upgrade')
-    const { session } = api().road.database
-    const made = () => session.run("select * from declarations where why = 'before the upgrade'")
-    const recorded = await made()
-    expect(recorded).toHaveLength(1)
-    await session.run("delete from declarations where why = 'before the upgrade'")
-    await session.run(lastStatementOf('0041_declarations.sql'))
-    expect(await made()).toEqual(recorded)
-    const later =
-      'insert into declarations select rollout_key, 1, project, at, who, why from declarations where why = $1'
-    await session.run(later, ['before the upgrade'])
-    // The rollout did not exist yet: the deployment has moved into it since.
-    await session.run(lastStatementOf('0045_declarations-of-later-rollouts.sql'))
-    expect(await made()).toEqual(recorded)
   })
 })

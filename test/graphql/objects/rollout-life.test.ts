@@ -10,7 +10,6 @@ import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts
 import { forgetDeployments } from '../../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { reportResources } from '../../../src/ingest/commands/resources.ts'
-import { readMigrations } from '../../../src/store/migration/migrate.ts'
 import { toImage } from '../../../src/store/sql/rows.ts'
 import { report } from '../../support/clients/reports.ts'
 import { stores } from '../../support/databases/stores.ts'
@@ -219,26 +218,5 @@ describe.each(stores)('the lives of rollouts on $name', (store) => {
       }),
       { numRuns: 12 },
     )
-  })
-
-  it('are what the migration fills in where they are missing', async () => {
-    const kept = await rowsOf(api)
-    await api.road.database.session.run(
-      `update rollouts set created_at = null, started_revision = null, started_at = null, activity_revision = null, activity_at = null,
-         changed_revision = null, changed_at = null`,
-    )
-    const migration = (await readMigrations()).find(({ tag }) => tag.endsWith('rollout-lives'))
-    await api.road.database.session.run(migration?.text.split('--> statement-breakpoint').at(-1) ?? '')
-    const filled = await rowsOf(api)
-    const entries = await api.road.database.session.run<{ last: number }>(
-      'select last_revision as last from change_log order by first_revision',
-    )
-    // Of a rollout that a deployment left, the migration takes the end of the entry.
-    const endOf = (revision: number | null) => entries.find(({ last }) => last >= (revision ?? 0))?.last
-    const exact = (rows: readonly Row[]) =>
-      rows.map(({ key, created_at, changed_revision, changed_at, started_revision }) => ({
-        ...{ key, created_at, changed: endOf(changed_revision), changed_at, hasStarted: started_revision !== null },
-      }))
-    expect(exact(filled)).toEqual(exact(kept))
   })
 })

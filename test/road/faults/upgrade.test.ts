@@ -3,9 +3,10 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { type Migration, migrate, readMigrations } from '../../../src/store/migration/migrate.ts'
+import { migrate } from '../../../src/store/migration/migrate.ts'
 import { startFleet } from '../../support/clients/fleet.ts'
 import { follow, watch } from '../../support/clients/follow.ts'
+import { nextVersion } from '../../support/databases/next-version.ts'
 import { expectKept, expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
 import { postgresStores, stores } from '../../support/databases/stores.ts'
 import { startApp } from '../../support/servers/app.ts'
@@ -25,8 +26,7 @@ const additions: readonly string[] = [
 ]
 
 async function upgrade(database: Database): Promise<void> {
-  const newer: Migration = { tag: '9999_newer', text: additions.join('--> statement-breakpoint') }
-  await migrate(database, [...(await readMigrations()), newer])
+  await migrate(database, await nextVersion(...additions))
 }
 
 describe.each(postgresStores)('while the next version migrates $name', (store) => {

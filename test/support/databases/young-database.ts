@@ -180,5 +180,7 @@ export async function fill(session: Session): Promise<void> {
   ]
   for (const statement of statements) await session.run(statement)
   // Autovacuum does this as rows arrive, without statistics of the table.
-  await session.run(`select brin_summarize_new_values('reports_first_received')`)
+  await session.run(
+    `select brin_summarize_new_values(inhrelid) from pg_inherits where inhparent = 'reports_received'::regclass`,
+  )
 }

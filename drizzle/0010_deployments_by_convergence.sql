@@ -1,1 +1,0 @@
-CREATE INDEX "deployments_convergence" ON "deployments" USING btree ("convergence","revision") WHERE forgotten_at is null;

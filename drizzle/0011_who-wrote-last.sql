@@ -1,1 +1,0 @@
-ALTER TABLE "log_head" ADD COLUMN "stamp" text DEFAULT '' NOT NULL;

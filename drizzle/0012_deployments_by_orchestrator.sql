@@ -1,1 +1,0 @@
-CREATE INDEX "deployments_orchestrator" ON "deployments" USING btree ("reporter","deployment_id") WHERE instance_key is not null;

@@ -1,1 +1,0 @@
-ALTER TABLE "instances" ADD COLUMN "has_failed" boolean DEFAULT true NOT NULL;

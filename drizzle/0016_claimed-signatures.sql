@@ -1,1 +1,0 @@
-ALTER TABLE "used_signatures" ADD COLUMN "held_until" timestamp(3) with time zone;

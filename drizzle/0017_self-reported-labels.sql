@@ -1,1 +1,0 @@
-ALTER TABLE "device_profiles" ADD COLUMN "labels" jsonb DEFAULT '[]'::jsonb NOT NULL;

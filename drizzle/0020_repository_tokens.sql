@@ -1,1 +1,0 @@
-ALTER TABLE "device_tokens" ADD COLUMN "repository_only" boolean DEFAULT false NOT NULL;

@@ -1,3 +1,0 @@
-CREATE INDEX "deployments_stalled" ON "deployments" USING btree ("rollout_key") WHERE stalled and forgotten_at is null and is_current;--> statement-breakpoint
-CREATE INDEX "rollouts_newest" ON "rollouts" USING btree ("key") WHERE kind <> 'MARGO_DEPLOYMENT';--> statement-breakpoint
-CREATE INDEX "targets_connectivity" ON "targets" USING btree ("connectivity") WHERE kind = 'DEVICE' and retired_at is null;

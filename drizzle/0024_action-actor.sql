@@ -1,1 +1,0 @@
-ALTER TABLE "lifecycle_actions" ADD COLUMN "actor" text;

@@ -1,1 +1,0 @@
-CREATE INDEX "reports_stale" ON "reports" USING btree ("key") WHERE verdict = 'STALE';

@@ -1,2 +1,0 @@
-ALTER TYPE "public"."alert_metric" ADD VALUE 'TIME_LEFT';--> statement-breakpoint
-ALTER TYPE "public"."alert_metric" ADD VALUE 'DELAY';

@@ -1,1 +1,0 @@
-ALTER TABLE "targets" ADD COLUMN "connection_order" bigint;

@@ -1,1 +1,0 @@
-CREATE INDEX "rollouts_name" ON "rollouts" USING btree ("name","key");

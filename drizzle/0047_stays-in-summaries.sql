@@ -1,2 +1,0 @@
-ALTER TABLE "change_summaries" ADD COLUMN "oldest_before" json;--> statement-breakpoint
-CREATE INDEX "change_summaries_incomplete" ON "change_summaries" USING btree ("first_revision") WHERE oldest_before is null;

@@ -1,2 +1,0 @@
-ALTER TABLE "change_summaries" ADD COLUMN "last_at" timestamp(3) with time zone;--> statement-breakpoint
-CREATE INDEX "change_summaries_time" ON "change_summaries" USING btree ("last_at","last_revision");

@@ -1,1 +1,0 @@
-ALTER TABLE "change_log" ADD COLUMN "size" integer GENERATED ALWAYS AS (octet_length(changes::text)) STORED NOT NULL;
