@@ -29,10 +29,10 @@ const frozenAfter = 5_000
 export const longestStatement = 300_000
 /** Milliseconds. To start takes a second of processor time, and fails while the disk is full. */
 const restartInterval = 1_000
-/** Milliseconds. What is committed is in the files. */
+/** Milliseconds for running statements, and then for the thread. What is committed is in the files. */
 const closeLimit = 10_000
 
-/** `statementLimit`: as it is when a statement begins. `closing`: milliseconds that the end waits for running statements, and then for the thread. */
+/** `statementLimit`: as it is when a statement begins. `closing`: milliseconds that the end waits for running statements. */
 export async function openPglite(
   options: WorkerData,
   idleLimit = frozenAfter,
@@ -128,7 +128,7 @@ export async function openPglite(
       isClosed = true
       const closed = inTurn('read', () => instance.close()).catch(() => undefined)
       await within(closing, closed)
-      if (!(await within(closing, instance.terminate())))
+      if (!(await within(closeLimit, instance.terminate())))
         throw new Error('the thread of the embedded database does not end')
     },
   }
