@@ -16,7 +16,8 @@ export function writeResults(path: string): Reporter {
         title: test.fullName,
         status: test.result().state,
       }))
-      write({ file: module.moduleId, status: module.ok() ? 'passed' : 'failed', tests })
+      const ms = Math.round(module.diagnostic().duration)
+      write({ file: module.moduleId, status: module.ok() ? 'passed' : 'failed', ms, tests })
     },
     // Errors outside of tests fail the run.
     onTestRunEnd: (_, errors, reason) => write({ success: reason === 'passed' && errors.length === 0 }),
