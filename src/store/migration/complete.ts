@@ -9,7 +9,7 @@ import { incomplete, noLogHead } from '../connection/failure.ts'
 import { headStatement } from '../connection/log-head.ts'
 import type { Reader } from '../database.ts'
 import * as schema from '../tables/schema.ts'
-import { missingMigrations } from './migrate.ts'
+import { missingMigrations, whyUnreadable } from './migrate.ts'
 
 const tables = ['migrations', ...Object.values(schema).flatMap((one) => (is(one, PgTable) ? [getTableName(one)] : []))]
 
@@ -17,10 +17,12 @@ const tables = ['migrations', ...Object.values(schema).flatMap((one) => (is(one,
 const tablesText = `select exists (select from json_array_elements_text($1::text::json) as wanted(name) where not exists (
   select from pg_index where indrelid = to_regclass(wanted.name) and indisprimary)) as missing`
 
-/** In a clause. Null: nothing is missing. */
+/** In a clause or a sentence. Null: nothing is missing. */
 export async function whatIsMissing(session: Reader): Promise<string | null> {
   const [found] = await session.run<{ missing: boolean }>(tablesText, [storableJson(tables)])
   if (found?.missing) return 'the database lacks our tables'
+  const reason = await whyUnreadable(session)
+  if (reason !== null) return reason
   const migrations = await missingMigrations(session)
   if (migrations.length > 0) return `the database lacks the migrations ${migrations.join(', ')}`
   const [head] = await session.run(headStatement.text, headStatement.parameters)

@@ -1,9 +1,11 @@
 /**
  * Migrates the database to this program's tables. Several replicas may start at once: one applies the migrations, the others wait for its
- * lock and find nothing to do. Unknown migrations are those of a newer version, and stay (rolling upgrade).
+ * lock and find nothing to do. Unknown migrations are those of a newer version, and stay (rolling upgrade): the version before it works on its tables.
+ * A migration that breaks versions before that has `comment on table migrations is '<tag>'`: only versions that know this tag start on the database then.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DomainError } from '../../domain/errors.ts'
 import type { Database, Reader, Session } from '../database.ts'
 import { buildAhead } from './build-ahead.ts'
 import { attemptChange } from './lock-attempts.ts'
@@ -48,6 +50,8 @@ export async function migrate(database: Database, migrations?: readonly Migratio
     await session.run(
       'create table if not exists migrations (tag text primary key, applied_at timestamptz not null default now())',
     )
+    const reason = await whyUnreadable(session, own)
+    if (reason !== null) throw new DomainError('CONFLICT', reason)
     const applied = await appliedTags(session)
     return own.filter(({ tag }) => !applied.has(tag))
   })
@@ -68,6 +72,19 @@ function apply(database: Database, migration: Migration): Promise<void> {
       await session.run('insert into migrations (tag) values ($1)', [tag])
     }),
   )
+}
+
+/** Why these migrations' program cannot work on the database, in a sentence. Null: it can. */
+export async function whyUnreadable(session: Reader, migrations?: readonly Migration[]): Promise<string | null> {
+  const own = new Set((migrations ?? (await readMigrations())).map(({ tag }) => tag))
+  const [first] = own
+  const applied = await appliedTags(session)
+  if (first !== undefined && applied.size > 0 && !applied.has(first))
+    return 'an unreleased build of Rollcall made this database, which no version reads: save what you need with that build (rollcall export), and start this version on a new database'
+  const [row] = await session.run<{ least: string | null }>(`select obj_description('migrations'::regclass) as least`)
+  if (row?.least && !own.has(row.least))
+    return `a newer version of Rollcall has changed this database (${row.least}), so that this one cannot work on it: start the newer version, or restore a backup from before it`
+  return null
 }
 
 function statementsOf({ text }: Migration): string[] {
