@@ -240,13 +240,13 @@ CREATE TABLE "rollouts" (
 	"state" "lifecycle_state",
 	"status" "instance_status",
 	"current_instance_key" bigint,
-	"created_at" timestamp(3) with time zone,
+	"created_at" timestamp(3) with time zone NOT NULL,
 	"started_revision" bigint,
 	"started_at" timestamp(3) with time zone,
-	"activity_revision" bigint,
-	"activity_at" timestamp(3) with time zone,
-	"changed_revision" bigint,
-	"changed_at" timestamp(3) with time zone,
+	"activity_revision" bigint NOT NULL,
+	"activity_at" timestamp(3) with time zone NOT NULL,
+	"changed_revision" bigint NOT NULL,
+	"changed_at" timestamp(3) with time zone NOT NULL,
 	"pending" integer DEFAULT 0 NOT NULL,
 	"installing" integer DEFAULT 0 NOT NULL,
 	"installed" integer DEFAULT 0 NOT NULL,
@@ -277,7 +277,7 @@ CREATE TABLE "targets" (
 	"retired_at" timestamp(3) with time zone,
 	"retired_reason" text,
 	"replaced_by_key" bigint,
-	"created_revision" bigint
+	"created_revision" bigint NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "declarations" (
@@ -342,7 +342,7 @@ CREATE TABLE "deployment_search" (
 CREATE TABLE "duties" (
 	"name" text PRIMARY KEY NOT NULL,
 	"cursor" bigint,
-	"log_cursor" bigint,
+	"follows_log" boolean DEFAULT false NOT NULL,
 	"attempted_at" timestamp(3) with time zone,
 	"succeeded_at" timestamp(3) with time zone,
 	"failures" integer DEFAULT 0 NOT NULL,
@@ -397,7 +397,7 @@ CREATE TABLE "change_log" (
 	"to_state" "deployment_state",
 	"to_convergence" "convergence",
 	"from_revision" bigint,
-	"found_by_changed" boolean,
+	"found_by_changed" boolean NOT NULL,
 	"changes" json NOT NULL,
 	"size" integer GENERATED ALWAYS AS (octet_length(changes::text)) STORED NOT NULL,
 	-- Counts in the past read this index only. A second index by revision would cost each report.
@@ -409,10 +409,10 @@ CREATE TABLE "change_summaries" (
 	"last_revision" bigint NOT NULL,
 	"entries" integer NOT NULL,
 	"terms" text[] NOT NULL,
-	"oldest_before" json,
-	"last_at" timestamp(3) with time zone,
-	"sample_revisions" bigint[],
-	"sample_times" timestamp(3) with time zone[]
+	"oldest_before" json NOT NULL,
+	"last_at" timestamp(3) with time zone NOT NULL,
+	"sample_revisions" bigint[] NOT NULL,
+	"sample_times" timestamp(3) with time zone[] NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "deployment_checkpoints" (
@@ -451,8 +451,6 @@ CREATE TABLE "log_head" (
 	"writes" bigint NOT NULL,
 	"stamp" text DEFAULT '' NOT NULL,
 	"identity" text NOT NULL,
-	"counted_since" bigint DEFAULT 0 NOT NULL,
-	"counted_writes" bigint DEFAULT 0 NOT NULL,
 	"pending" integer DEFAULT 0 NOT NULL,
 	"installing" integer DEFAULT 0 NOT NULL,
 	"installed" integer DEFAULT 0 NOT NULL,
@@ -493,7 +491,7 @@ CREATE TABLE "instances" (
 	"status" "instance_status" NOT NULL,
 	"goal" "instance_goal" NOT NULL,
 	"told" "deployment_state",
-	"has_failed" boolean DEFAULT true NOT NULL,
+	"has_failed" boolean NOT NULL,
 	"is_current" boolean DEFAULT false NOT NULL,
 	"successor_key" bigint,
 	"status_context" text NOT NULL,
@@ -510,7 +508,7 @@ CREATE TABLE "lifecycle_actions" (
 	"instance_revision" integer NOT NULL,
 	"at" timestamp(3) with time zone NOT NULL,
 	"given_time" text,
-	"actor" text,
+	"actor" text NOT NULL,
 	CONSTRAINT "lifecycle_actions_rollout_key_revision_pk" PRIMARY KEY("rollout_key","revision")
 );
 --> statement-breakpoint
@@ -678,7 +676,6 @@ CREATE INDEX "change_log_rollout" ON "change_log" USING btree ("rollout_key","fi
 CREATE INDEX "change_log_from_target" ON "change_log" USING btree ("from_target_key","first_revision") WHERE from_target_key is not null;--> statement-breakpoint
 CREATE INDEX "change_log_from_rollout" ON "change_log" USING btree ("from_rollout_key","first_revision") WHERE from_rollout_key is not null;--> statement-breakpoint
 CREATE INDEX "change_log_target" ON "change_log" USING btree ("target_key","first_revision") WHERE deployment_key is null and target_key is not null;--> statement-breakpoint
-CREATE INDEX "change_summaries_incomplete" ON "change_summaries" USING btree ("first_revision") WHERE oldest_before is null;--> statement-breakpoint
 CREATE INDEX "change_summaries_time" ON "change_summaries" USING btree ("last_at","last_revision");--> statement-breakpoint
 CREATE INDEX "oidc_sessions_refresh" ON "oidc_sessions" USING btree ("refresh_at");--> statement-breakpoint
 CREATE INDEX "oidc_sessions_subject" ON "oidc_sessions" USING btree ("subject");--> statement-breakpoint

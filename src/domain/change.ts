@@ -15,7 +15,7 @@ export type ChangeBody =
       readonly from: DeploymentState | null
       readonly to: DeploymentState
       readonly error: StatusError | null
-      /** Absent: there is no stage, or the change was written before stages existed. */
+      /** Absent: there is no stage. */
       readonly failureStage?: FailureStage
       readonly attempt: number
       readonly adoptedManifestVersion: Digits | null
@@ -31,7 +31,7 @@ export type ChangeBody =
   | { readonly kind: 'DEPLOYMENT_MOVED'; readonly fromTargetKey: number; readonly toTargetKey: number }
   | {
       readonly kind: 'DEPLOYMENT_REVISED'
-      /** Absent: the change was written before it had its origin. */
+      /** Absent: the reader does not see the origin. */
       readonly from?: { readonly application: string | null; readonly applicationVersion: string | null }
       readonly application: string | null
       readonly applicationVersion: string | null
@@ -54,8 +54,7 @@ export type ChangeBody =
       readonly kind: 'CONNECTIVITY_CHANGED'
       readonly from: Connectivity | null
       readonly to: Connectivity
-      /** Absent: the change was written before it had a source. */
-      readonly source?: ConnectivitySource
+      readonly source: ConnectivitySource
     }
   | { readonly kind: 'DEVICE_RETIRED'; readonly reason: string; readonly replacedByKey: number | null }
   | { readonly kind: 'DEVICE_REINSTATED' }
@@ -82,8 +81,8 @@ export type ChangeBody =
       readonly instanceRevision: number
       /** When the user did it, by the user's clock. */
       readonly doneAt: Millis
-      /** The name of the caller that recorded it. Absent: the change was written before it had an actor. */
-      readonly actor?: string | null
+      /** The name of the caller that recorded it. */
+      readonly actor: string
     }
   | {
       readonly kind: 'ROLLOUT_LABELS_CHANGED'

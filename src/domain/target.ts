@@ -39,8 +39,8 @@ export interface Target {
   readonly retiredReason: string | null
   /** The device that replaced it. */
   readonly replacedByKey: number | null
-  /** The revision from which it is shown in the past. Null: a server of an earlier version wrote it, so it is shown in all of the past. */
-  readonly createdRevision: Revision | null
+  /** The revision from which it is shown in the past. */
+  readonly createdRevision: Revision
 }
 
 export const inService = { retiredAt: null, retiredReason: null, replacedByKey: null } as const

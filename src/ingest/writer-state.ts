@@ -68,7 +68,7 @@ export const batchSize = 1_000
 /** Deployments, and devices, in the row cache. */
 const cachedRows = 50_000
 
-/** The prefix of writers that receive batches of other servers. Names of older servers do not begin with it. */
+/** The prefix of writers that receive batches of other servers, in the form of command.ts. Another form needs another prefix. */
 const inboxPrefix = 'inbox-'
 
 export function createWriterState({

@@ -3,7 +3,6 @@
  *
  * The schema has no field for a status, and every other text field has a meaning of its own: `data-source-version`, for example, is the
  * object's resourceVersion. `labels` is a list of free `key=value` texts that A&AI can be queried by, so the readiness is one of them.
- * A change of what is written needs a new `inventoryFormat`: without it, existing nodes are updated only when their object changes.
  */
 import { createHash } from 'node:crypto'
 import type { Readiness } from '../domain/values.ts'

@@ -8,7 +8,6 @@ import type { Revision } from '../domain/values.ts'
 import type { Database } from '../store/database.ts'
 import { instancesByKey } from '../store/read/orchestration/instances.ts'
 import { type Mark, marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
-import { inventoryFormat } from '../store/sinks/sink-progress.ts'
 import { deleteSink, type Sink } from '../store/sinks/sinks.ts'
 import { type Aai, type AaiConfig, createAai, type Operation, operationLimit } from './aai.ts'
 import { awaitedBy, type Belonging, describeNode, modulePath, vnfPath } from './inventory-node.ts'
@@ -56,7 +55,7 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
       if (belonging.isEnding) await deleteSink(deps.database.session, sink.key, request)
       return end(present.revision, {
         status: 200,
-        settings: { toldRequest: request, inService, format: inventoryFormat },
+        settings: { toldRequest: request, inService },
       })
     } catch (cause) {
       // A failure of our database is not one of A&AI, and its text is not for the caller.
@@ -164,14 +163,10 @@ async function transact(aai: Aai, chunk: readonly Work[]): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const operations: Operation[] = []
     for (const { uri, body } of chunk) {
-      const version = (await aai.read(uri))?.version ?? null
-      if (body)
-        operations.push({
-          action: 'put',
-          uri,
-          body: version === null ? body : { ...body, 'resource-version': version },
-        })
-      else if (version !== null)
+      const version = (await aai.read(uri))?.['resource-version']
+      const isThere = typeof version === 'string'
+      if (body) operations.push({ action: 'put', uri, body: isThere ? { ...body, 'resource-version': version } : body })
+      else if (isThere)
         operations.push({
           action: 'delete',
           uri: `${uri}?resource-version=${encodeURIComponent(version.toWellFormed())}`,
@@ -208,9 +203,9 @@ async function setOperationalStatus(
   for (let attempt = 1; attempt <= tries; attempt += 1) {
     const node = await aai.read(path)
     if (!node) return null
-    if (node.operationalStatus === status) return inService
-    const { version } = node
-    const body = { 'operational-status': status, ...(version !== null && { 'resource-version': version }) }
+    if (node['operational-status'] === status) return inService
+    const version = node['resource-version']
+    const body = { 'operational-status': status, ...(typeof version === 'string' && { 'resource-version': version }) }
     if (await aai.transact([{ action: 'patch', uri: path, body }])) return inService
   }
   throw new SendError('A&AI: another client changed the node during every attempt (412)')

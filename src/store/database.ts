@@ -144,11 +144,11 @@ export interface Mail {
 /** PostgreSQL takes 7,999 bytes. */
 export const largestMessage = 7_900
 
-/** The NOTIFY channel between replicas. The payload is the newest revision. */
+/** The NOTIFY channel between replicas. The payload is the newest revision, or `accessChange`. */
 export const doorbellChannel = 'rollcall_feed'
 
-/** The NOTIFY channel for revoked credentials of the API, without naming them. A separate channel: servers of older versions expect revisions on the other one. */
-export const accessChannel = 'rollcall_access'
+/** A credential of the API was revoked. It is not named: each server asks the database. */
+export const accessChange = 'access'
 
 /**
  * default_statistics_target of the connections that analyze tables: a sample of 9,000 rows instead of 30,000. To analyze the log with PostgreSQL's default

@@ -81,7 +81,7 @@ async function openWatched(road: Road, closing: Closing): Promise<Watched> {
       return { state, instanceId, at: null, timestamp: null, compositeProfile: null }
     })
     const group = deploymentIntentGroup('p', 'ca', 'v1', rollout) as LifecycleRolloutName
-    await road.writer.submit(recordActions(group, facts))
+    await road.writer.submit(recordActions(group, facts, 'an operator'))
   }
   const instantiate = (of: string) => act(['CREATED', 'APPROVED', `INSTANTIATED ${of}`], of)
   await instantiate(context)

@@ -65,11 +65,15 @@ export function createFacts(api: () => Api) {
   const instantiate = (id: string) => {
     const fact = { instanceId: null, at: null, timestamp: null, compositeProfile: null }
     return submit(
-      recordActions(groupOf(id), [
-        { ...fact, state: 'CREATED' },
-        { ...fact, state: 'APPROVED' },
-        { ...fact, state: 'INSTANTIATED', instanceId: id },
-      ]),
+      recordActions(
+        groupOf(id),
+        [
+          { ...fact, state: 'CREATED' },
+          { ...fact, state: 'APPROVED' },
+          { ...fact, state: 'INSTANTIATED', instanceId: id },
+        ],
+        'an operator',
+      ),
     )
   }
   const apply = (id: string, sync: 'PENDING' | 'APPLIED' = 'PENDING') =>

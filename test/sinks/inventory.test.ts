@@ -116,7 +116,7 @@ describe.each(stores)('A&AI on $name', (store) => {
     expect(inventory.aai.nodes.get(own)).toMatchObject({ 'operational-status': 'in-service-path' })
   })
 
-  it('says in a label how ready each resource is, also in nodes that an older server wrote', async () => {
+  it('says in a label how ready each resource is', async () => {
     const forged = deployment('forged')
     Object.assign(forged.status.metadata.labels, { 'rollcall/readiness': 'Failed' })
     const failed = deployment('failed', '1', 0)
@@ -143,17 +143,5 @@ describe.each(stores)('A&AI on $name', (store) => {
     await expect
       .poll(async () => (await inventory.server.query('{ sinks(kinds: [INVENTORY]) { lag } }')).sinks)
       .toContainEqual({ lag: 0 })
-
-    for (const [uri, { labels: known, 'resource-version': _, ...node }] of [...inventory.aai.nodes])
-      if ((known as string[] | undefined)?.includes('k8splugin.io/rb-instance-id=ready'))
-        inventory.aai.put(uri, {
-          ...node,
-          labels: (known as string[]).filter((label) => !label.startsWith('rollcall/')),
-        })
-    await inventory.server.app.database.session.run(
-      `with old as (update sinks set settings = (settings::jsonb - 'format')::json where name = 'ready' returning key)
-       update sink_marks set hash = 'old' where sink_key in (select key from old)`,
-    )
-    await expect.poll(labels).toEqual([...whole.slice(0, 3), ['waiting', 'rollcall/readiness=Ready']])
   })
 })

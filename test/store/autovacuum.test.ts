@@ -13,8 +13,8 @@ describe.runIf(findPostgres())('an autovacuum that would take hours', () => {
     const database = await openDatabase({ url: server.url, dataDir: 'memory' })
     onTestFinished(() => database.close())
     const { session } = database
-    await session.run(`insert into change_log (first_revision, last_revision, at, changes)
-      select revision + r, revision + r, now(), '[]' from log_head cross join generate_series(1, 300000) r`)
+    await session.run(`insert into change_log (found_by_changed, first_revision, last_revision, at, changes)
+      select true, revision + r, revision + r, now(), '[]' from log_head cross join generate_series(1, 300000) r`)
     await session.run('update log_head set revision = revision + 300000')
     const vacuum = async () => {
       // It waits a tenth of a second for each page.

@@ -38,7 +38,7 @@ const row = fc.record({
 })
 const number = fc.constantFrom(0, 0, 3)
 const delta = fc.record({
-  changedRevision: maybe(number),
+  changedRevision: number,
   startedRevision: maybe(number),
   activityRevision: maybe(number),
   pending: number,
@@ -68,7 +68,8 @@ describe.each(everyStore)('set-based writes on $name', (store) => {
     const toRollout = rowMapper(rollouts, fieldsBut(rollouts))
     const fresh = (key: number): object => ({
       ...Object.fromEntries(fieldsBut(rollouts).map((field) => [field, null])),
-      ...{ key, kind: 'DECLARED', identity: String(key), name: 'r', createdRevision: 1 },
+      ...{ key, kind: 'DECLARED', identity: String(key), name: 'r', createdRevision: 1, createdAt: 0 },
+      ...{ activityRevision: 1, activityAt: 0, changedRevision: 1, changedAt: 0 },
       ...{ ...none, pending: 5 },
     })
     await fc.assert(
@@ -80,9 +81,10 @@ describe.each(everyStore)('set-based writes on $name', (store) => {
           await session.run(countRollouts.text, countRollouts.parameters(deltas))
         const stored = await session.run<Parameters<typeof toRollout>[0]>('select * from rollouts order by key')
         expect(stored.map(toRollout)).toEqual(
-          deltas.map(({ key, pending, installed, ...lives }) => ({
+          deltas.map(({ key, pending, installed, activityRevision, ...lives }) => ({
             ...fresh(key),
             ...lives,
+            activityRevision: activityRevision ?? 1,
             pending: 5 + 2 * pending,
             installed: 2 * installed,
           })),

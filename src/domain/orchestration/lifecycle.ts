@@ -25,8 +25,8 @@ export interface LifecycleAction {
   readonly at: Millis
   /** The time exactly as the user wrote it. Null: the server set it. */
   readonly timestamp: string | null
-  /** The name of the caller that recorded it. Null: unknown, for actions that are older than this field. */
-  readonly actor: string | null
+  /** The name of the caller that recorded it. */
+  readonly actor: string
 }
 
 /** The kinds of rollout that have a lifecycle. The kind decides which actions exist. */

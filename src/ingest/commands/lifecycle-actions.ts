@@ -19,11 +19,7 @@ interface Acted {
  * Records one action, or an orchestrator's complete list. Known actions are skipped. Records all of them or none. `actor`: the name of the
  * caller.
  */
-export function recordActions(
-  name: LifecycleRolloutName,
-  facts: readonly ActionFact[],
-  actor: string | null = null,
-): Command<Acted> {
+export function recordActions(name: LifecycleRolloutName, facts: readonly ActionFact[], actor: string): Command<Acted> {
   const contexts = facts.flatMap(({ instanceId }) => (instanceId === null ? [] : [instanceId]))
   return {
     needs: { rollouts: [name], orchestrated: [{ rollout: name, contexts, actions: true }] },
@@ -36,7 +32,7 @@ export function recordActions(
   }
 }
 
-function record(work: UnitOfWork, rolloutKey: number, fact: ActionFact, actor: string | null): void {
+function record(work: UnitOfWork, rolloutKey: number, fact: ActionFact, actor: string): void {
   const rollout = work.rolloutByKey(rolloutKey)
   if (!rollout) throw new Error(`rollout ${rolloutKey} is gone from its own batch`)
   const { orchestration } = work

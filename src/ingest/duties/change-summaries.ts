@@ -1,12 +1,10 @@
 /** Summarises the log, so that reads of it skip entries that do not match (store/write/derived/change-summaries.ts). */
 import type { Database } from '../../store/database.ts'
 import {
-  completeSummary,
   readSummarized,
   summariesDuty,
   summarizeNext,
   summarySize,
-  timeSummaries,
 } from '../../store/write/derived/change-summaries.ts'
 import type { Duty } from './duties.ts'
 
@@ -23,8 +21,6 @@ export function createSummaries({ session }: Database): Duty {
         if (isOver()) return false
         cursor = await summarizeNext(session, cursor)
       }
-      while (await timeSummaries(session)) if (isOver()) return false
-      while (await completeSummary(session)) if (isOver()) return false
       return true
     },
   }

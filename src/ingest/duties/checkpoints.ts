@@ -75,7 +75,6 @@ export function createCheckpoints(database: Database): Duty {
     async run({ isOver }) {
       for (;;) {
         const cursor = await readCheckpointed(session)
-        if (cursor === null) return true
         const walked = await pass(cursor)
         if (walked === null) await writeFirst(cursor)
         if (walked === null || walked.entries < fleetSpacing) return true

@@ -36,7 +36,7 @@ export function createFacetCounts(
   async function begin(): Promise<FacetState | null> {
     for (;;) {
       const state = await readFacetState(session)
-      if (state === null || isGivenUp) return null
+      if (isGivenUp) return null
       const { cursor, oldest, deployments, facets } = state
       isGivenUp = facets > limits.mostFacets
       if (isGivenUp || (cursor !== null && cursor < oldest)) await clearFacets(session)

@@ -54,7 +54,7 @@ export function createTargetRows(loaded: Pick<Loaded, 'targets' | 'identities'>)
     effects: (revision) =>
       new Map(
         [...touched].map(([key, { row, touch }]) => {
-          const createdRevision = row.createdRevision === null ? null : Math.min(row.createdRevision, revision)
+          const createdRevision = Math.min(row.createdRevision, revision)
           return [key, { row: touch === 'created' ? { ...row, createdRevision } : row, touch }]
         }),
       ),

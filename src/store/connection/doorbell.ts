@@ -1,6 +1,6 @@
 /** LISTEN for the lifetime of the process. A lost connection is replaced. Each new connection first rings with null. */
 import type { Revision } from '../../domain/values.ts'
-import { accessChannel, doorbellChannel } from '../database.ts'
+import { accessChange, doorbellChannel } from '../database.ts'
 import type { Connection, Notified } from './connection.ts'
 
 interface Doorbell {
@@ -26,14 +26,13 @@ export function createDoorbell(open: (notified: Notified) => Connection): Doorbe
 
   async function connect(ring: Ring): Promise<void> {
     const mine = open((payload, channel) => {
-      if (channel === doorbellChannel) ring(Number(payload))
-      else if (channel === accessChannel) accessChanged()
-      else receivers.get(channel)?.(payload)
+      if (channel !== doorbellChannel) receivers.get(channel)?.(payload)
+      else if (payload === accessChange) accessChanged()
+      else ring(Number(payload))
     })
     connection = mine
     try {
       await mine.run(`listen ${doorbellChannel}`)
-      await mine.run(`listen ${accessChannel}`)
       for (const channel of receivers.keys()) await mine.run(`listen "${channel}"`)
     } catch (error) {
       await mine.close()

@@ -123,7 +123,7 @@ export async function beginEpoch(
   await session.run('insert into epochs (base, began_at) values ($1::bigint, $2::timestamptz)', [base, iso(now)])
   await session.run(
     `update log_head set epoch_base = $1::bigint, revision = $1::bigint, identity = $2,
-       writes = writes + 1, counted_writes = counted_writes + 1 where id = 1`,
+       writes = writes + 1 where id = 1`,
     [base, databaseId ?? head.databaseId],
   )
   if (timeFromClock)

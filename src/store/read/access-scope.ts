@@ -179,7 +179,7 @@ function isOfAlert({ kind }: Change): boolean {
   return kind === 'ALERT_RAISED' || kind === 'ALERT_RESOLVED' || kind === 'ALERT_ACKNOWLEDGED'
 }
 
-/** Null: the change only describes the former place. `from` is null already, except after moves that earlier versions logged. */
+/** Null: the change only describes the former place. */
 function withoutOrigin(change: Change): Change | null {
   const hidden = { ...change, fromTargetKey: null, fromTargetName: null, fromRolloutKey: null }
   switch (hidden.kind) {

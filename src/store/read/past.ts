@@ -21,7 +21,7 @@ import { badArgument, parseRevision } from '../sql/cursor.ts'
 import { iso } from '../sql/record-set.ts'
 import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { toImage, toImageRecord } from '../sql/rows.ts'
-import { changeLog, deployments, epochs, logHead } from '../tables/schema.ts'
+import { changeLog, deployments, epochs } from '../tables/schema.ts'
 import { newestEntry } from './changes/newest-entry.ts'
 import { d } from './filters/deployment-filter.ts'
 
@@ -112,8 +112,6 @@ function expired(message: string, head: LogHead): DomainError {
 /** A past revision, with the state that SQL cannot compute. */
 export interface Past {
   readonly revision: Revision
-  /** Whether all later entries have the columns that say what they did to counts. */
-  readonly isCounted: boolean
   readonly spanned: Spanned | null
   /** A select of the keys of all deployments that have changed since and may match a filter (filters/past-candidates.ts). Null: not known. */
   readonly candidates: SQL | null
@@ -151,20 +149,13 @@ export function openPast(session: Session, revision: Revision): Promise<Past> {
 
 const toEntry = rowMapper(changeLog, fieldsBut(changeLog))
 
-interface FoundEntry extends RowOf<typeof changeLog> {
-  readonly is_counted: boolean
-}
-
 async function findSpanned(session: Session, revision: Revision): Promise<Past> {
-  const [row] = await session.rows<FoundEntry>(
-    sql`select entry.*, ${logHead.countedWrites} = ${logHead.writes} and ${logHead.countedSince} <= ${revision}::bigint as is_counted
-      from ${logHead} left join lateral (
-        select ${changeLog}.* from ${changeLog} where ${changeLog.firstRevision} <= ${revision}::bigint
-        order by ${changeLog.firstRevision} desc limit 1) as entry on true`,
+  const [row] = await session.rows<RowOf<typeof changeLog>>(
+    sql`select ${changeLog}.* from ${changeLog} where ${changeLog.firstRevision} <= ${revision}::bigint
+      order by ${changeLog.firstRevision} desc limit 1`,
   )
-  const isCounted = row?.is_counted ?? false
-  const nothing: Past = { revision, isCounted, spanned: null, candidates: null }
-  if (!row || row.last_revision === null || row.last_revision <= revision) return nothing
+  const nothing: Past = { revision, spanned: null, candidates: null }
+  if (!row || row.last_revision <= revision) return nothing
   const { deploymentKey: key, targetKey, rolloutKey, before, toState, toConvergence, ...entry } = toEntry(row)
   if (key === null || targetKey === null || rolloutKey === null || entry.resourceKey !== null) return nothing
   const at = (then: Revision) => imageAt(before && toImage(before), { ...entry, targetKey, rolloutKey }, then)
@@ -177,7 +168,7 @@ async function findSpanned(session: Session, revision: Revision): Promise<Past> 
     counted: image && isCountedImage(image) ? image : null,
     countedAfter: toState && toConvergence && { rolloutKey, state: toState, convergence: toConvergence },
   }
-  return { revision, isCounted, spanned, candidates: null }
+  return { revision, spanned, candidates: null }
 }
 
 /** The present row that `d` was made from. */

@@ -88,9 +88,6 @@ export async function noteAttempt(session: Session, key: number, holder: string,
   )
 }
 
-/** `settings.format` of reconciled inventory sinks. A node that an older server wrote has an older format. */
-export const inventoryFormat = 2
-
 /** The reconciled sinks whose instance differs from what they got. */
 export async function sinksBehind(session: Session, keys: readonly number[]): Promise<Set<number>> {
   const rows = await session.rows<{ key: number }>(
@@ -99,7 +96,6 @@ export async function sinksBehind(session: Session, keys: readonly number[]): Pr
       or exists (select 1 from ${sinkMarks} join ${resources} on ${resources.key} = ${sinkMarks.resourceKey}
         where ${sinkMarks.sinkKey} = ${sinks.key} and ${resources.detailHash} is distinct from ${sinkMarks.detailHash})
       or ${sinks.succeededAt} is null or ${sinks.failures} > 0
-      or (${sinks.kind} = 'INVENTORY' and coalesce(${sinks.settings} ->> 'format', '1') <> ${String(inventoryFormat)})
       or ${sinks.settings} ->> 'request' is distinct from ${sinks.settings} ->> 'toldRequest')`,
   )
   return new Set(rows.map(({ key }) => key))

@@ -70,6 +70,7 @@ export function updateOf<T extends PgTable, Row extends object>(
       return `update ${getTableName(table)} as t set ${assignments.join(', ')} from ${rows} where t.key = x.key`
     },
     added,
+    [...first, ...last],
   )
 }
 
@@ -99,9 +100,14 @@ function writeOf<Row extends object>(
   columns: readonly NamedColumn[],
   textOf: (rows: string, valueIn: ValueIn) => string,
   added: readonly NamedColumn[] = [],
+  optional: readonly NamedColumn[] = [],
 ): Write<Row> {
   const names = columns.map(([, { name }]) => name).join(', ')
-  const shapes = columns.map((column, index) => shapeOf(column[1], index === 0, added.includes(column)))
+  const shapes = columns.map((column, index) => {
+    if (index === 0) return 'full'
+    if (added.includes(column)) return 'zeros'
+    return column[1].notNull && !isJson(column[1]) && !optional.includes(column) ? 'one' : 'nulls'
+  })
   const readers = columns.map(([field]) => readerOf<Row>(field))
   const textFrom = (first: number, when: string): string => {
     const lists = columns.map(([, column], index) => listOf(column, first + index))
@@ -135,14 +141,8 @@ function readerOf<Row>(field: string): (row: Row) => unknown {
   return new Function('row', `return row.${field}`) as (row: Row) => unknown
 }
 
-/** How a column with equal values is sent. `zeros` and `nulls`: without values. `one`: the value once. */
+/** How a column with equal values is sent. `zeros` and `nulls`: without values. `one`: the value once, of a column in which no value is null. */
 type Shape = 'full' | 'zeros' | 'nulls' | 'one'
-
-function shapeOf(column: PgColumn, isFirst: boolean, isAdded: boolean): Shape {
-  if (isFirst) return 'full'
-  if (isAdded) return 'zeros'
-  return column.notNull && !isJson(column) ? 'one' : 'nulls'
-}
 
 function shortened(values: readonly unknown[], shape: Shape | undefined): readonly unknown[] {
   const [first = null] = values

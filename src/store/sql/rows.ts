@@ -58,9 +58,8 @@ export const toImageRecord: (image: DeploymentImage) => object = recordOfFields(
 type ImageRecord = RowOf<typeof deployments, (typeof imageFields)[number]>
 const imageOf: (row: ImageRecord) => DeploymentImage = rowMapper(deployments, imageFields)
 
-/** Old entries of the log have neither `is_current` nor `failure_stage`. */
 export function toImage(before: object): DeploymentImage {
-  const row = { is_current: true, failure_stage: null, ...before } as ImageRecord
+  const row = before as ImageRecord
   const { reportedAt, changedAt, forgottenAt, ...image } = imageOf(row)
   const millis = (time: unknown): Millis | null => (time === null ? null : Date.parse(String(time)))
   return {

@@ -72,7 +72,7 @@ export const targets = pgTable(
     retiredAt: instant('retired_at'),
     retiredReason: text('retired_reason'),
     replacedByKey: key('replaced_by_key'),
-    createdRevision: revision('created_revision'),
+    createdRevision: revision('created_revision').notNull(),
   },
   (t) => [
     uniqueIndex('targets_name').on(t.kind, t.provider, t.name),
@@ -120,17 +120,16 @@ export const rollouts = pgTable(
     state: lifecycleState('state'),
     status: instanceStatus('status'),
     currentInstanceKey: key('current_instance_key'),
-    // The life of the rollout. Null: it has not come to that, or a server of an older version wrote the row.
-    createdAt: instant('created_at'),
-    /** A deployment of it was first not PENDING. */
+    createdAt: instant('created_at').notNull(),
+    /** A deployment of it was first not PENDING. Null: none was. */
     startedRevision: revision('started_revision'),
     startedAt: instant('started_at'),
     /** The number of its deployments in progress last changed. If there is none now, it has been finished since. */
-    activityRevision: revision('activity_revision'),
-    activityAt: instant('activity_at'),
+    activityRevision: revision('activity_revision').notNull(),
+    activityAt: instant('activity_at').notNull(),
     /** The last entry of the log that is about it. No index: it would cost each report. */
-    changedRevision: revision('changed_revision'),
-    changedAt: instant('changed_at'),
+    changedRevision: revision('changed_revision').notNull(),
+    changedAt: instant('changed_at').notNull(),
     ...deploymentCounters,
   },
   (t) => [
@@ -199,8 +198,7 @@ export const deployments = pgTable(
     index('deployments_forgotten').on(t.revision).where(sql`forgotten_at is not null`),
     index('deployments_stalled').on(t.rolloutKey).where(sql`stalled and forgotten_at is null and is_current`),
     index('deployments_instance').on(t.instanceKey, t.revision).where(sql`instance_key is not null`),
-    // Filters that few deployments match. A row without an error costs these indexes the predicates only. Columns that the writer fills were
-    // rejected: servers of the previous version, beside this one during an upgrade, would not fill them.
+    // Filters that few deployments match. A row without an error costs these indexes the predicates only.
     index('deployments_with_error').on(t.revision).where(withError),
     index('deployments_error_codes')
       .using('gin', sql`deployment_error_codes(error, components)`)
@@ -234,7 +232,7 @@ export const reports = pgTable(
     error: json('error').$type<StatusError>(),
     /** The components of a STALE report. Those of an APPLIED report are in the log. */
     components: json('components').$type<readonly ComponentReport[]>(),
-    /** The target and rollout of a STALE report. The log has those of an APPLIED one. Null: an old report whose place is unknown. */
+    /** The target and rollout of a STALE report. Null: the report was APPLIED, so the log has them. */
     targetKey: key('target_key'),
     rolloutKey: key('rollout_key'),
     /** The last revision of an APPLIED report. */

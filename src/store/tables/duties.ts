@@ -8,8 +8,8 @@ export const duties = pgTable('duties', {
   name: text('name').primaryKey(),
   /** Every entry of the log up to this revision has been read. Null: the duty reads no log. */
   cursor: revision('cursor'),
-  /** Equals `cursor` where the log may be followed from it (write/derived/changed-deployments.ts). Servers of earlier versions move only `cursor`. */
-  logCursor: revision('log_cursor'),
+  /** Whether the log may be followed from the cursor (write/derived/changed-deployments.ts). */
+  followsLog: boolean('follows_log').notNull().default(false),
   attemptedAt: instant('attempted_at'),
   succeededAt: instant('succeeded_at'),
   /** In a row. */

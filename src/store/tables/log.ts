@@ -25,10 +25,6 @@ export const logHead = pgTable('log_head', {
   stamp: text('stamp').notNull().default(''),
   /** Identifies the database (system identifier, timeline, table oid). A different value means a restored copy. */
   identity: text('identity').notNull(),
-  /** The entries after this revision have the columns `from_state` to `to_convergence`. */
-  countedSince: revision('counted_since').notNull().default(0),
-  /** Equals `writes`, unless a server of a version without those columns has written since. */
-  countedWrites: bigint('counted_writes', { mode: 'number' }).notNull().default(0),
   ...deploymentCounters,
 })
 
@@ -50,7 +46,7 @@ export const changeLog = pgTable(
     lastRevision: revision('last_revision').notNull(),
     at: instant('at').notNull(),
     observedAt: instant('observed_at'),
-    /** The W3C trace context of the request that made it. Null: it had none, or a server of a version without this column wrote the entry. */
+    /** The W3C trace context of the request that made it. Null: it had none. */
     traceparent: text('traceparent'),
     deploymentKey: key('deployment_key'),
     /** Not null: the subject is this resource of the deployment. */
@@ -68,10 +64,10 @@ export const changeLog = pgTable(
     /** What it counts as after the entry. */
     toState: deploymentState('to_state'),
     toConvergence: convergence('to_convergence'),
-    /** `revision` in `before` of a deployment. Null: see `before`, or a server of a version without this column wrote the entry. */
+    /** `revision` in `before` of a deployment. Null: see `before`. */
     fromRevision: revision('from_revision'),
-    /** False: the deployment is found by the same names and texts as before (write/derived/found-by.ts). Null: as `from_revision`. */
-    foundByChanged: boolean('found_by_changed'),
+    /** Whether the entry is of a deployment that is found by other names or texts than before (write/derived/found-by.ts). */
+    foundByChanged: boolean('found_by_changed').notNull(),
     /** domain ChangeBody[]. */
     changes: json('changes').$type<readonly ChangeBody[]>().notNull(),
     /** Bytes of `changes`, by which readers of the log bound what they read at once: PostgreSQL could not tell without reading the texts. */
@@ -141,18 +137,15 @@ export const changeSummaries = pgTable(
     entries: integer('entries').notNull(),
     /** `k:` and a kind, `s:` and a state that was changed to, `c:` and the name of a component, `e:` and an error code. Only the letter: too many to list. */
     terms: text('terms').array().notNull(),
-    /** How old the states were that these entries ended (store/read/changes/stays.ts). Null: a server of a version without this column wrote the row. */
-    oldestBefore: json('oldest_before').$type<OldestBefore>(),
-    /** The time of the last entry (store/read/changes/newest-entry.ts). Null: as above. */
-    lastAt: instant('last_at'),
-    /** The last revisions of some of these entries, ascending, and the times of the same. Null: as above. */
-    sampleRevisions: revision('sample_revisions').array(),
-    sampleTimes: instant('sample_times').array(),
+    /** How old the states were that these entries ended (store/read/changes/stays.ts). */
+    oldestBefore: json('oldest_before').$type<OldestBefore>().notNull(),
+    /** The time of the last entry (store/read/changes/newest-entry.ts). */
+    lastAt: instant('last_at').notNull(),
+    /** The last revisions of some of these entries, ascending, and the times of the same. */
+    sampleRevisions: revision('sample_revisions').array().notNull(),
+    sampleTimes: instant('sample_times').array().notNull(),
   },
-  (t) => [
-    index('change_summaries_incomplete').on(t.firstRevision).where(sql`oldest_before is null`),
-    index('change_summaries_time').on(t.lastAt, t.lastRevision),
-  ],
+  (t) => [index('change_summaries_time').on(t.lastAt, t.lastRevision)],
 )
 
 /** By what the deployments of some entries counted as before them: the lowest revision that one of their rows had then. */

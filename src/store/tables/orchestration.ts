@@ -27,8 +27,8 @@ export const lifecycleActions = pgTable(
     at: instant('at').notNull(),
     /** The time as the user wrote it. Null: the server's time. */
     timestamp: text('given_time'),
-    /** The caller that recorded it. Null: unknown. */
-    actor: text('actor'),
+    /** The caller that recorded it. */
+    actor: text('actor').notNull(),
   },
   (t) => [primaryKey({ columns: [t.rolloutKey, t.revision] })],
 )
@@ -44,8 +44,7 @@ export const instances = pgTable(
     status: instanceStatus('status').notNull(),
     goal: instanceGoal('goal').notNull(),
     reportedState: deploymentState('told'),
-    /** True for instances that are older than this column: every failure counts, as it did then. */
-    hasFailed: boolean('has_failed').notNull().default(true),
+    hasFailed: boolean('has_failed').notNull(),
     isCurrent: boolean('is_current').notNull().default(false),
     successorKey: key('successor_key'),
     statusContext: text('status_context').notNull(),

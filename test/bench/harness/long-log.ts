@@ -74,8 +74,8 @@ export async function seedLongLog(url: string, log: LongLog, say: (text: string)
     const report = rollout + rollouts
     await sql.unsafe(`set synchronous_commit = off`)
     await sql.unsafe(`
-      insert into targets (key, kind, name, last_heard_at)
-        select ${target} + i, 'DEVICE', 'edge-' || i, ${at(String(entries))} from generate_series(0, ${deployments - 1}) i;
+      insert into targets (created_revision, key, kind, name, last_heard_at)
+        select 1, ${target} + i, 'DEVICE', 'edge-' || i, ${at(String(entries))} from generate_series(0, ${deployments - 1}) i;
       insert into rollouts (key, kind, identity, name, created_revision, created_at, started_revision, started_at,
           activity_revision, activity_at, changed_revision, changed_at, installed, convergence_unknown)
         select ${rollout} + r, 'MARGO_DEPLOYMENT', '[null,null,null,null,"app-' || r || '"]', 'app-' || r,
@@ -111,14 +111,14 @@ export async function seedLongLog(url: string, log: LongLog, say: (text: string)
       const [first, last] = [from + 1, Math.min(from + portion, entries)]
       await sql.unsafe(`
         insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before,
-            from_state, from_convergence, to_state, to_convergence, changes)
+            from_state, from_convergence, to_state, to_convergence, from_revision, found_by_changed, changes)
         select ${base} + n, ${base} + n, ${at('n')}, ${deployment} + i, ${target} + i, rollout,
           case when round > 0 then ('{"target_key":' || ${target} + i || ',"rollout_key":' || rollout || ',"is_current":true,"state":"' || former
             || '","consistent":true,"readiness":"UNKNOWN","components":[],"attempt":' || (round + 1) / 2
             || ',"convergence":"UNKNOWN","stalled":false,"changed_at":"' || to_char((${at(`n - ${deployments}`)}) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
             || '","revision":' || ${base - deployments} + n || '}')::json end,
           case when round > 0 then former::deployment_state end, case when round > 0 then 'UNKNOWN'::convergence end, state::deployment_state, 'UNKNOWN',
-          ('[{"kind":"DEPLOYMENT_STATE_CHANGED","from":' || case when round > 0 then '"' || former || '"' else 'null' end || ',"to":"' || state
+          case when round > 0 then ${base - deployments} + n end, round = 0, ('[{"kind":"DEPLOYMENT_STATE_CHANGED","from":' || case when round > 0 then '"' || former || '"' else 'null' end || ',"to":"' || state
             || '","error":null,"attempt":' || round / 2 + 1 || ',"adoptedManifestVersion":null}]')::json
         from (
           select n, i, round, ${rollout} + i % ${rollouts} as rollout,

@@ -25,9 +25,9 @@ export async function seedFleet(url: string, deployments: number): Promise<void>
           key + i as target, key + ${deployments} + i as deployment, key + ${2 * deployments} + i as report,
           key + ${3 * deployments} + i % ${rollouts} as rollout, base + 3 * i + 1 as first, now()::timestamptz(3) as at
         from head, generate_series(0, ${deployments - 1}) as i;
-      insert into targets (key, kind, name, last_heard_at) select target, 'DEVICE', device, at from fleet;
-      insert into rollouts (key, kind, identity, name, created_revision, ${counters})
-        select rollout, 'MARGO_DEPLOYMENT', '[null,null,null,null,"' || id || '"]', id, min(first), ${counts}
+      insert into targets (created_revision, key, kind, name, last_heard_at) select 1, target, 'DEVICE', device, at from fleet;
+      insert into rollouts (created_at, activity_revision, activity_at, changed_revision, changed_at, key, kind, identity, name, created_revision, ${counters})
+        select now(), 1, now(), 1, now(), rollout, 'MARGO_DEPLOYMENT', '[null,null,null,null,"' || id || '"]', id, min(first), ${counts}
         from fleet group by rollout, id;
       insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, derived_state, consistent, components,
           claimed, attempt, received_at, changed_at, revision, marks)
@@ -35,8 +35,8 @@ export async function seedFleet(url: string, deployments: number): Promise<void>
           json_build_array(${component('database', 'first + 1')}, ${component('web', 'first + 2')}),
           true, 1, at, at, first + 2, '{"adoptedManifestVersion":null,"boot":null,"seq":null,"observedAt":null}'
         from fleet;
-      insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, to_state, to_convergence, changes)
-        select first, first + 2, at, deployment, target, rollout, state, 'UNKNOWN', json_build_array(
+      insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, target_key, rollout_key, to_state, to_convergence, changes)
+        select true, first, first + 2, at, deployment, target, rollout, state, 'UNKNOWN', json_build_array(
           json_build_object('kind', 'DEPLOYMENT_STATE_CHANGED', 'from', null, 'to', state, 'error', null, 'attempt', 1,
             'adoptedManifestVersion', null), ${change('database')}, ${change('web')})
         from fleet;

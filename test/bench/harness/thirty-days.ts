@@ -75,8 +75,8 @@ function stages({ deployments, devices }: FleetShape): Readonly<Record<string, r
       'analyze seed_deployments',
     ],
     targets: [
-      `insert into targets (key, kind, name, last_heard_at, connectivity, labels)
-        select target, 'DEVICE', 'edge-' || device, now(), case when device % 50 = 0 then 'OFFLINE' else 'ONLINE' end::connectivity,
+      `insert into targets (created_revision, key, kind, name, last_heard_at, connectivity, labels)
+        select 1, target, 'DEVICE', 'edge-' || device, now(), case when device % 50 = 0 then 'OFFLINE' else 'ONLINE' end::connectivity,
           jsonb_build_array(jsonb_build_object('key', 'env', 'value', case when device % 10 = 0 then 'test' else 'prod' end),
             jsonb_build_object('key', 'site', 'value', 'site-' || device % 200), jsonb_build_object('key', 'ring', 'value', case when device % 1000 = 0 then 'canary' else 'wide' end))
         from seed_deployments where slot = 0`,
@@ -87,14 +87,14 @@ function stages({ deployments, devices }: FleetShape): Readonly<Record<string, r
     ],
     log: [
       `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before,
-          from_state, from_convergence, to_state, to_convergence, changes)
+          from_state, from_convergence, to_state, to_convergence, from_revision, found_by_changed, changes)
         select first, first + length - 1, at, deployment, target, rollout_key,
           case when step > 0 then json_build_object('target_key', target, 'rollout_key', rollout_key, 'instance_key', null, 'is_current', true,
             'application', application, 'application_version', '1.' || rollout % 3, 'state', from_state, 'derived_state', from_state, 'consistent', true,
             'error', null, 'failure_stage', null, 'readiness', 'UNKNOWN', 'components', ${components('from_state', 'from_first2', 'from_at', 'null::json')},
             'attempt', case when step > 3 then 2 else 1 end, ${desired}, 'convergence', from_convergence, 'stalled', false,
             'reported_at', null, 'changed_at', to_char(from_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'revision', from_last, 'forgotten_at', null) end,
-          from_state::deployment_state, from_convergence::convergence, state::deployment_state, convergence::convergence,
+          from_state::deployment_state, from_convergence::convergence, state::deployment_state, convergence::convergence, case when step > 0 then from_last end, step = 0,
           ${changes}
         from seed_log join seed_deployments using (i)
         cross join lateral (select error, 'app-of-' || rollout % 50 as application, from_first2 + 2 + case when step = 1 then 1 + (from_convergence <> 'UNKNOWN')::int else 0 end as from_last

@@ -40,11 +40,15 @@ describe('statements of a query', () => {
     const instanceId = String(700_000 + n)
     const fact = { instanceId: null, at: null, timestamp: null, compositeProfile: null }
     await api.road.writer.submit(
-      recordActions(name, [
-        { ...fact, state: 'CREATED' },
-        { ...fact, state: 'APPROVED' },
-        { ...fact, state: 'INSTANTIATED', instanceId },
-      ]),
+      recordActions(
+        name,
+        [
+          { ...fact, state: 'CREATED' },
+          { ...fact, state: 'APPROVED' },
+          { ...fact, state: 'INSTANTIATED', instanceId },
+        ],
+        'an operator',
+      ),
     )
     const target = { kind: 'CLUSTER', provider: 'p', name: `edge-${n}` } as const
     const object = { group: 'apps', version: 'v1', kind: 'Deployment', namespace: 'default' }

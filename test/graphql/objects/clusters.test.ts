@@ -34,7 +34,7 @@ describe.each(stores)('clusters on $name', (store) => {
         { ...fact, state: 'APPROVED' },
         { ...fact, state: 'INSTANTIATED', instanceId },
       ] as const
-      await api.road.writer.submit(recordActions(name, actions))
+      await api.road.writer.submit(recordActions(name, actions, 'an operator'))
       const target = { kind: 'CLUSTER', provider: provider ?? '', name: cluster ?? '' } as const
       await api.road.writer.submit(
         reportResources(name, instanceId, [{ ...object, target, name: 'pod', showable: true }]),

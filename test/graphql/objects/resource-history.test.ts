@@ -13,11 +13,15 @@ describe.each(stores)('the history of resources on $name', (store) => {
     const name = deploymentIntentGroup('alpha', 'app', 'v1', 'dig') as LifecycleRolloutName
     const fact = { instanceId: null, at: null, timestamp: null, compositeProfile: null }
     await api.road.writer.submit(
-      recordActions(name, [
-        { ...fact, state: 'CREATED' },
-        { ...fact, state: 'APPROVED' },
-        { ...fact, state: 'INSTANTIATED', instanceId: '700' },
-      ]),
+      recordActions(
+        name,
+        [
+          { ...fact, state: 'CREATED' },
+          { ...fact, state: 'APPROVED' },
+          { ...fact, state: 'INSTANTIATED', instanceId: '700' },
+        ],
+        'an operator',
+      ),
     )
     const target = { kind: 'CLUSTER', provider: 'p', name: 'edge' } as const
     const object = { group: '', version: 'v1', kind: 'Pod', namespace: null, component: 'web', target, showable: true }

@@ -137,10 +137,14 @@ describe.each(stores)('the lives of rollouts on $name', (store) => {
   beforeAll(async () => {
     api = await startApi({ store, graphql: { auth: namedAuth } })
     await api.road.writer.submit(
-      recordActions(group, [
-        { ...fact, state: 'CREATED' },
-        { ...fact, state: 'APPROVED' },
-      ]),
+      recordActions(
+        group,
+        [
+          { ...fact, state: 'CREATED' },
+          { ...fact, state: 'APPROVED' },
+        ],
+        'an operator',
+      ),
     )
     first = Number((await api.ask('{ revision }')).revision)
   })
@@ -177,7 +181,9 @@ describe.each(stores)('the lives of rollouts on $name', (store) => {
         const isNew = one.state !== 'TERMINATED'
         if (isNew) instance += 1
         const instanceId = isNew ? String(900_000 + instance) : null
-        return writer.submit(recordActions(group, [{ ...fact, state: one.state as 'UPDATED', instanceId }]))
+        return writer.submit(
+          recordActions(group, [{ ...fact, state: one.state as 'UPDATED', instanceId }], 'an operator'),
+        )
       }
       case 'resources': {
         const target = { kind: 'CLUSTER', provider: 'p', name: 'edge' } as const

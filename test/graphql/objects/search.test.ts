@@ -29,11 +29,15 @@ describe.each(stores)('search on $name', (store) => {
     const name = deploymentIntentGroup('p', 'app', 'v1', 'group') as LifecycleRolloutName
     const fact = { instanceId: null, at: null, timestamp: null, compositeProfile: null }
     await api.road.writer.submit(
-      recordActions(name, [
-        { ...fact, state: 'CREATED' },
-        { ...fact, state: 'APPROVED' },
-        { ...fact, state: 'INSTANTIATED', instanceId: '700' },
-      ]),
+      recordActions(
+        name,
+        [
+          { ...fact, state: 'CREATED' },
+          { ...fact, state: 'APPROVED' },
+          { ...fact, state: 'INSTANTIATED', instanceId: '700' },
+        ],
+        'an operator',
+      ),
     )
     const target = { kind: 'CLUSTER', provider: 'p', name: 'pump-cluster' } as const
     const object = {

@@ -107,14 +107,14 @@ describe.each(stores)('changes of deployments on $name', (store) => {
   it('name the actor of a lifecycle action', async () => {
     const name = deploymentIntentGroup('p', 'app', 'v1', 'dig') as LifecycleRolloutName
     const fact = { instanceId: null, at: null, timestamp: null, compositeProfile: null }
-    await api.road.writer.submit(recordActions(name, [{ ...fact, state: 'CREATED' }]))
+    await api.road.writer.submit(recordActions(name, [{ ...fact, state: 'CREATED' }], 'the orchestrator'))
     const input = `{ rollout: { project: "p", compositeApp: "app", compositeAppVersion: "v1", name: "dig" }, state: APPROVED }`
     await api.ask(`mutation { recordAction(input: ${input}) { __typename } }`, {}, 'reporter+viewer')
     const answer = await api.ask(`{
       rollouts(filter: { names: ["dig"] }) { nodes { actions { state actor } } }
       changes(first: 10, filter: { kinds: [LIFECYCLE_ACTION_RECORDED] }) { nodes { ... on LifecycleActionRecorded { action { actor } } } } }`)
     const actions = [
-      { state: 'CREATED', actor: null },
+      { state: 'CREATED', actor: 'the orchestrator' },
       { state: 'APPROVED', actor: 'reporter+viewer' },
     ]
     expect(answer.rollouts.nodes).toEqual([{ actions }])

@@ -43,7 +43,7 @@ describe.each(stores)('resources by the thousand on $name', (store) => {
     const facts = states.map((state) => ({
       ...{ state, instanceId: state === 'INSTANTIATED' ? id : null, at: null, timestamp: null, compositeProfile: null },
     }))
-    await submit(recordActions(name, facts))
+    await submit(recordActions(name, facts, 'an operator'))
     return name
   }
   const stateOf = async (id: string) => ({

@@ -41,6 +41,7 @@ export function useOrchestration(store: Store) {
           const [state, instanceId] = typeof action === 'string' ? [action, null] : action
           return { state, instanceId, at: null, timestamp: null, compositeProfile: null }
         }),
+        'an operator',
       ),
     )
   const applied = (name: string, sync: SyncStatus, more: Partial<AppliedResource> = {}): AppliedResource => ({

@@ -13,8 +13,8 @@ const first = 1e15
 async function fill({ session }: Database, rollouts: number, now: number): Promise<void> {
   const at = new Date(now - hour / 10).toISOString()
   await session.run(
-    `insert into rollouts (key, kind, identity, name, created_revision, installing)
-     select r, 'DECLARED', 'r' || r, 'r' || r, 1, 100 from generate_series(1, $1::int) r`,
+    `insert into rollouts (created_at, activity_revision, activity_at, changed_revision, changed_at, key, kind, identity, name, created_revision, installing)
+     select now(), 1, now(), 1, now(), r, 'DECLARED', 'r' || r, 'r' || r, 1, 100 from generate_series(1, $1::int) r`,
     [rollouts],
   )
   await session.run(
@@ -35,8 +35,8 @@ async function fill({ session }: Database, rollouts: number, now: number): Promi
      select key, 'web', rollout_key, 'INSTALLING', changed_at, rollout_key <= 20 from deployments`,
   )
   await session.run(
-    `insert into change_log (first_revision, last_revision, at, deployment_key, rollout_key, changes)
-     select revision, revision, changed_at, key, rollout_key, '[{"kind":"DEPLOYMENT_STALLED","stalled":false}]' from deployments`,
+    `insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, rollout_key, changes)
+     select true, revision, revision, changed_at, key, rollout_key, '[{"kind":"DEPLOYMENT_STALLED","stalled":false}]' from deployments`,
   )
 }
 

@@ -8,7 +8,7 @@ it('on PGlite a table gets statistics when it has grown, and again when it has d
   const { session } = await openFresh(pglite)
   const add = (from: number, to: number) =>
     session.run(
-      `insert into targets (key, kind, provider, name, connectivity) select n, 'DEVICE', '', 'edge-' || n, 'UNKNOWN'
+      `insert into targets (created_revision, key, kind, provider, name, connectivity) select 1, n, 'DEVICE', '', 'edge-' || n, 'UNKNOWN'
        from generate_series($1::int, $2::int) n`,
       [from, to],
     )

@@ -119,10 +119,11 @@ const update: Act = async (submit) => {
     recordActions(
       rollout,
       begin.map((state) => actionOf(state, contexts[0])),
+      'an operator',
     ),
   )
   await submit(reportResources(rollout, contexts[0], items))
-  await submit(recordActions(rollout, [actionOf('UPDATED', contexts[1])]))
+  await submit(recordActions(rollout, [actionOf('UPDATED', contexts[1])], 'an operator'))
   await submit(reportResources(rollout, contexts[1], items.slice(0, 1)))
 }
 
@@ -139,7 +140,7 @@ function actOnRollout(pick: Picker): Act {
   const states = pick.flip() ? begin : [pick.one<LifecycleState>(['UPDATED', 'UPDATED', 'TERMINATED'])]
   const instanceId = pick.one(contexts)
   const actions = states.map((state) => actionOf(state, instanceId))
-  return (submit) => submit(recordActions(rollout, actions))
+  return (submit) => submit(recordActions(rollout, actions, 'an operator'))
 }
 
 function applyResources(pick: Picker): Act {

@@ -15,9 +15,9 @@ export async function fillFleet(session: Session, base: Revision): Promise<void>
   const components = `'[{"name":"api","state":"INSTALLED","error":null,"changedAt":1,"revision":1}]'::jsonb`
   const series = `from generate_series(1, ${size}) i`
   const statements = [
-    `insert into targets (key, kind, name) select i, 'DEVICE', 'device-' || i ${series}`,
-    `insert into rollouts (key, kind, identity, name, created_revision, installed)
-     select k, case when k = ${spring} then 'DECLARED' else 'MARGO_DEPLOYMENT' end::rollout_kind, k::text, k::text, ${base}, 1
+    `insert into targets (created_revision, key, kind, name) select 1, i, 'DEVICE', 'device-' || i ${series}`,
+    `insert into rollouts (created_at, activity_revision, activity_at, changed_revision, changed_at, key, kind, identity, name, created_revision, installed)
+     select now(), 1, now(), 1, now(), k, case when k = ${spring} then 'DECLARED' else 'MARGO_DEPLOYMENT' end::rollout_kind, k::text, k::text, ${base}, 1
      from generate_series(${spring}, ${spring + size}) k`,
     `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, derived_state, consistent, components,
        claimed, attempt, received_at, changed_at, revision, marks)
@@ -26,8 +26,8 @@ export async function fillFleet(session: Session, base: Revision): Promise<void>
     ...[0, 1].map(
       (
         round,
-      ) => `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, changes)
-       select ${base + 3 * size * round} + 3 * i - 2, ${base + 3 * size * round} + 3 * i, now(), i, i, ${rollout},
+      ) => `insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, changes)
+       select true, ${base + 3 * size * round} + 3 * i - 2, ${base + 3 * size * round} + 3 * i, now(), i, i, ${rollout},
          ${
            round === 0
              ? 'null'

@@ -14,18 +14,18 @@ export async function fillLog({ session }: Database, base: Revision, size: numbe
     ...['targets', 'deployments', 'change_log_first', 'rollouts'].map(
       (table) => `alter table ${table} set (autovacuum_enabled = false)`,
     ),
-    `insert into targets (key, kind, name) select i, 'DEVICE', 'device-' || i ${series}`,
-    `insert into rollouts (key, kind, identity, name, created_revision, installed, convergence_unknown)
-     select k, 'DECLARED', k::text, k::text, ${base}, case when k = ${spring} then ${size / 2} else 1 end, case when k = ${spring} then ${size / 2} else 1 end
+    `insert into targets (created_revision, key, kind, name) select 1, i, 'DEVICE', 'device-' || i ${series}`,
+    `insert into rollouts (created_at, activity_revision, activity_at, changed_revision, changed_at, key, kind, identity, name, created_revision, installed, convergence_unknown)
+     select now(), 1, now(), 1, now(), k, 'DECLARED', k::text, k::text, ${base}, case when k = ${spring} then ${size / 2} else 1 end, case when k = ${spring} then ${size / 2} else 1 end
      from generate_series(${spring}, ${spring + size}) k where k = ${spring} or (k - ${spring}) % 2 = 1`,
     `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at, changed_at,
        revision, marks)
      select i, 'd' || i, 'r' || i, i, ${rollout}, 'INSTALLED', true, '[]', true, 1, now(), now(), ${base} + ${size} + i, '{}' ${series}`,
-    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, to_state, to_convergence, changes)
-     select ${base} + i, ${base} + i, now(), i, i, ${rollout}, 'null', 'PENDING', 'UNKNOWN', '[]' ${series}`,
+    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, to_state, to_convergence, found_by_changed, changes)
+     select ${base} + i, ${base} + i, now(), i, i, ${rollout}, 'null', 'PENDING', 'UNKNOWN', true, '[]' ${series}`,
     `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, from_state, from_convergence, to_state,
-       to_convergence, changes)
-     select ${base} + ${size} + i, ${base} + ${size} + i, now(), i, i, ${rollout}, json_build_object('state', 'PENDING', 'revision', ${base} + i), 'PENDING', 'UNKNOWN', 'INSTALLED', 'UNKNOWN', '[]' ${series}`,
+       to_convergence, from_revision, found_by_changed, changes)
+     select ${base} + ${size} + i, ${base} + ${size} + i, now(), i, i, ${rollout}, json_build_object('state', 'PENDING', 'revision', ${base} + i), 'PENDING', 'UNKNOWN', 'INSTALLED', 'UNKNOWN', ${base} + i, false, '[]' ${series}`,
     `update log_head set revision = ${base} + 2 * ${size}, installed = ${size}, convergence_unknown = ${size}`,
   ]
   for (const statement of statements) await session.run(statement)

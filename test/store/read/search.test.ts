@@ -15,12 +15,12 @@ describe.each(stores)('search on $name', (store) => {
     empty = await store.create()
     database = await empty.open()
     await database.session.run(
-      `insert into targets (key, kind, provider, name, labels, registered, connectivity)
-       values (1, 'CLUSTER', 'p', 'site-zone', '[]', false, 'UNKNOWN'), (2, 'CLOUD_REGION', '', 'a-site', '[]', false, 'UNKNOWN')`,
+      `insert into targets (created_revision, key, kind, provider, name, labels, registered, connectivity)
+       values (1, 1, 'CLUSTER', 'p', 'site-zone', '[]', false, 'UNKNOWN'), (1, 2, 'CLOUD_REGION', '', 'a-site', '[]', false, 'UNKNOWN')`,
     )
     await database.session.run(
-      `insert into targets (key, kind, provider, name, labels, registered, connectivity)
-       select 10 + i, 'DEVICE', '', 'site-' || i, '[]', false, 'UNKNOWN' from generate_series(1, 2000) i`,
+      `insert into targets (created_revision, key, kind, provider, name, labels, registered, connectivity)
+       select 1, 10 + i, 'DEVICE', '', 'site-' || i, '[]', false, 'UNKNOWN' from generate_series(1, 2000) i`,
     )
   })
   afterAll(async () => {
@@ -38,8 +38,8 @@ describe.each(stores)('search on $name', (store) => {
 
   it('finds parts of the names of all deployments and their devices, as soon as they are indexed', async () => {
     await database.session.run(
-      `insert into rollouts (key, kind, identity, name, created_revision, installed)
-       select i, case when i = 1 then 'DEPLOYMENT_INTENT_GROUP' else 'MARGO_DEPLOYMENT' end::rollout_kind, 'r-' || i,
+      `insert into rollouts (created_at, activity_revision, activity_at, changed_revision, changed_at, key, kind, identity, name, created_revision, installed)
+       select now(), 1, now(), 1, now(), i, case when i = 1 then 'DEPLOYMENT_INTENT_GROUP' else 'MARGO_DEPLOYMENT' end::rollout_kind, 'r-' || i,
          case when i = 1 then 'Old pump-77 intent' else 'Pump-' || i end, 1, 1 from generate_series(1, 900) i`,
     )
     await database.session.run(

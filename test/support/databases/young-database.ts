@@ -151,12 +151,12 @@ export async function fill(session: Session): Promise<void> {
   const { revision } = await readHead(session)
   const series = `generate_series(1, ${deployments}) n`
   const statements = [
-    `insert into targets (key, kind, name, last_heard_at, connectivity) select n, 'DEVICE', 'edge-' || n, now(), 'ONLINE' from ${series}`,
-    `insert into rollouts (key, kind, identity, name, created_revision) select 100000 + n, 'DECLARED', 'r-' || n, 'r-' || n, 1 from ${series}`,
+    `insert into targets (created_revision, key, kind, name, last_heard_at, connectivity) select 1, n, 'DEVICE', 'edge-' || n, now(), 'ONLINE' from ${series}`,
+    `insert into rollouts (created_at, activity_revision, activity_at, changed_revision, changed_at, key, kind, identity, name, created_revision) select now(), 1, now(), 1, now(), 100000 + n, 'DECLARED', 'r-' || n, 'r-' || n, 1 from ${series}`,
     `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at, changed_at, revision, marks)
      select 200000 + n, 'd-' || n, 'edge-' || n, n, 100001 + n % 2, 'PENDING', true, '[]', true, 1, now(), now(), ${revision} + n, '{}' from ${series}`,
-    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
-     select ${revision} + n, ${revision} + n, now(), 200000 + n, n, 100001 + n % 2,
+    `insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
+     select true, ${revision} + n, ${revision} + n, now(), 200000 + n, n, 100001 + n % 2,
        '[{"kind":"DEPLOYMENT_STATE_CHANGED","from":null,"to":"PENDING","error":null,"attempt":1,"adoptedManifestVersion":null}]' from ${series}`,
     `insert into reports (deployment_key, key, verdict, received_at, state, dialect) select 200000 + n, 300000 + n, 'APPLIED', now(), 'PENDING', 'pre-draft' from ${series}`,
     `insert into manifests (target_key, version, at, who, why) select n, 2, now(), 'test', 'test' from ${series}`,
@@ -168,8 +168,8 @@ export async function fill(session: Session): Promise<void> {
     `insert into audit_log (at, kind, who, credential, address, action, outcome) select now(), 'MUTATION', 'w', 'key', '', 'a', 'done' from ${series}`,
     `insert into steps_in_progress (deployment_key, component, rollout_key, state, since, has_peers)
      select 200000 + n, '', 100001 + n % 2, 'PENDING', now(), false from ${series}`,
-    `insert into instances (key, rollout_key, instance_id, revision_number, status, goal, status_context, created_revision, revision)
-     select 400000 + n, 100000 + n, 'i-' || n, 1, 'INSTANTIATED', 'INSTANTIATE', 'i-' || n, 1, ${revision} + n from ${series}`,
+    `insert into instances (key, rollout_key, instance_id, revision_number, status, goal, has_failed, status_context, created_revision, revision)
+     select 400000 + n, 100000 + n, 'i-' || n, 1, 'INSTANTIATED', 'INSTANTIATE', false, 'i-' || n, 1, ${revision} + n from ${series}`,
     `insert into resources (key, rollout_key, instance_key, deployment_key, target_key, component, api_group, version, kind, name, presence, readiness, showable, changed_at, revision)
      select 500000 + n, 100000 + n, 400000 + n, 200000 + n, n, 'web', 'apps', 'v1', 'Deployment', 'r-' || n, 'PRESENT', 'READY', true, now(), ${revision} + n from ${series}`,
     `insert into deliveries (sink_key, event_id, body, created_at) select 1000000, 'event-' || n, '', now() from ${series}`,

@@ -47,7 +47,7 @@ const DeploymentChange = builder.interfaceRef<ChangeRow>('DeploymentChange').imp
 const from = 'The previous state. Null for the first report, and for the first report after a move to another target.'
 const to = 'The new state. Equal to `from` if only other fields changed.'
 
-const notKnown = "Null: none, outside the caller's access scope, or the change was written by an older version."
+const notSeen = "Null: none, or outside the caller's access scope."
 
 function implementDeploymentChange<Kind extends ChangeKind>(
   kind: Kind,
@@ -115,11 +115,11 @@ implementDeploymentChange(
     application: t.exposeString('application', nullable('The new application.')),
     applicationVersion: t.exposeString('applicationVersion', nullable('The new application version.')),
     fromApplication: t.string({
-      ...nullable(`The previous application. ${notKnown}`),
+      ...nullable(`The previous application. ${notSeen}`),
       resolve: ({ from }) => from?.application ?? null,
     }),
     fromApplicationVersion: t.string({
-      ...nullable(`The previous application version. ${notKnown}`),
+      ...nullable(`The previous application version. ${notSeen}`),
       resolve: ({ from }) => from?.applicationVersion ?? null,
     }),
     fromRollout: t.field({

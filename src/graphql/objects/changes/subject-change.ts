@@ -19,7 +19,7 @@ implementChange('CONNECTIVITY_CHANGED', 'The connectivity of a target changed.',
   toConnectivity: t.expose('to', { type: ConnectivityEnum, description: 'The new connectivity.' }),
   connectivitySource: t.expose('source', {
     type: ConnectivitySourceEnum,
-    ...nullable('What it follows from. Null: the change was recorded by an earlier version.'),
+    description: 'What it follows from.',
   }),
 }))
 
@@ -94,7 +94,7 @@ implementChange('LIFECYCLE_ACTION_RECORDED', 'A lifecycle action on a rollout wa
   action: t.field({
     type: LifecycleAction,
     description: 'The action.',
-    resolve: ({ state, actionInstanceId, instanceRevision, doneAt, actor = null }) => ({
+    resolve: ({ state, actionInstanceId, instanceRevision, doneAt, actor }) => ({
       state,
       instanceId: actionInstanceId,
       instanceRevision,

@@ -23,11 +23,7 @@ LifecycleAction.implement({
         'The number of the revision: 0 if there is no instance, 1 after instantiation, and 1 more after each update.',
     }),
     at: t.expose('at', { type: 'DateTime', description: 'When the action was performed.' }),
-    actor: t.exposeString('actor', {
-      nullable: true,
-      description:
-        'The name of the caller that recorded it. Null: unknown, because an older version recorded the action.',
-    }),
+    actor: t.exposeString('actor', { description: 'The name of the caller that recorded it.' }),
   }),
 })
 

@@ -1,8 +1,7 @@
 /**
  * Finds the newest entry of an epoch up to a time, because times never decrease within an epoch. An index of times was rejected: every report would
- * pay for it. Summaries of the log have the time of each thousandth entry, an index of that, and the times of samples between them. Where there are no
- * samples (a server of an earlier version wrote the summary), and behind the last summary, bisection takes one look-up for each doubling of the revisions,
- * up to a few that it reads at once.
+ * pay for it. Summaries of the log have the time of each thousandth entry, an index of that, and the times of samples between them. Behind the last
+ * summary, bisection takes one look-up for each doubling of the revisions, up to a few that it reads at once.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { changeLog, changeSummaries } from '../../tables/schema.ts'

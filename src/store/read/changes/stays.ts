@@ -63,8 +63,8 @@ async function keysOf(
       )
       select ${isFew} as is_few, array_to_json(array(
         select ended.key from entries cross join lateral (
-          select ${l.deploymentKey} as key, (${l.before} ->> 'revision')::bigint as was from ${l} where ${l.firstRevision} = entries.first_revision offset 0
-        ) as ended where ${isFew} and coalesce(ended.was <= ${after}::bigint, true))) as keys`,
+          select ${l.deploymentKey} as key, ${l.fromRevision} as was from ${l} where ${l.firstRevision} = entries.first_revision offset 0
+        ) as ended where ${isFew} and ended.was <= ${after}::bigint)) as keys`,
   )
   return row?.is_few ? row.keys : null
 }
@@ -76,7 +76,7 @@ function blocksThatEnded(after: Revision, { by, values }: CountedAs, most: numbe
     where (${changeSummaries.oldestBefore} -> ${by}::text ->> value)::bigint <= ${revision})`
   return sql`select greatest(${summarizedTo}, ${revision}) + 1 as first_revision, ${Number.MAX_SAFE_INTEGER}::bigint as last_revision
     union all (select greatest(${changeSummaries.firstRevision}, ${revision} + 1), ${changeSummaries.lastRevision} from ${changeSummaries}
-      where ${changeSummaries.lastRevision} > ${revision} and (${changeSummaries.oldestBefore} is null or ${isOld}) limit ${most + 1})`
+      where ${changeSummaries.lastRevision} > ${revision} and ${isOld} limit ${most + 1})`
 }
 
 function entriesOfBlocks(counted: CountedAs): SQL {

@@ -26,7 +26,7 @@ export async function auditCheckpoints(session: Session, step: number): Promise<
     const places: Place[] = await session.rows<Place>(
       sql`select ${c.rolloutKey} as key, ${c.revision} from ${c} cross join ${logHead}
         where (${c.rolloutKey}, ${c.revision}) > (${from.key}::bigint, ${from.revision}::bigint)
-          and ${c.revision} >= greatest(${logHead.tail}, ${logHead.countedSince}) and ${logHead.countedWrites} = ${logHead.writes}
+          and ${c.revision} >= ${logHead.tail}
         order by ${c.rolloutKey}, ${c.revision} limit ${step}`,
     )
     const last = places.at(-1)
@@ -57,7 +57,7 @@ function check(of: 'fleet' | 'rollout', from: Place, to: Place): SQL {
         order by after.revision limit 1) as later on true
       where (${c.rolloutKey}, ${c.revision}) > (${from.key}::bigint, ${from.revision}::bigint)
         and (${c.rolloutKey}, ${c.revision}) <= (${to.key}::bigint, ${to.revision}::bigint)
-        and ${c.revision} >= greatest(${logHead.tail}, ${logHead.countedSince})
+        and ${c.revision} >= ${logHead.tail}
         and ${of === 'fleet' ? sql`${c.rolloutKey} = 0` : sql`${c.rolloutKey} <> 0`}
     ) as parent cross join lateral (
       select kept.state, kept.convergence, kept.n as counted, 0 as recounted from ${kept(sql`parent.counts`)}

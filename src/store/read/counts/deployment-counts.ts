@@ -4,9 +4,6 @@
  *
  *   counts at R = counts of the checkpoint nearest to R ± what the entries in between did (moves.ts), which are a bounded number
  *
- * Entries that a server of an earlier version wrote do not say what they did. Before those, the present states of the deployments that have
- * changed since are subtracted from the counters and their former states are added.
- *
  * Those of a large fleet with one application, version or error code have counts of their own (facet-counts.ts). All other counts count the rows
  * of the list.
  */
@@ -32,7 +29,6 @@ import {
   dimensions,
   fromCheckpoint,
   fromCounters,
-  fromCountersThen,
   isJoint,
   isWantedPart,
   nameOf,
@@ -133,7 +129,7 @@ async function countBy<Value extends CountedValue>(
     (await countRows(session, question, limits, false)) ??
     []
   for (const row of rows) if (wanted?.includes(row.value) ?? true) add(row)
-  if (counted && past?.isCounted)
+  if (counted && past)
     for (const { n, ...place } of spannedMoves(counted, filter, past))
       add({ parent: place.rolloutKey, value: place[by.column] as Value, n })
   if (facets && past)
@@ -160,7 +156,7 @@ function selectStored<Value extends CountedValue>(question: Question<Value>): Se
   const { by, filter, asOf, past, counted, facets } = question
   const isWanted = isWantedPart({ ...filter, [by.field]: undefined })
   const isJointly = isJoint(by, filter)
-  const stored = { most: Number.POSITIVE_INFINITY, isStored: past?.isCounted ?? true }
+  const stored = { most: Number.POSITIVE_INFINITY, isStored: true }
   const ofParts = (parts: SQL): Selected => ({
     ...stored,
     select: sql`select part.${sql.raw(by.column)} as value, part.n from (${parts}) as part where ${isWanted}`,
@@ -168,8 +164,7 @@ function selectStored<Value extends CountedValue>(question: Question<Value>): Se
   if (facets) return ofParts(selectFacets(facets, asOf))
   if (!counted) return null
   if (!past && !isJointly) return { ...stored, select: fromCounters(by, counted) }
-  if (past?.isCounted ?? true) return ofParts(fromCheckpoint(counted, isJointly ? null : by, past?.revision ?? null))
-  return past && !isJointly ? { ...stored, select: fromCountersThen(by, counted, past) } : null
+  return ofParts(fromCheckpoint(counted, isJointly ? null : by, past?.revision ?? null))
 }
 
 /** From the rows of deployments. */

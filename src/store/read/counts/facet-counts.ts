@@ -80,7 +80,7 @@ async function readKnown(session: Session): Promise<Known | null> {
     sql`select known.past, (select ${changeLog.firstRevision} from ${changeLog} where ${changeLog.firstRevision} > known.cursor and ${changeLog.firstRevision} <= ${logHead.revision}
         order by ${changeLog.firstRevision} offset ${mostEntries} limit 1) as beyond
       from ${logHead} cross join (select ${cursorOf('facets')} as cursor, ${cursorOf('facets-past')} as past) as known
-      where ${logHead.countedWrites} = ${logHead.writes} and known.cursor >= greatest(${logHead.tail}, ${logHead.countedSince}) and known.past is not null`,
+      where known.cursor >= ${logHead.tail} and known.past is not null`,
   )
   return row ?? null
 }

@@ -13,7 +13,7 @@ import { asParents, listParameter } from '../../sql/parameters.ts'
 import { deploymentCheckpoints as c } from '../../tables/schema.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentFilter } from '../filters/deployment-filter.ts'
-import { openPast, revisionsAt } from '../past.ts'
+import { revisionsAt } from '../past.ts'
 import {
   type ConvergenceCounts,
   countConvergence,
@@ -74,7 +74,7 @@ export async function arrivalsOverTime(
   filter: DeploymentFilter,
   revisions: readonly Revision[],
 ): Promise<Map<number, (StateCounts | null)[]>> {
-  const counted = await countedScope(session, scope, filter, revisions)
+  const counted = countedScope(session, scope, filter)
   const arrivals = new Map(
     parentsOf(scope).map((parent) => [
       parent,
@@ -118,7 +118,7 @@ async function countAtEach<Value extends CountedValue>(
   asked: Series<Value>,
 ): Promise<Map<number, Counts<Value>[]>> {
   const { by, scope, filter, revisions } = asked
-  const counted = await countedScope(session, scope, filter, revisions)
+  const counted = countedScope(session, scope, filter)
   if (counted) return chain(session, asked, counted)
   const series = new Map<number, Counts<Value>[]>(parentsOf(scope).map((parent) => [parent, []]))
   for (const [index, revision] of revisions.entries()) {
@@ -128,15 +128,9 @@ async function countAtEach<Value extends CountedValue>(
   return series
 }
 
-/** The scope whose entries say what they did to these counts. Null: there is none. */
-async function countedScope(
-  session: Snapshot,
-  scope: Scope,
-  filter: DeploymentFilter,
-  [first]: readonly Revision[],
-): Promise<CountersScope | null> {
-  const counted = session.accessScope ? null : scopeOfCounters(scope, filter)
-  return counted && first !== undefined && (await openPast(session, first)).isCounted ? counted : null
+/** The scope whose entries say what they did to these counts. Null: there is none, as for a reader with an access scope, which stored counters ignore. */
+function countedScope(session: Snapshot, scope: Scope, filter: DeploymentFilter): CountersScope | null {
+  return session.accessScope ? null : scopeOfCounters(scope, filter)
 }
 
 /** What the counts at the beginning of an interval differ by from those at its end, or from nothing if there is a checkpoint in between. */

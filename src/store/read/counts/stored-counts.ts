@@ -6,9 +6,8 @@ import { type DeploymentState, deploymentStates, type Revision } from '../../../
 import { presentFields } from '../../sql/conditions.ts'
 import { all, isAnyOf } from '../../sql/parameters.ts'
 import { deploymentCheckpoints as c, deployments, logHead, rollouts } from '../../tables/schema.ts'
-import { fromUnwound, ownedBy, type Scope } from '../deployment-scope.ts'
+import { ownedBy, type Scope } from '../deployment-scope.ts'
 import { type DeploymentFilter, d, stands } from '../filters/deployment-filter.ts'
-import { type Past, present } from '../past.ts'
 import { selectMoves } from './moves.ts'
 
 export type CountedValue = DeploymentState | Convergence
@@ -71,22 +70,13 @@ export function fromCounters(by: Dimension, scope: CountersScope): SQL {
     where ${scope.of === 'fleet' ? sql`true` : sql`${rollouts.key} = parent.key`}`
 }
 
-/** The same in the past, by the states of the deployments that have changed since. */
-export function fromCountersThen(by: Dimension, scope: CountersScope, past: Past): SQL {
-  return sql`${fromCounters(by, scope)}
-    union all select ${present[by.column]}, -1 from ${deployments} ${present}
-      where ${present.forgottenAt} is null and ${present.isCurrent} and ${present.revision} > ${past.revision}::bigint and ${ownedBy(scope, present)}
-    union all select ${d[by.column]}, 1 ${fromUnwound(past, scope, {}, [stands({}), sql`${d.isCurrent}`])}`
-}
-
 /**
  * Rows {state, convergence, n} that add up to the counts: those of the checkpoint nearest to the revision, or else of the present, and what the
  * entries in between did. The entry that spans the revision counts as a whole. `by`: the other column may be null. `revision` null: the present.
  */
 export function fromCheckpoint(scope: CountersScope, by: Dimension | null, revision: Revision | null): SQL {
   const at = revision === null ? sql`${logHead.revision}` : sql`${revision}::bigint`
-  const isOwn = sql`${c.rolloutKey} = ${scope.of === 'fleet' ? sql`0` : sql`parent.key`} and ${logHead.countedWrites} = ${logHead.writes}
-    and ${c.revision} >= greatest(${logHead.tail}, ${logHead.countedSince})`
+  const isOwn = sql`${c.rolloutKey} = ${scope.of === 'fleet' ? sql`0` : sql`parent.key`} and ${c.revision} >= ${logHead.tail}`
   const moves = selectMoves(
     scope.of,
     {

@@ -47,7 +47,7 @@ export async function narrowPast(
   ]
   const best = await fewest(session, choices, most)
   if (best) return { ...past, candidates: best }
-  for (const counted of areCounted(past, filter) ? countedAs(scope, filter) : []) {
+  for (const counted of areCounted(filter) ? countedAs(scope, filter) : []) {
     const candidates = await thatCounted(session, past, rollouts, counted, most)
     if (candidates) return { ...past, candidates }
   }
@@ -115,8 +115,8 @@ function unnamedLeaves(scope: Scope, filter: DeploymentFilter): readonly Deploym
 }
 
 /** Whether entries say which deployments matched: those of replaced instances and closed ones do not count. */
-function areCounted({ isCounted }: Past, { instanceIds, retired }: DeploymentFilter): boolean {
-  return isCounted && !instanceIds && !retired
+function areCounted({ instanceIds, retired }: DeploymentFilter): boolean {
+  return !instanceIds && !retired
 }
 
 /** What all rows counted as. */
@@ -140,7 +140,7 @@ export async function runsOf(
   for (const state of deploymentStates) {
     if (counted.some((one) => one.by === 'state' && !one.values.includes(state))) continue
     const ofState: CountedAs = { by: 'state', values: [state] }
-    const keys = areCounted(past, filter)
+    const keys = areCounted(filter)
       ? await thatCounted(session, past, rolloutsOf(scope, filter), ofState, candidates)
       : null
     runs.push({ state, keys })

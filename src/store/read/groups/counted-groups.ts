@@ -101,7 +101,7 @@ async function groupsOfRollouts(
   }
   const past = await openPast(session, asOf)
   const wanted = sql`select ${rollouts.key} from ${rollouts} where ${isWanted}`
-  if (!past.isCounted || !(await areFew(session, wanted))) return null
+  if (!(await areFew(session, wanted))) return null
   const tallies = { parents: sql`(${wanted}) as parent`, of: { of: 'rollout', keys: [] }, past } as const
   return sumTallies(by, sql`part.key::text`, counted, filter, tallies)
 }
@@ -112,7 +112,6 @@ async function groupsByConvergence(
   { by, filter, asOf }: GroupQuery,
 ): Promise<SQL | null> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  if (past && !past.isCounted) return null
   if (counted.of === 'rollout' && counted.keys.length > mostRollouts) return null
   const tallies = { parents: asParents(parentsOf(counted)), of: counted, past }
   return sumTallies(by, sql`part.convergence::text`, counted, filter, tallies)

@@ -10,10 +10,10 @@ import { changeLog } from '../../tables/schema.ts'
 
 export interface Instant {
   readonly revision: Revision
-  readonly at: Millis | null
+  readonly at: Millis
 }
 
-/** Null: it has not come to that, or it is not known. */
+/** Null: it has not come to that, or the reader does not see it. */
 export interface RolloutLife {
   readonly created: Instant
   readonly started: Instant | null
@@ -32,16 +32,17 @@ export function lifeOf(
   counters: Counters,
 ): RolloutLife {
   const life = toLife(record)
-  const instant = (revision: Revision | null, at: Millis | null): Instant | null =>
-    revision === null ? null : { revision, at }
   const created = { revision: life.createdRevision, at: life.createdAt }
   if (!seesWholeRollouts(reader)) return { created, started: null, changed: null, finished: null }
   const { pending, installing, removing } = counters
   return {
     created,
-    started: instant(life.startedRevision, life.startedAt),
-    changed: instant(life.changedRevision, life.changedAt),
-    finished: pending + installing + removing > 0 ? null : instant(life.activityRevision, life.activityAt),
+    started:
+      life.startedRevision === null || life.startedAt === null
+        ? null
+        : { revision: life.startedRevision, at: life.startedAt },
+    changed: { revision: life.changedRevision, at: life.changedAt },
+    finished: pending + installing + removing > 0 ? null : { revision: life.activityRevision, at: life.activityAt },
   }
 }
 

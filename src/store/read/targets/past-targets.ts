@@ -49,7 +49,7 @@ export function targetsAt(asOf: Revision | null): SQL {
         when later_end.change is null then ${t.retiredAt} is not null
         when later_end.change ->> 'kind' = 'DEVICE_REINSTATED' then true
         else coalesce(retired.first_revision > coalesce(reinstated.first_revision, 0), false) end as is_retired) as ended
-    where ${t.createdRevision} is null or ${t.createdRevision} <= ${revision}) as ${targets}`
+    where ${t.createdRevision} <= ${revision}) as ${targets}`
 }
 
 const ends = ['DEVICE_RETIRED', 'DEVICE_REINSTATED'] as const

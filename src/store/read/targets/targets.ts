@@ -69,7 +69,7 @@ function nameOnly({ key, kind, provider, name }: Target): Target {
     ...{ key, kind, provider, name, displayName: null, labels: [], registered: false, expectedInterval: null },
     ...{ parentKey: null, connectivity: 'UNKNOWN', lastHeardAt: null, connectionOrder: null },
     ...{ revokedAt: null, ...inService },
-    createdRevision: null,
+    createdRevision: 0,
   }
 }
 

@@ -93,11 +93,10 @@ function countedEntries(read: ReadEntries, isOfDeployment: SQL, walked: number, 
   }
 }
 
-/** Null: the deployment did not count, or a server of an earlier version wrote the entry. */
 function isCountedAs({ by, values }: CountedAs): SQL {
   return by === 'state'
-    ? sql`(passed.to_state is null or ${isAnyOf(sql`passed.to_state`, values, 'deployment_state')})`
-    : sql`(passed.to_convergence is null or ${isAnyOf(sql`passed.to_convergence`, values, 'convergence')})`
+    ? isAnyOf(sql`passed.to_state`, values, 'deployment_state')
+    : isAnyOf(sql`passed.to_convergence`, values, 'convergence')
 }
 
 /** The entry may belong on the page before the last of the unchanged rows that fill it. */

@@ -16,17 +16,14 @@ const samples = 32
 /** Terms of one sort. Beyond it, only the letter is kept, and readers read the block whatever the value. */
 const mostTerms = 200
 
-/** `oldest_before` of the rows `entries` {from_state, from_convergence, was}: one pass, because each has both. */
+/** `oldest_before` of the rows `entries` {from_state, from_convergence, from_revision}: one pass, because each has both. */
 const oldestBefore = `
   select json_build_object(
     'state', coalesce(json_object_agg(from_state, was) filter (where from_state is not null), '{}'),
     'convergence', coalesce(json_object_agg(from_convergence, was) filter (where from_convergence is not null), '{}')) as oldest
   from (
-    select from_state, from_convergence, min(was) as was from entries
-    where from_state is not null and was is not null group by grouping sets (from_state, from_convergence)) ended`
-
-/** The revision of the row that an entry changed. */
-const was = `case when from_state is not null then coalesce(from_revision, (before ->> 'revision')::bigint) end as was`
+    select from_state, from_convergence, min(from_revision) as was from entries
+    where from_state is not null group by grouping sets (from_state, from_convergence)) ended`
 
 /**
  * Summarises the next $2 entries after the cursor $1. Nothing happens if there are fewer, or if another replica has moved the cursor. Devices of a rollout
@@ -37,7 +34,7 @@ const summarize = `
     select from duties where name = '${summariesDuty}' and coalesce(cursor, 0) = $1::bigint for update
   ), entries as materialized (
     select l.* from turn cross join lateral (
-      select first_revision, last_revision, at, changes, from_state, from_convergence, ${was}, row_number() over (order by first_revision) as n from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
+      select first_revision, last_revision, at, changes, from_state, from_convergence, from_revision, row_number() over (order by first_revision) as n from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
   ), facts as (
     select distinct kind, component, error->>'code' as code,
       case when kind in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED') then "to" end as state
@@ -82,31 +79,4 @@ export async function summarizeNext(
 ): Promise<Revision | null> {
   const [row] = await session.run<{ cursor: Revision }>(summarize, [cursor, entries])
   return row?.cursor ?? null
-}
-
-/** Completes the newest summary that a server of an earlier version wrote. False: there is none. */
-export async function completeSummary(session: Session): Promise<boolean> {
-  const completed = await session.run(
-    `with block as (
-        select first_revision, last_revision from change_summaries where oldest_before is null order by first_revision desc limit 1
-      ), entries as materialized (
-        select from_state, from_convergence, ${was} from block cross join lateral (
-          select l.* from change_log l where l.first_revision >= block.first_revision and l.first_revision <= block.last_revision) l)
-      update change_summaries set oldest_before = (${oldestBefore}) from block where change_summaries.first_revision = block.first_revision returning 1`,
-  )
-  return completed.length > 0
-}
-
-/** Completes `last_at` of at most 500 summaries that a server of an earlier version wrote. False: there are none. */
-export async function timeSummaries(session: Session): Promise<boolean> {
-  const completed = await session.run(
-    `update change_summaries set last_at = block.at
-      from (
-        select s.first_revision, entry.at from change_summaries s cross join lateral (
-          select at from change_log l where l.first_revision >= s.first_revision and l.first_revision <= s.last_revision
-          order by l.first_revision desc limit 1) entry
-        where s.last_at is null limit 500) block
-      where change_summaries.first_revision = block.first_revision returning 1`,
-  )
-  return completed.length > 0
 }

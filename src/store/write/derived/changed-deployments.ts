@@ -4,7 +4,7 @@
  *   log           near the head: most entries say that the deployment is found as before (found-by.ts), so only the others are looked up
  *   deployments   far behind, or where retention has removed entries: each deployment once, in the order of revisions
  *
- * The log may be followed only from a cursor up to which all deployments were derived, not only those that have not changed since: `duties.log_cursor` equals it.
+ * The log may be followed only from a cursor up to which all deployments were derived, not only those that have not changed since: `duties.follows_log`.
  */
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -43,9 +43,9 @@ export function followDeployments(
     union all select last_revision from found) as read having count(*) > 0`
   const move = (
     to: string,
-    logCursor: string,
+    followsLog: string,
     hasMore: string,
-  ): string => `update duties set cursor = (${to}), log_cursor = (${logCursor})
+  ): string => `update duties set cursor = (${to}), follows_log = (${followsLog})
     where name = '${duty}' and exists (${to}) returning cursor, (select ${hasMore}) as "hasMore"`
   return {
     deployments: `with ${turn('')}, changed as materialized (
@@ -53,10 +53,10 @@ export function followDeployments(
           ${next('forgotten_at is null')} union all ${next('forgotten_at is not null')}
           order by revision limit $2::int) d
       ), ${written}
-      ${move('select max(revision) from changed having count(*) > 0', 'select max(revision) from changed having count(*) < $2::int', 'count(*) >= $2::int from changed')}`,
-    log: `with ${turn('and log_cursor = cursor')}, entries as materialized (
+      ${move('select max(revision) from changed having count(*) > 0', 'select count(*) < $2::int from changed', 'count(*) >= $2::int from changed')}`,
+    log: `with ${turn('and follows_log')}, entries as materialized (
         select l.* from turn cross join lateral (
-          select last_revision, case when resource_key is null and found_by_changed is distinct from false then deployment_key end as key
+          select last_revision, case when found_by_changed then deployment_key end as key
           from change_log where first_revision > $1::bigint order by first_revision limit ${entriesEach} * $2::int) l
       ), found as materialized (
         select key, last_revision from entries where key is not null order by last_revision limit $2::int
@@ -66,7 +66,7 @@ export function followDeployments(
       ), ${written}
       ${move(
         newestRead,
-        newestRead,
+        'true',
         `(select count(*) from found) >= $2::int or count(*) >= ${entriesEach} * $2::int from entries`,
       )}`,
   }
@@ -76,7 +76,7 @@ export function followDeployments(
 export async function readPosition(session: Session, duty: string): Promise<Position> {
   await session.run('insert into duties (name, cursor) values ($1, 0) on conflict (name) do nothing', [duty])
   const [row] = await session.run<{ cursor: Revision; isNear: boolean }>(
-    `select coalesce(d.cursor, 0) as cursor, coalesce(d.log_cursor = d.cursor and d.cursor >= h.tail and h.revision - d.cursor <= ${near}, false) as "isNear"
+    `select coalesce(d.cursor, 0) as cursor, coalesce(d.follows_log and d.cursor >= h.tail and h.revision - d.cursor <= ${near}, false) as "isNear"
      from duties d cross join log_head h where d.name = $1`,
     [duty],
   )

@@ -18,14 +18,13 @@ const fewest = 10
 
 export const checkpointsDuty = 'checkpoints'
 
-/** Where the duty goes on. Null: a server of an earlier version writes, so the newest entries do not say what they did. */
-export async function readCheckpointed(session: Session): Promise<Revision | null> {
+/** Where the duty goes on. */
+export async function readCheckpointed(session: Session): Promise<Revision> {
   await session.run(`insert into duties (name, cursor) values ('${checkpointsDuty}', 0) on conflict (name) do nothing`)
   const [row] = await session.run<{ cursor: Revision }>(
-    `select greatest(d.cursor, h.counted_since, h.tail) as cursor from duties d cross join log_head h
-     where d.name = '${checkpointsDuty}' and h.counted_writes = h.writes`,
+    `select greatest(d.cursor, h.tail) as cursor from duties d cross join log_head h where d.name = '${checkpointsDuty}'`,
   )
-  return row?.cursor ?? null
+  return row?.cursor ?? 0
 }
 
 export interface Walked {

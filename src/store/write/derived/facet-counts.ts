@@ -5,6 +5,7 @@
  */
 import { storableJson } from '../../../domain/text.ts'
 import type { Revision } from '../../../domain/values.ts'
+import { noLogHead } from '../../connection/failure.ts'
 import type { Database, Session } from '../../database.ts'
 import { totalFacets } from '../../read/counts/facet-totals.ts'
 import { entryColumns, selectFacetMoves } from '../../sql/facet-moves.ts'
@@ -20,27 +21,27 @@ export interface FacetState {
   /** Null: nothing is counted. */
   readonly cursor: Revision | null
   readonly past: Revision | null
-  /** Entries up to here are not counted: they are removed, or do not say what they did. */
+  /** Entries up to here are removed. */
   readonly oldest: Revision
   readonly deployments: number
   /** How many facets have counts. */
   readonly facets: number
 }
 
-/** Null: a server of an earlier version writes, so the newest entries do not say what they did. */
-export async function readFacetState(session: Session): Promise<FacetState | null> {
+export async function readFacetState(session: Session): Promise<FacetState> {
   await session.run(
     `insert into duties (name) values ('${facetsDuty}'), ('${pastFacetsDuty}') on conflict (name) do nothing`,
   )
   // A facet that no deployment has. Error codes with numbers in them would add up for ever.
   await session.run("delete from facet_counts where counts::text = '[]'")
   const [row] = await session.run<FacetState>(
-    `select d.cursor, p.cursor as past, greatest(h.tail, h.counted_since) as oldest, ${sumOfStates('h')} as deployments,
+    `select d.cursor, p.cursor as past, h.tail as oldest, ${sumOfStates('h')} as deployments,
        (select count(*)::int from facet_counts) as facets
      from log_head h cross join duties d cross join duties p
-     where h.counted_writes = h.writes and d.name = '${facetsDuty}' and p.name = '${pastFacetsDuty}'`,
+     where d.name = '${facetsDuty}' and p.name = '${pastFacetsDuty}'`,
   )
-  return row ?? null
+  if (!row) throw noLogHead()
+  return row
 }
 
 /** Rows that a statement removes. */

@@ -1,6 +1,6 @@
 /** Saves API keys, sessions and the audit log: each is a statement of the transaction that decides it. Keys and cookies are stored as hashes only. */
 import type { Millis } from '../../../domain/values.ts'
-import { accessChannel } from '../../database.ts'
+import { accessChange, doorbellChannel } from '../../database.ts'
 import type { ApiKeyRow, AuditEntry } from '../../read/api-access.ts'
 import { insertOf, iso } from '../../sql/record-set.ts'
 import { apiKeys, apiSessions, auditLog } from '../../tables/schema.ts'
@@ -25,7 +25,10 @@ const sessions = insertOf(apiSessions)
 const entries = insertOf(auditLog, { except: ['key'] })
 
 /** Notifies the other servers after COMMIT. */
-export const notifyWithdrawal: Statement = { text: `select pg_notify('${accessChannel}', '')`, parameters: [] }
+export const notifyWithdrawal: Statement = {
+  text: `select pg_notify('${doorbellChannel}', '${accessChange}')`,
+  parameters: [],
+}
 
 export function insertApiKey(key: NewApiKey): Statement {
   return { text: keys.text, parameters: keys.parameters([key]) }

@@ -74,7 +74,6 @@ export const recordBatches = insertOf(batches, {
 })
 /** Parameters $1 to $4 are fixed. One for each counter follows. */
 export const moveHead = `update log_head set revision = $1::bigint, at = $2::timestamptz, next_key = $3::bigint, stamp = $4, writes = writes + 1,
-  counted_since = case when counted_writes = writes then counted_since else revision end, counted_writes = writes + 1,
   ${counters
     .map((counter) => logHead[counter].name)
     .map((column, i) => `${column} = ${column} + $${i + 5}::int`)
@@ -221,7 +220,7 @@ function entryRow(
     toState: to?.state ?? null,
     toConvergence: to?.convergence ?? null,
     fromRevision: known?.revision ?? null,
-    foundByChanged: after && !(known && isFoundAlike(known, after, subject.target?.name ?? null)),
+    foundByChanged: after !== null && !(known && isFoundAlike(known, after, subject.target?.name ?? null)),
     changes,
   }
 }

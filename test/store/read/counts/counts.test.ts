@@ -73,8 +73,8 @@ describe.each(stores)('counts of filters on $name', (store) => {
 
   it('take another range, or refuse, where targets have more deployments than those that were looked at', async () => {
     const { session } = database
-    await session.run(`insert into targets (key, kind, name, connectivity)
-      select 900000 + i, 'CLUSTER', 'far-' || i, 'OFFLINE' from generate_series(1, 9) i`)
+    await session.run(`insert into targets (created_revision, key, kind, name, connectivity)
+      select 1, 900000 + i, 'CLUSTER', 'far-' || i, 'OFFLINE' from generate_series(1, 9) i`)
     await session.run(`insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at, changed_at, revision, marks)
       select 900000 + i, 'far-' || i, 'far', 900009, 900000, 'PENDING', i > 2, '[]', true, 1, now(), now(), 900000000 + i, '{}' from generate_series(1, 50) i`)
     const most = { small: 0, candidates: 20, walked: 3, counted: 10 }

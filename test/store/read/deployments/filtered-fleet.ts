@@ -14,8 +14,8 @@ export async function fillFleet(session: Session): Promise<number> {
   const rare = 'i <= 3'
   const changedAt = sql`${new Date(began).toISOString()}::timestamptz + make_interval(secs => i)`
   const error = (code: SQL): SQL => sql`json_build_object('code', ${code}, 'message', 'disk full')::text`
-  await session.rows(sql`insert into targets (key, kind, name, display_name, connectivity, labels)
-    select i, 'DEVICE', 'device-' || i, case when ${sql.raw(rare)} then 'Press ' || i end,
+  await session.rows(sql`insert into targets (created_revision, key, kind, name, display_name, connectivity, labels)
+    select 1, i, 'DEVICE', 'device-' || i, case when ${sql.raw(rare)} then 'Press ' || i end,
       case when ${sql.raw(rare)} then 'OFFLINE' else 'ONLINE' end::connectivity, case when ${sql.raw(rare)} then '[{"key":"site","value":"small"},{"key":"ring","value":"0"}]'::jsonb
       when i % 2 = 0 then '[{"key":"site","value":"large"}]' else '[]' end from generate_series(1, ${size}) i`)
   await session.rows(sql`insert into device_profiles (target_key, capabilities)
@@ -31,8 +31,8 @@ export async function fillFleet(session: Session): Promise<number> {
       json_build_array(json_build_object('name', 'api', 'state', 'INSTALLED', 'error', null, 'changedAt', 1, 'revision', 1),
         json_build_object('name', case when ${sql.raw(rare)} then 'rare' else 'ui' end, 'state', 'INSTALLED', 'error', null, 'changedAt', 1, 'revision', 1)),
       true, 1, ${changedAt}, ${changedAt}, ${base}::bigint + i, '{}' from generate_series(1, ${size}) i`)
-  await session.rows(sql`insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
-    select ${base}::bigint + i, ${base}::bigint + i, ${changedAt}, i, i, i,
+  await session.rows(sql`insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
+    select true, ${base}::bigint + i, ${base}::bigint + i, ${changedAt}, i, i, i,
       json_build_array(json_build_object('kind', case when ${sql.raw(rare)} then 'DEPLOYMENT_STALLED' else 'COMPONENT_STATE_CHANGED' end,
         'component', case when i % 2 = 0 then 'api' else 'ui-' || i end, 'to', 'INSTALLED', 'error', case when i = 7777 then ${error(sql`'E_RARE'::text`)}::json end))
     from generate_series(1, ${size}) i`)

@@ -96,7 +96,7 @@ describe.each(stores)('long lists on $name', (store) => {
 
 async function fill(session: Session): Promise<void> {
   await session.rows(
-    sql`insert into targets (key, kind, name) select i, 'DEVICE', 'device-' || i from generate_series(1, ${size}) i`,
+    sql`insert into targets (created_revision, key, kind, name) select 1, i, 'DEVICE', 'device-' || i from generate_series(1, ${size}) i`,
   )
   await session.rows(sql`insert into deployments (key, deployment_id, reporter, target_key, rollout_key, application, application_version, state, consistent,
       components, claimed, attempt, received_at, changed_at, revision, marks)

@@ -3,7 +3,6 @@ import { isCounted } from '../../../../src/domain/counters.ts'
 import type { Deployment, DeploymentImage } from '../../../../src/domain/deployment.ts'
 import { convergences } from '../../../../src/domain/desired.ts'
 import type { Revision } from '../../../../src/domain/values.ts'
-import { readHead } from '../../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../../src/store/database.ts'
 import { readLog } from '../../../../src/store/read/changes/changes.ts'
 import { countConvergence, countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
@@ -13,7 +12,6 @@ import type { DeploymentFilter } from '../../../../src/store/read/filters/deploy
 import { resolvePast } from '../../../../src/store/read/past.ts'
 import type { ShownDeployment } from '../../../../src/store/sql/rows.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'
-import { openFresh } from '../../../support/databases/databases.ts'
 import { type EmptyStore, everyStore } from '../../../support/databases/stores.ts'
 import { isDeep, runs } from '../../../support/runner/depth.ts'
 import { devices, foldAll, inSnapshot, type Life, live } from '../history.ts'
@@ -92,28 +90,6 @@ describe.each(everyStore)('the past on $name', (store) => {
       await expectTallies(database, start)
     },
   )
-
-  it('counts also where a server of an earlier version has written', async () => {
-    const other = await openFresh(store)
-    const begin = (await readHead(other.session)).revision
-    await live(other, 12, 12)
-    await checkpointEach(other, begin)
-    // It does not know the columns, nor that they are kept.
-    const { revision: middle } = await readHead(other.session)
-    await live(other, 13, 12)
-    await other.session.run(
-      `update change_log set from_state = null, from_convergence = null, to_state = null, to_convergence = null where first_revision > $1::bigint`,
-      [middle],
-    )
-    await other.session.run('update log_head set writes = writes + 1')
-    await expectTallies(other, begin)
-    const { revision: last } = await readHead(other.session)
-    await live(other, 14, 12)
-    const [head] = await other.session.run('select counted_since, counted_writes - writes as behind from log_head')
-    expect(head).toEqual({ counted_since: last, behind: 0 })
-    await checkpointEach(other, last)
-    await expectTallies(other, begin)
-  })
 
   it('has lists and counts of the subjects that a filter names, also of those that left them', async () => {
     const changes = await readLog(database.session, start, 10_000)

@@ -144,11 +144,12 @@ describe.each(stores)('the cost of a diagnosis on $name', (store) => {
     try {
       await road.database.transaction(async (session) => {
         await session.run(
-          `insert into targets (key, kind, name, labels) select 10000 + i, 'DEVICE', 'edge-' || i, jsonb_build_array(
+          `insert into targets (created_revision, key, kind, name, labels) select 1, 10000 + i, 'DEVICE', 'edge-' || i, jsonb_build_array(
              jsonb_build_object('key', 'site', 'value', i % 7), jsonb_build_object('key', 'serial', 'value', i)) from generate_series(1, ${count}) i`,
         )
         await session.run(
-          `insert into rollouts (key, kind, identity, name, created_revision) values (1, 'DECLARED', 'pump', 'pump', 1)`,
+          `insert into rollouts (key, kind, identity, name, created_revision, created_at, activity_revision, activity_at, changed_revision, changed_at)
+           values (1, 'DECLARED', 'pump', 'pump', 1, now(), 1, now(), 1, now())`,
         )
         await session.run(
           `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at,
