@@ -10,7 +10,7 @@ import {
   jwtVerify,
 } from 'jose'
 import { DomainError } from '../domain/errors.ts'
-import { fetchBounded } from './bounded-fetch.ts'
+import { fetchBounded } from '../outbound/fetch.ts'
 
 export interface SignedTokenConfig {
   /** URL of the issuer's keys. Null: `secret` is the key. */

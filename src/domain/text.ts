@@ -16,6 +16,15 @@ export function hasUnseen(name: string): boolean {
   return unseen.test(name)
 }
 
+/** Characters of another system's text in an error, in a line of a log, and where it is stored. */
+const longestForeign = 300
+
+/** A text of another system, for persons: it is bounded, on one line, and can be stored. */
+export function foreignText(text: string, longest = longestForeign): string {
+  const cut = text.length > longest ? `${text.slice(0, longest)}…` : text
+  return cut.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').toWellFormed()
+}
+
 export function storable(text: string): string {
   return isStorable(text) ? text : text.toWellFormed().replaceAll('\0', '\ufffd')
 }

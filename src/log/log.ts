@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type DestinationStream, type LogFn, pino } from 'pino'
 import type { LogLevel } from '../config/values.ts'
+import { foreignText } from '../domain/text.ts'
 import { openLogLines } from './log-lines.ts'
 
 export interface Log {
@@ -31,6 +32,9 @@ export function createLog({ level, to }: { readonly level: LogLevel; readonly to
   )
 }
 
+/** Characters. A library's message may quote what another system has sent. */
+const longestMessage = 1_000
+
 const describeError = (error: unknown): object => describe(error, 5)
 
 /** An error's code, frames and causes. A database's message may quote private values, and the message of a wrapper is the statement. */
@@ -42,9 +46,9 @@ function describe(error: unknown, depth: number): object {
   const message = isWrapper ? 'a statement failed' : isSql ? error.message.replaceAll(/"[^"]*"/g, '"…"') : error.message
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
   return {
-    name,
-    ...(typeof code === 'string' ? { code } : {}),
-    message,
+    name: foreignText(name),
+    ...(typeof code === 'string' ? { code: foreignText(code) } : {}),
+    message: foreignText(message, longestMessage),
     frames: frames.map((frame) => frame.trim()),
     ...(cause instanceof Error && depth > 0 ? { cause: describe(cause, depth - 1) } : {}),
   }

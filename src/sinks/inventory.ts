@@ -163,10 +163,14 @@ async function transact(aai: Aai, chunk: readonly Work[]): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const operations: Operation[] = []
     for (const { uri, body } of chunk) {
-      const version = (await aai.read(uri))?.['resource-version']
-      const isThere = typeof version === 'string'
-      if (body) operations.push({ action: 'put', uri, body: isThere ? { ...body, 'resource-version': version } : body })
-      else if (isThere)
+      const version = (await aai.read(uri))?.version ?? null
+      if (body)
+        operations.push({
+          action: 'put',
+          uri,
+          body: version === null ? body : { ...body, 'resource-version': version },
+        })
+      else if (version !== null)
         operations.push({
           action: 'delete',
           uri: `${uri}?resource-version=${encodeURIComponent(version.toWellFormed())}`,
@@ -203,9 +207,9 @@ async function setOperationalStatus(
   for (let attempt = 1; attempt <= tries; attempt += 1) {
     const node = await aai.read(path)
     if (!node) return null
-    if (node['operational-status'] === status) return inService
-    const version = node['resource-version']
-    const body = { 'operational-status': status, ...(typeof version === 'string' && { 'resource-version': version }) }
+    if (node.operationalStatus === status) return inService
+    const { version } = node
+    const body = { 'operational-status': status, ...(version !== null && { 'resource-version': version }) }
     if (await aai.transact([{ action: 'patch', uri: path, body }])) return inService
   }
   throw new SendError('A&AI: another client changed the node during every attempt (412)')

@@ -1,8 +1,9 @@
 /** One HTTP request to a configured target. Its resolved address is checked, time and size are limited, and redirects are not followed. */
 import { type LookupAllOptions, lookup } from 'node:dns'
-import { request as httpRequest, type RequestOptions } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import type { RequestOptions } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
+import { foreignText } from '../domain/text.ts'
+import { type AnswerBytes, AnswerError, openAnswer, readBytes } from '../outbound/request.ts'
 import type { AddressRule } from './address-rule.ts'
 
 export interface OutgoingRequest {
@@ -10,15 +11,12 @@ export interface OutgoingRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Characters of the answer that are read. Absent: 256 Ki. */
+  /** Bytes of the answer that are read. Absent: 256 Ki. */
   readonly answerLimit?: number
 }
 
-export interface ReceivedAnswer {
+export interface ReceivedAnswer extends AnswerBytes {
   readonly status: number
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** As far as `answerLimit`. */
-  readonly body: string
 }
 
 export type Send = (request: OutgoingRequest) => Promise<ReceivedAnswer>
@@ -37,7 +35,7 @@ export async function post(send: Send, request: OutgoingRequest): Promise<PostRe
     const { status } = await send(request)
     return { status, error: status < 200 || status >= 300 ? `answered ${status}` : null }
   } catch (cause) {
-    return { status: null, error: cause instanceof Error ? cause.message : 'could not be reached' }
+    return { status: null, error: cause instanceof Error ? foreignText(cause.message) : 'could not be reached' }
   }
 }
 
@@ -45,8 +43,6 @@ export async function post(send: Send, request: OutgoingRequest): Promise<PostRe
 export class SendError extends Error {}
 
 const usualAnswer = 256 * 1024
-/** Of 1xx responses before the answer. Without a limit, a receiver could keep this server busy with them until the timeout. */
-const mostInterim = 10
 
 /** All addresses of a name. */
 export type Resolve = (
@@ -57,9 +53,9 @@ export type Resolve = (
 
 /** `timeout`: milliseconds for the whole exchange. */
 export function createSend(rule: AddressRule, timeout = 10_000, resolve: Resolve = lookup): Send {
-  return ({ method, url: text, headers, body, answerLimit = usualAnswer }) => {
+  return async ({ method, url: text, headers, body, answerLimit = usualAnswer }) => {
     const refusal = rule.refuseUrl(text)
-    if (refusal) return Promise.reject(new SendError(`the address ${refusal}`))
+    if (refusal) throw new SendError(`the address ${refusal}`)
     const url = new URL(text)
     const options: RequestOptions = {
       method,
@@ -68,38 +64,13 @@ export function createSend(rule: AddressRule, timeout = 10_000, resolve: Resolve
       signal: AbortSignal.timeout(timeout),
       agent: false,
     }
-    return new Promise<ReceivedAnswer>((resolve, reject) => {
-      const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, (response) => {
-        let received = ''
-        response.setEncoding('utf8')
-        const finish = (): void =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received })
-        response.on('data', (chunk: string) => {
-          received += chunk.slice(0, answerLimit - received.length)
-          if (received.length < answerLimit) return
-          // The rest of an answer without end would cost processor time until the timeout.
-          finish()
-          response.destroy()
-        })
-        response.on('end', finish)
-        response.on('error', reject)
-      })
-      let interim = 0
-      request.on('information', () => {
-        interim += 1
-        if (interim > mostInterim) request.destroy(new SendError('it sends interim responses and no answer'))
-      })
-      // Without a listener, node closes the connection after a 101 and reports no error: the promise would never settle.
-      request.on('upgrade', (_, socket) => {
-        socket.destroy()
-        reject(new SendError('it changes the protocol (101), which was not requested'))
-      })
-      request.on('error', reject)
-      request.end(body)
-    }).catch((error: Error) => {
+    try {
+      const answer = await openAnswer(url, options, body)
+      return { status: answer.statusCode ?? 0, ...(await readBytes(answer, answerLimit)) }
+    } catch (error) {
       // Also what Node throws at once, such as for a header with a character beyond Latin-1.
-      throw toSendError(error, timeout)
-    })
+      throw toSendError(error as Error, timeout)
+    }
   }
 }
 
@@ -120,8 +91,9 @@ function checkedLookup(rule: AddressRule, host: string, resolve: Resolve): Looku
 
 function toSendError(error: Error & { code?: string }, timeout: number): Error {
   if (error instanceof SendError) return error
+  if (error instanceof AnswerError) return new SendError(error.message)
   if (error.name === 'TimeoutError' || error.name === 'AbortError')
     return new SendError(`no answer within ${timeout / 1000} s`)
   // Some errors of sockets have no message.
-  return new SendError(error.code ?? (error.message || error.name))
+  return new SendError(foreignText(error.code ?? (error.message || error.name)))
 }

@@ -11,6 +11,8 @@ import type { Span } from './spans.ts'
 const most = 500
 /** Spans that are tried alone before it is clear that the collector refuses everything. */
 const tried = 20
+/** Refused spans in a line of the log. */
+const mostShown = 10
 
 /** Throws if spans have to be sent again. */
 export async function sendAll(
@@ -38,8 +40,11 @@ export async function sendAll(
   for (let from = 0; from < spans.length; from += most) await send(spans.slice(from, from + most))
   if (refused.length === 0) return
   if (!isAccepting) throw refusal
-  for (const { traceId, spanId } of refused)
-    log.warn({ traceId, spanId, error: refusal }, 'the collector refuses a span: it is left out')
+  const shown = refused.slice(0, mostShown).map(({ traceId, spanId }) => ({ traceId, spanId }))
+  log.warn(
+    { count: refused.length, spans: shown, error: refusal },
+    'the collector refuses some spans: they are left out',
+  )
 }
 
 /** HTTP 400 and 413. */

@@ -1,11 +1,15 @@
-/** Sends spans to a collector: OTLP over HTTP, in protobuf. */
-import { Agent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
+/**
+ * Sends spans to a collector: OTLP over HTTP, in protobuf. OpenTelemetry's own sender was rejected: it keeps each piece of an answer, however small,
+ * repeats a request as soon as the collector says, and waits without end for an answer that changes the protocol.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api'
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base'
 import type { Millis } from '../domain/values.ts'
+import { openAnswer, readBytes } from '../outbound/request.ts'
+import { type BackOff, pauseAfter } from '../timing/back-off.ts'
 import type { TracesConfig } from './config.ts'
 import type { Span } from './spans.ts'
 
@@ -15,68 +19,74 @@ export interface Exporter {
   close(): Promise<void>
 }
 
-/** Milliseconds. The library has a limit of its own, but waits without end for an answer that does not end, or that changes the protocol. */
-const longestAnswer = 15_000
+/** Milliseconds for one request to the collector, with its repetitions. */
+const longestAnswer = 10_000
+const backOff: BackOff = { first: 1_000, longest: 5_000 }
+/** Bytes. What a collector answers says nothing that matters here. */
+const largestAnswer = 64 << 10
+
+class CollectorError extends Error {
+  /** The HTTP status. */
+  readonly code: number
+
+  constructor(code: number) {
+    super(`the collector answers ${code}`)
+    this.code = code
+  }
+}
 
 /** `patience`: milliseconds for one request to the collector. */
-export function openExporter({ url, headers, service }: TracesConfig, patience = longestAnswer) {
-  let present = open(url, headers)
-  const exporter: Pick<SpanExporter, 'export' | 'shutdown'> = {
-    export(spans, done) {
-      const own = present
-      let isDone = false
-      const fail = (): void => {
-        isDone = true
-        done({ code: 1, error: new Error(`no answer of the collector within ${patience / 1_000} s`) })
+export function openExporter({ url, headers, service }: TracesConfig, patience: Millis = longestAnswer) {
+  const leaving = new AbortController()
+  const address = new URL(url)
+
+  async function post(body: Uint8Array, signal: AbortSignal): Promise<void> {
+    const length = { 'content-type': 'application/x-protobuf', 'content-length': String(body.length) }
+    const answer = await openAnswer(address, { method: 'POST', headers: { ...headers, ...length }, signal }, body)
+    await readBytes(answer, largestAnswer)
+    const { statusCode = 0 } = answer
+    if (statusCode < 200 || statusCode > 299) throw new CollectorError(statusCode)
+  }
+
+  async function send(spans: readonly ReadableSpan[]): Promise<void> {
+    const late = AbortSignal.timeout(patience)
+    const signal = AbortSignal.any([leaving.signal, late])
+    const body = ProtobufTraceSerializer.serializeRequest([...spans]) ?? new Uint8Array()
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await post(body, signal)
+      } catch (error) {
+        if (late.aborted) throw new Error(`no answer of the collector within ${patience / 1_000} s`)
+        if (!isWorthRepeating(error)) throw error
+        // The last attempt has to end in time.
+        await sleep(pauseAfter(backOff, failures), undefined, { signal }).catch(() => {
+          throw error
+        })
       }
-      const late = setTimeout(() => {
-        // The library would count a request that does not end among the few that it sends at a time.
-        if (present === own) present = open(url, headers)
-        own.cutOff()
-        fail()
-      }, patience).unref()
-      own.exporter.export(spans, (result) => {
-        clearTimeout(late)
-        // The library takes an answer that was cut off for a complete one.
-        if (!isDone) own.isCutOff() ? fail() : done(result)
-      })
-    },
-    shutdown: () => present.exporter.shutdown(),
+    }
   }
-  return { exporter, resource: resourceFromAttributes({ 'service.name': service }) }
-}
 
-function open(url: string, headers: TracesConfig['headers']) {
-  const agents: Agent[] = []
-  let isCut = false
-  const exporter = new OTLPTraceExporter({
-    url,
-    headers: { ...headers },
-    timeoutMillis: 10_000,
-    httpAgentOptions(protocol) {
-      const agent = new (protocol === 'https:' ? HttpsAgent : Agent)({ keepAlive: true })
-      agents.push(agent)
-      return agent
-    },
-  })
-  /** Closes the connections of its requests, which the library does not do. */
-  const cutOff = (): void => {
-    isCut = true
-    for (const agent of agents) agent.destroy()
-  }
-  return { exporter, cutOff, isCutOff: () => isCut }
-}
-
-export function createExporter(config: TracesConfig, patience?: number): Exporter {
-  const { exporter, resource } = openExporter(config, patience)
-  return {
-    send: (spans) =>
-      new Promise((resolve, reject) =>
-        exporter.export(
-          spans.map((span) => readable(span, resource)),
-          ({ code, error }) => (code === 0 ? resolve() : reject(error ?? new Error('the collector refused the spans'))),
-        ),
+  const exporter: Pick<SpanExporter, 'export' | 'shutdown'> = {
+    export: (spans, done) =>
+      void send(spans).then(
+        () => done({ code: 0 }),
+        (error: Error) => done({ code: 1, error }),
       ),
+    shutdown: async () => leaving.abort(),
+  }
+  return { exporter, send, resource: resourceFromAttributes({ 'service.name': service }) }
+}
+
+/** What the specification of OTLP lists, and what the network does. */
+function isWorthRepeating(error: unknown): boolean {
+  if (error instanceof CollectorError) return [429, 502, 503, 504].includes(error.code)
+  return error instanceof Error && 'syscall' in error
+}
+
+export function createExporter(config: TracesConfig, patience?: Millis): Exporter {
+  const { exporter, send, resource } = openExporter(config, patience)
+  return {
+    send: (spans) => send(spans.map((span) => readable(span, resource))),
     close: () => exporter.shutdown(),
   }
 }

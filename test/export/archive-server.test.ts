@@ -55,7 +55,7 @@ describe('a server with ARCHIVE', () => {
       const { endAtOnce } = await import('./src/process/process-end.ts')
       const { createLog } = await import('./src/log/log.ts')
       const log = createLog({ level: 'info' })
-      void createDirectory(${JSON.stringify(folder)}).get('changes/archived.json')
+      void createDirectory(${JSON.stringify(folder)}).get('changes/archived.json', 1e9)
       setTimeout(() => {
         log.info('shut down')
         setTimeout(endAtOnce, 100, 0)

@@ -78,7 +78,7 @@ describe('the archive in a bucket', () => {
         },
       })
     const send = async (): Promise<Response> => new Response(endless(), { status })
-    await expect(createBucket(configOf(s3.env), { fetch: send }).get('a')).rejects.toThrow(
+    await expect(createBucket(configOf(s3.env), { fetch: send }).get('a', 1e9)).rejects.toThrow(
       /^the bucket sends more than/,
     )
     expect(isCancelled).toBe(true)
@@ -87,7 +87,7 @@ describe('the archive in a bucket', () => {
   it('says that an answer ended early', async () => {
     const cut = new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) })
     const bucket = createBucket(configOf(s3.env), { fetch: async () => new Response(cut) })
-    await expect(bucket.get('a')).rejects.toThrow('the bucket ends its answer early')
+    await expect(bucket.get('a', 1e9)).rejects.toThrow('the bucket ends its answer early')
   })
 
   it('has what retention removes, also when the server of the bucket is killed at any moment', async () => {
@@ -134,7 +134,7 @@ describe('the archive in a bucket', () => {
     ['of a bucket that is missing', { ARCHIVE: 's3://elsewhere' }, '404 NoSuchBucket'],
   ])('refuses requests %s, without the key in the message', async (_, env, message) => {
     const bucket = bucketOf(env)
-    for (const act of [() => bucket.get('a'), () => bucket.put('a', Buffer.from('a'))]) {
+    for (const act of [() => bucket.get('a', 1e9), () => bucket.put('a', Buffer.from('a'))]) {
       const error: Error = await act().then(
         () => expect.unreachable(),
         (reason) => reason,
@@ -151,10 +151,10 @@ describe('the archive in a bucket', () => {
     const bytes = Buffer.from(Uint8Array.from({ length: 200_000 }, (_, n) => n % 251))
     await bucket.put('some/file.bin', bytes.subarray(1))
     await bucket.put('some/file.bin', bytes)
-    expect((await bucket.get('some/file.bin'))?.equals(bytes)).toBe(true)
-    expect(await bucket.get('some/other.bin')).toBeNull()
+    expect((await bucket.get('some/file.bin', 1e9))?.equals(bytes)).toBe(true)
+    expect(await bucket.get('some/other.bin', 1e9)).toBeNull()
     await bucket.put('empty', Buffer.alloc(0))
-    expect(await bucket.get('empty')).toHaveLength(0)
+    expect(await bucket.get('empty', 1e9)).toHaveLength(0)
   })
 
   it('is addressed by its host name, with a signature for that name', async () => {
@@ -163,8 +163,8 @@ describe('the archive in a bucket', () => {
     const config = configOf({ ...env, AWS_ENDPOINT_URL: url, ARCHIVE_PATH_STYLE: 'false' })
     const bucket = createBucket(config, { fetch: toLoopback(s3.port) })
     await bucket.put('by-host', Buffer.from('name'))
-    expect(String(await bucket.get('by-host'))).toBe('name')
-    expect(String(await bucketOf().get('by-host'))).toBe('name')
+    expect(String(await bucket.get('by-host', 1e9))).toBe('name')
+    expect(String(await bucketOf().get('by-host', 1e9))).toBe('name')
   })
 
   it.each([

@@ -8,9 +8,12 @@ const hour = 3_600_000
 
 it('has no file in a directory that is there, and fails if the directory is not', async () => {
   const root = await mkdtemp(join(tmpdir(), 'rollcall-directory-'))
-  expect(await createDirectory(root).get('changes/archived.json')).toBeNull()
+  expect(await createDirectory(root).get('changes/archived.json', 1e9)).toBeNull()
   await rm(root, { recursive: true })
-  await expect(createDirectory(root).get('changes/archived.json')).rejects.toMatchObject({ code: 'ENOENT', path: root })
+  await expect(createDirectory(root).get('changes/archived.json', 1e9)).rejects.toMatchObject({
+    code: 'ENOENT',
+    path: root,
+  })
 })
 
 it('removes the partial files of killed servers, and no others', async () => {

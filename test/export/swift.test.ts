@@ -98,10 +98,10 @@ describe.skipIf(isMissing)('the archive in a bucket of Swift', () => {
     const bytes = Buffer.from(Uint8Array.from({ length: 3_000_000 }, (_, n) => n % 251))
     await bucket.put('some/file.bin', bytes.subarray(1))
     await bucket.put('some/file.bin', bytes)
-    expect((await bucket.get('some/file.bin'))?.equals(bytes)).toBe(true)
-    expect(await bucket.get('some/other.bin')).toBeNull()
+    expect((await bucket.get('some/file.bin', 1e9))?.equals(bytes)).toBe(true)
+    expect(await bucket.get('some/other.bin', 1e9)).toBeNull()
     await bucket.put('empty', Buffer.alloc(0))
-    expect(await bucket.get('empty')).toHaveLength(0)
+    expect(await bucket.get('empty', 1e9)).toHaveLength(0)
   })
 
   it.each([
@@ -111,7 +111,7 @@ describe.skipIf(isMissing)('the archive in a bucket of Swift', () => {
     ['of a bucket that is missing', { ARCHIVE: 's3://elsewhere' }, '404 NoSuchBucket'],
   ])('refuses requests %s, without the key in the message', async (_, env, message) => {
     const bucket = bucketOf({ ...swift.env(), ...env })
-    for (const act of [() => bucket.get('a'), () => bucket.put('a', Buffer.from('a'))]) {
+    for (const act of [() => bucket.get('a', 1e9), () => bucket.put('a', Buffer.from('a'))]) {
       const error: Error = await act().then(
         () => expect.unreachable(),
         (reason) => reason,
@@ -176,7 +176,7 @@ describe.skipIf(isMissing)('the archive in a bucket of Swift', () => {
     const bucket = bucketOf(env)
     const names = (await swift.names()).flatMap((name) => /^plant\/(changes\/.*\.parquet)$/.exec(name)?.[1] ?? [])
     for (const name of names)
-      await writeFile(join(folder, basename(name)), (await bucket.get(name)) ?? expect.unreachable())
+      await writeFile(join(folder, basename(name)), (await bucket.get(name, 1e9)) ?? expect.unreachable())
     const duck = await openDuck()
     const rows = await duck.askFiles(join(folder, '*.parquet'), 'select cursor from read_parquet(FILE)')
     expect(rows.map(({ cursor }) => Number(cursor)).toSorted((a, b) => a - b)).toEqual(old)

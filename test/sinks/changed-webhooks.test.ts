@@ -138,7 +138,7 @@ describe.each(stores)('rounds of a webhook on $name', (store) => {
     let sent = 0
     const send = async () => {
       sent += 1
-      return { status: 200, headers: {}, body: '' }
+      return { status: 200, bytes: Buffer.alloc(0), isWhole: true }
     }
     const deliver = createWebhookDeliver({ database: road.database, send, source: 'test', clock: Date.now })
     let asked = 0

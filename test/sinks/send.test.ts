@@ -110,8 +110,8 @@ describe('a notification', () => {
 
   it('keeps no more of an answer than it needs', async () => {
     receiver.answer((_, response) => response.writeHead(200).end('x'.repeat(1_000_000)))
-    const { body } = await post(receiver.url, ['127.0.0.1'])
-    expect(body.length).toBe(256 * 1024)
+    const { bytes, isWhole } = await post(receiver.url, ['127.0.0.1'])
+    expect([bytes.length, isWhole]).toEqual([256 * 1024, false])
   })
 
   const head = 'HTTP/1.1 200 OK\r\n'
@@ -144,7 +144,7 @@ describe('a notification', () => {
     [
       'a compressed body, which stays as it is',
       (socket) => socket.end(`${head}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx`),
-      { status: 200, body: 'xx' },
+      { status: 200, bytes: Buffer.from('xx') },
     ],
   ])('settles when a receiver answers with %s', async (_, meet, outcome) => {
     const hostile = createServer((socket) => socket.on('error', () => undefined).once('data', () => meet(socket)))

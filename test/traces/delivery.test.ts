@@ -20,7 +20,10 @@ function collectorThat(refuses: (span: Span) => boolean, code = 400) {
       accepted.push(...some.map(({ spanId }) => spanId))
     },
   }
-  const log = { warn: (line: object) => void left.push('spanId' in line ? line.spanId : null) }
+  const log = {
+    warn: (line: { readonly spans: readonly { readonly spanId: string }[] }) =>
+      void left.push(...line.spans.map(({ spanId }) => spanId)),
+  }
   const deliver = () => sendAll(exporter, log as never, spans)
   return { accepted, left, requests: () => requests, deliver }
 }

@@ -16,6 +16,8 @@ export interface Measure {
   readonly most: number
   /** Bytes for one call of JSON.parse. */
   readonly piece: number
+  /** Bytes of one text or number. */
+  readonly longestText: number
   values: number
   /** Start and end of each number that JSON.parse may round, one after the other. */
   readonly long: number[]
@@ -112,13 +114,15 @@ function nestingOf(byte: number): number {
 }
 
 function checkedLevel(level: number, deepest: number): number {
-  if (level >= deepest) throw tooDeep(deepest)
+  if (level >= deepest) throw new TooDeep(deepest)
   if (level < 0) throw notJson('it has a closing bracket too many')
   return level
 }
 
-function tooDeep(deepest: number): DomainError {
-  return new DomainError('INVALID_REQUEST', `The JSON is nested deeper than ${deepest} levels.`)
+export class TooDeep extends DomainError {
+  constructor(deepest: number) {
+    super('INVALID_REQUEST', `The JSON is nested deeper than ${deepest} levels.`)
+  }
 }
 
 function tooMany(most: number): DomainError {
@@ -161,11 +165,17 @@ function isExponent(byte: number | undefined): boolean {
   return byte === 0x65 || byte === 0x45
 }
 
-/** Removes surrounding whitespace. */
+/** Bytes. */
+const mostBlanks = 1 << 20
+
+/** Removes surrounding whitespace. It does not pause, so there is a limit. */
 export function trim(bytes: Uint8Array, { from, to }: Part): Part {
   let [begin, end] = [from, to]
-  while (begin < end && isBlank(bytes[begin])) begin += 1
-  while (end > begin && isBlank(bytes[end - 1])) end -= 1
+  const [last, first] = [Math.min(to, from + mostBlanks), Math.max(from, to - mostBlanks)]
+  while (begin < last && isBlank(bytes[begin])) begin += 1
+  while (end > begin && end > first && isBlank(bytes[end - 1])) end -= 1
+  if (begin - from >= mostBlanks || to - end >= mostBlanks)
+    throw notJson(`it has more than ${mostBlanks} bytes of white space in a row`)
   return { from: begin, to: end }
 }
 

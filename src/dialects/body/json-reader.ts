@@ -32,6 +32,8 @@ export interface ReadOptions {
   readonly keepsDigits?: boolean
   /** The limit of values. Without it, the limit follows from the size. */
   readonly most?: number
+  /** Bytes of one text or number. Without it, the limit is that of a part. */
+  readonly longestText?: number
   /** Bytes for one call of JSON.parse. */
   readonly piece?: number
 }
@@ -46,8 +48,13 @@ function mostValues(size: number): number {
   return 20_000 + size / 8
 }
 
-export function measureOf(bytes: Uint8Array, deepest: number, size: Pick<ReadOptions, 'most' | 'piece'> = {}): Measure {
-  return { bytes, deepest, most: mostValues(bytes.length), piece, values: 0, long: [], ...size }
+export function measureOf(
+  bytes: Uint8Array,
+  deepest: number,
+  size: Pick<ReadOptions, 'most' | 'piece' | 'longestText'> = {},
+): Measure {
+  const most = mostValues(bytes.length)
+  return { bytes, deepest, most, piece, longestText: Number.POSITIVE_INFINITY, values: 0, long: [], ...size }
 }
 
 /** The whole text without a byte order mark. */
@@ -112,6 +119,7 @@ export function* partsOf(measure: Measure, part: Part, isFirst: boolean): Paced<
 export function* readPart(measure: Measure, part: Part, room: Room | undefined): Paced<unknown> {
   const size = part.to - part.from
   if (size > largest && room !== 'anywhere' && !(room && isContainer(measure, part))) throw tooLarge()
+  if (size > measure.longestText && !isContainer(measure, part)) throw tooLarge(measure.longestText)
   if (size <= measure.piece || !isContainer(measure, part)) return readPiece(measure, part)
   return yield* readParts(measure, part, yield* partsOf(measure, part, false), room)
 }
@@ -233,6 +241,6 @@ function unmark(value: unknown): unknown {
   return value
 }
 
-function tooLarge(): DomainError {
-  return new DomainError('TOO_LARGE', `The JSON has a part of more than ${largest} bytes.`)
+function tooLarge(most = largest): DomainError {
+  return new DomainError('TOO_LARGE', `The JSON has a part of more than ${most} bytes.`)
 }

@@ -8,7 +8,9 @@
  * kill, is the same file, or a file of its own, and never half of each.
  */
 import { createHash } from 'node:crypto'
+import { z } from 'zod'
 import type { Archive } from '../../ingest/duties/history.ts'
+import { readAnswer } from '../../outbound/json.ts'
 import type { Database } from '../../store/database.ts'
 import { databaseId } from '../../store/read/export/archive-log.ts'
 import type { Encoder } from '../formats/format.ts'
@@ -18,13 +20,19 @@ import type { Storage } from './directory.ts'
 import { type ArchivedTable, tables } from './tables.ts'
 import { createRowDigest, digestOf } from './verify.ts'
 
-interface Progress {
-  readonly database: string
+const key = z.int().nonnegative()
+const progress = z.object({
+  database: z.string(),
   /** All rows up to this key have been copied. */
-  readonly copied: number
+  copied: key,
   /** Being copied. */
-  readonly unit: { readonly upTo: number; readonly cursor: string | null; readonly files: number } | null
-}
+  unit: z.object({ upTo: key, cursor: z.string().nullable(), files: key }).nullable(),
+})
+type Progress = Readonly<z.infer<typeof progress>>
+
+/** Bytes. Anything larger is not what was stored. */
+const largestProgress = 16 << 10
+const progressLimits = { most: 100, longestText: 4 << 10 }
 
 interface ArchiveLimits {
   readonly rows: number
@@ -37,8 +45,8 @@ export function createArchive(storage: Storage, database: Database, limits = usu
   /** Read each time: another server may have continued, and the archive may have been removed. */
   async function progressOf(table: ArchivedTable): Promise<Progress> {
     const id = await databaseId(database.session)
-    const text = (await storage.get(progressFile(table)))?.toString('utf8')
-    const stored: Progress | null = text === undefined ? null : JSON.parse(text)
+    const bytes = await storage.get(progressFile(table), largestProgress)
+    const stored = bytes && progress.safeParse(await readAnswer(bytes, progressLimits)).data
     return stored?.database === id ? stored : { database: id, copied: 0, unit: null }
   }
 
@@ -88,7 +96,7 @@ export function createArchive(storage: Storage, database: Database, limits = usu
     expected: { readonly rows: number; readonly digest: string },
   ): Promise<void> {
     await storage.put(name, bytes)
-    const back = await storage.get(name)
+    const back = await storage.get(name, bytes.length)
     if (!back || hashOf(back) !== hashOf(bytes)) throw new Error(`the archive has not kept ${name} as it was written`)
     const found = await digestOf(back, table.columns)
     if (found.rows !== expected.rows || found.digest !== expected.digest)

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
-import { gather } from '../../limits/gather.ts'
+import { readBytes } from '../../outbound/request.ts'
 import type { Storage } from './directory.ts'
 
 export interface BucketConfig {
@@ -26,8 +26,8 @@ interface BucketOptions {
 
 /** Milliseconds for one object. */
 const patience = 300_000
-/** Bytes. Files are smaller, and so are refusals. A server that sends more, or without end, would fill the memory. */
-const largest = { file: 512 * 2 ** 20, refusal: 64 * 2 ** 10 }
+/** Bytes. A server that sends more, or without end, would fill the memory. */
+const largestRefusal = 64 * 2 ** 10
 
 export function createBucket(
   { url: base, region, accessKeyId, secretAccessKey, sessionToken }: BucketConfig,
@@ -61,9 +61,9 @@ export function createBucket(
       if (!response.ok) throw await refusalOf(response, `to store ${name}`)
       await response.body?.cancel()
     },
-    async get(name) {
+    async get(name, most) {
       const response = await request('GET', name)
-      if (response.ok) return bytesOf(response, largest.file)
+      if (response.ok) return bytesOf(response, most)
       const refusal = await refusalOf(response, `to send ${name}`)
       if (refusal.code === 'NoSuchKey') return null
       throw refusal
@@ -73,23 +73,14 @@ export function createBucket(
 
 /** Of the answer, only the code is shown: the rest may have the identity of the key. */
 async function refusalOf(response: Response, what: string): Promise<Error & { readonly code: string }> {
-  const [, code = ''] = /<Code>(\w{1,64})<\/Code>/.exec((await bytesOf(response, largest.refusal)).toString()) ?? []
+  const [, code = ''] = /<Code>(\w{1,64})<\/Code>/.exec((await bytesOf(response, largestRefusal)).toString()) ?? []
   return Object.assign(new Error(`the bucket refuses ${what}: ${response.status} ${code}`.trimEnd()), { code })
 }
 
 async function bytesOf(response: Response, limit: number): Promise<Buffer> {
-  const body = gather()
-  let size = 0
-  try {
-    for await (const part of response.body ?? []) {
-      size += part.length
-      // Leaving the loop cancels the response.
-      if (size > limit) break
-      body.add(Buffer.from(part.buffer, part.byteOffset, part.length))
-    }
-  } catch (cause) {
+  const { bytes, isWhole } = await readBytes(response.body ?? new ReadableStream(), limit).catch((cause: unknown) => {
     throw new Error('the bucket ends its answer early', { cause })
-  }
-  if (size > limit) throw new Error(`the bucket sends more than ${limit} bytes`)
-  return body.take()
+  })
+  if (!isWhole) throw new Error(`the bucket sends more than ${limit} bytes`)
+  return bytes
 }

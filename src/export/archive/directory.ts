@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path'
 export interface Storage {
   /** Replaces a file of that name. */
   put(name: string, bytes: Uint8Array): Promise<void>
-  /** Null: there is no such file. */
-  get(name: string): Promise<Buffer | null>
+  /** Null: there is no such file. Throws if it has more than `most` bytes. */
+  get(name: string, most: number): Promise<Buffer | null>
 }
 
 /** Milliseconds after which no server writes a partial file any more. */
@@ -44,13 +44,19 @@ export function createDirectory(root: string): Storage {
       }
       await syncFolder(folder)
     },
-    get: (name) =>
-      readFile(join(root, name)).catch(async (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error
+    async get(name, most) {
+      const path = join(root, name)
+      try {
+        const { size } = await stat(path)
+        if (size > most) throw new Error(`${path} has more than ${most} bytes`)
+        return await readFile(path)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
         // A directory that is missing or read-only is noticed now, and not months later, when the first rows expire.
         await access(root, constants.W_OK)
         return null
-      }),
+      }
+    },
   }
 }
 
