@@ -11,22 +11,24 @@ const allowed: Record<string, readonly string[]> = {
   limits: ['domain'],
   readiness: ['domain'],
   dialects: ['domain', 'limits', 'readiness'],
+  // Requests to other systems, and their answers.
+  outbound: ['domain', 'limits', 'dialects'],
   store: ['domain', 'limits'],
   ingest: ['domain', 'limits', 'readiness', 'store'],
   feed: ['domain', 'limits', 'store'],
-  sinks: ['domain', 'store', 'feed'],
-  clusters: ['domain', 'limits', 'store', 'feed', 'ingest', 'dialects'],
+  sinks: ['domain', 'store', 'feed', 'outbound'],
+  clusters: ['outbound', 'domain', 'limits', 'store', 'feed', 'ingest', 'dialects'],
   git: ['domain', 'limits', 'store', 'auth'],
-  auth: ['domain', 'limits', 'store', 'ingest'],
+  auth: ['domain', 'limits', 'store', 'ingest', 'outbound'],
   graphql: ['domain', 'limits', 'dialects', 'store', 'feed', 'ingest', 'sinks', 'auth'],
   // Serves the page, and bundles its documents.
   rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth', 'git', 'dashboard'],
   // Reads what GraphQL shows, with the same filters, and answers as the other routes do.
-  export: ['domain', 'limits', 'store', 'ingest', 'graphql', 'sinks', 'auth', 'rest'],
+  export: ['domain', 'limits', 'store', 'ingest', 'graphql', 'sinks', 'auth', 'rest', 'outbound'],
   // What is the same for a report over HTTP and over MQTT is in rest/.
   mqtt: ['domain', 'limits', 'store', 'feed', 'ingest', 'dialects', 'sinks', 'auth', 'rest'],
   // What traces requests surrounds the writer and the execution of operations.
-  traces: ['domain', 'store', 'feed', 'dialects', 'ingest', 'graphql'],
+  traces: ['domain', 'store', 'feed', 'dialects', 'ingest', 'graphql', 'outbound'],
   // Runs in browsers too.
   client: [],
   cli: ['client', 'domain', 'store', 'root'],
@@ -156,6 +158,24 @@ describe('the layout of src', () => {
       return a === 'body' || b === 'margo' || (a === 'margo' && b !== 'body')
     })
     expect(wrong).toEqual([])
+  })
+
+  // Programs of persons (cli, client, simulate, dashboard) ask a server that they chose.
+  it('reads the answers of other systems by outbound/ only', () => {
+    const asking = ['auth', 'clusters', 'export', 'mqtt', 'sinks', 'traces']
+    const others = files.filter((file) => asking.includes(stageOf(file)))
+    const wrong = others.filter((file) => /\b(httpRequest|httpsRequest)\b|\.json\(\)|\bfetch\(/.test(read(file)))
+    expect(wrong).toEqual([])
+    // Of what this server wrote itself, and of requests.
+    const own = [
+      'auth/oidc/routes.ts',
+      'auth/oidc/seal.ts',
+      'export/conditions.ts',
+      'mqtt/marker.ts',
+      'mqtt/session.ts',
+    ]
+    expect(others.filter((file) => read(file).includes('JSON.parse')).toSorted()).toEqual(own)
+    expect(others.filter((file) => /\breadJson\b/.test(read(file)))).toEqual([])
   })
 
   it('keeps SQL in the store', () => {

@@ -1,4 +1,7 @@
 /** What an API server refused, or why its answer cannot be read, in words for operators. */
+import { foreignText } from '../domain/text.ts'
+import { memberOf } from '../outbound/json.ts'
+import { AnswerError } from '../outbound/request.ts'
 import { KubeconfigError } from './kubeconfig.ts'
 
 /** An error for operators. Its message contains no credentials. */
@@ -22,17 +25,18 @@ export class ApiServerError extends Error {
 }
 
 /** The text of an API server about a refusal contains names of users and resources. */
-export function describeRefusal(status: number, said: object): string {
-  const { reason, message } = said as { readonly reason?: unknown; readonly message?: unknown }
+export function describeRefusal(status: number, said: unknown): string {
+  const [reason, message] = [memberOf(said, 'reason'), memberOf(said, 'message')]
   if (status === 401) return '401: it does not accept the kubeconfig’s credentials'
   if (status === 404) return '404: it does not know ResourceBundleStates (is EMCO’s monitor installed there?)'
   const words = [reason, message].filter((word) => typeof word === 'string' && word !== '').join(': ')
-  return words === '' ? String(status) : `${status} ${words.slice(0, 300)}`
+  return words === '' ? String(status) : `${status} ${foreignText(words)}`
 }
 
 export function toApiServerError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || error instanceof ApiServerError) return error
   if (error instanceof KubeconfigError) return new ApiServerError(error.message)
+  if (error instanceof AnswerError) return new ApiServerError(error.message)
   const { code } = error as { code?: unknown }
   return new ApiServerError(`the connection failed${typeof code === 'string' ? `: ${code}` : ''}`)
 }

@@ -2,25 +2,33 @@
  * A cluster's API server over HTTP: the pages of a list and the events of a watch. Both have back-pressure: a slow consumer slows the server
  * down. The watch of the client library was rejected: it does not wait for its callback, and does not report a broken line.
  */
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import type { IncomingMessage, RequestOptions } from 'node:http'
 import type { KubeConfig } from '@kubernetes/client-node'
-import { gather } from '../limits/gather.ts'
+import { memberOf, readAnswer } from '../outbound/json.ts'
+import { type ListAnswer, type ListPart, readListAnswer } from '../outbound/list.ts'
+import { openAnswer, readBytes } from '../outbound/request.ts'
 import { ApiServerError, describeRefusal, toApiServerError } from './api-server-error.ts'
-import { createLineSplitter, readEvents, readObject, type WatchEvent } from './watch-events.ts'
+import { resourceVersionOf } from './custom-resource.ts'
+import { createLineSplitter, objectLimits, readEvents, type WatchEvent } from './watch-events.ts'
 
-interface ListPage {
-  readonly items: readonly object[]
+/** A part of a page. */
+interface Listed extends ListPart {
   readonly resourceVersion: string
+}
+
+export interface WatchedPart {
+  readonly events: readonly WatchEvent[]
+  /** Events without an object that can be read. */
+  readonly leftOut: number
 }
 
 export interface ApiServer {
   /** The least seconds of a watch that the server itself ends. */
   readonly streamSeconds: number
   /** A watch continues at the last page's resourceVersion. `isPaged` false: one page with everything, for servers whose pages expire too soon. */
-  list(path: string, signal: AbortSignal, isPaged: boolean): AsyncGenerator<ListPage>
+  list(path: string, signal: AbortSignal, isPaged: boolean): AsyncGenerator<Listed>
   /** Events that arrived together are one item. The first item is empty: the stream has begun. */
-  watch(path: string, after: string, signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]>
+  watch(path: string, after: string, signal: AbortSignal): AsyncGenerator<WatchedPart>
 }
 
 export interface ApiServerLimits {
@@ -30,16 +38,24 @@ export interface ApiServerLimits {
   readonly streamSeconds?: number
   /** Milliseconds that the server has to begin an answer, to continue one, or to end a watch. */
   readonly timeout?: number
-  /** Milliseconds for one response with a list. */
+  /** Milliseconds that the server has for a whole list, without those in which its pages are written. */
   readonly listTime?: number
+  /** Pages of a whole list. */
+  readonly mostPages?: number
   /** Bytes of one response with a list. */
   readonly longestList?: number
 }
 
 const longestRefusal = 64 * 1024
+const refusalLimits = { most: 1_000, longestText: longestRefusal }
+/** Of a page. Values are counted, and not created, before its objects are read one by one. */
+const pageLimits = { most: 4_000_000, longestText: 2 << 20, mostElements: 200_000, element: objectLimits }
+/** Characters of the token of the next page. */
+const longestToken = 8_192
 
 export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServerLimits = {}): ApiServer {
-  const { pageSize = 50, streamSeconds = 120, timeout = 20_000, listTime = 300_000, longestList = 128 << 20 } = limits
+  const { pageSize = 50, streamSeconds = 120, timeout = 20_000 } = limits
+  const { listTime = 300_000, mostPages = 10_000, longestList = 128 << 20 } = limits
   let loaded: Promise<KubeConfig> | null = null
 
   /** Bytes as they arrive, after the server has answered 200. The first are none. A server that sends a byte now and then does not end either. */
@@ -76,23 +92,45 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
     }
   }
 
+  /** A page of a list. */
+  async function readPage(
+    path: string,
+    query: Record<string, string>,
+    signal: AbortSignal,
+    time: number,
+  ): Promise<ListAnswer> {
+    try {
+      const { bytes, isWhole } = await readBytes(read(path, query, signal, { silence: timeout, time }), longestList)
+      if (!isWhole) throw new ApiServerError('a list of it does not end')
+      return await readListAnswer(bytes, 'items', pageLimits)
+    } catch (error) {
+      throw toApiServerError(error, signal)
+    }
+  }
+
   return {
     streamSeconds,
     async *list(path, signal, isPaged) {
-      let token: string | undefined
-      do {
-        const query = { ...(isPaged ? { limit: String(pageSize) } : {}), ...(token ? { continue: token } : {}) }
-        const answer = gather()
-        let length = 0
-        for await (const bytes of read(path, query, signal, { silence: timeout, time: listTime })) {
-          length += bytes.length
-          if (length > longestList) throw new ApiServerError('a list of it does not end')
-          answer.add(bytes)
+      let token: string | null = null
+      let left = listTime
+      for (let pages = 1; ; pages += 1) {
+        if (pages > mostPages || left <= 0) throw new ApiServerError(`its list does not end, after ${pages - 1} pages`)
+        const query = {
+          ...(isPaged ? { limit: String(pageSize) } : {}),
+          ...(token === null ? {} : { continue: token }),
         }
-        const { more, ...page } = listIn(await readObject(answer.take()))
-        yield page
-        token = more
-      } while (token !== undefined)
+        const began = performance.now()
+        const { members, parts } = await readPage(path, query, signal, left)
+        left -= performance.now() - began
+        const resourceVersion = resourceVersionOf(members)
+        if (resourceVersion === null) throw new ApiServerError('it answers with a list without a resourceVersion')
+        yield { objects: [], others: 0, unreadable: 0, resourceVersion }
+        for await (const part of parts()) yield { ...part, resourceVersion }
+        const next = nextPage(members)
+        if (next === null) return
+        if (next === token) throw new ApiServerError('its list does not end: a page leads to itself')
+        token = next
+      }
     },
     async *watch(path, after, signal) {
       // Jitter: the streams of a fleet must not all end at the same moment.
@@ -108,21 +146,21 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
       for await (const bytes of read(path, query, signal, { silence: time, time })) {
         const lines = splitLines(bytes)
         if (bytes.length > 0 && lines.length === 0) continue
-        const { events, failure } = await readEvents(lines)
-        if (events.length > 0 || bytes.length === 0) yield events
+        const { events, leftOut, failure } = await readEvents(lines)
+        if (events.length > 0 || leftOut > 0 || bytes.length === 0) yield { events, leftOut }
         if (failure) throw failure
       }
     },
   }
 }
 
-/** `more`: the token of the next page. */
-function listIn(answer: object): ListPage & { readonly more: string | undefined } {
-  const { metadata, items } = answer as { metadata?: Readonly<Record<string, unknown>>; items?: unknown }
-  const { resourceVersion, continue: more } = metadata ?? {}
-  if (!Array.isArray(items) || typeof resourceVersion !== 'string' || resourceVersion === '')
-    throw new ApiServerError('it answers with something that is not a list')
-  return { items, resourceVersion, more: typeof more === 'string' && more !== '' ? more : undefined }
+/** The token of the next page. Null: this is the last one. */
+function nextPage(members: object): string | null {
+  const token = memberOf(memberOf(members, 'metadata'), 'continue')
+  if (typeof token !== 'string' || token === '') return null
+  if (token.length > longestToken)
+    throw new ApiServerError(`it continues a list with a token of ${token.length} characters`)
+  return token
 }
 
 async function open(
@@ -144,46 +182,35 @@ async function open(
       `the kubeconfig's credentials cannot be used${typeof code === 'string' ? `: ${code}` : ''}`,
     )
   }
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, resolve)
-    const timer = setTimeout(() => request.destroy(new ApiServerError('it does not answer')), timeout)
-    request.on('response', () => clearTimeout(timer))
-    request.on('close', () => clearTimeout(timer))
-    request.on('error', reject)
-    // Without a listener, Node closes the connection after a 101 and reports no error.
-    request.on('upgrade', (_, socket) => {
-      socket.destroy()
-      reject(new ApiServerError('it changes the protocol (101), which was not requested'))
-    })
-    request.end()
-  })
-  if (response.statusCode === 200) return response
-  const timer = setTimeout(() => response.destroy(), timeout)
-  let text = ''
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new ApiServerError('it does not answer')), timeout)
+  let response: IncomingMessage
   try {
-    for await (const part of response.setEncoding('utf8')) {
-      text += part
-      if (text.length > longestRefusal) break
-    }
-  } catch {
-    // The status is enough.
+    response = await openAnswer(url, { ...options, signal: AbortSignal.any([signal, late.signal]) })
+  } catch (error) {
+    throw late.signal.aborted ? late.signal.reason : error
   } finally {
     clearTimeout(timer)
-    response.destroy()
   }
+  if (response.statusCode === 200) return response
   const status = response.statusCode ?? 0
   const seconds = Number(response.headers['retry-after'])
   throw new ApiServerError(
-    `it answers with ${describeRefusal(status, parseStatus(text))}`,
+    `it answers with ${describeRefusal(status, await readStatus(response, timeout))}`,
     status,
     Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 300) * 1000 : null,
   )
 }
 
-function parseStatus(text: string): object {
+/** What the server says about a refusal. Undefined: the status has to be enough. */
+async function readStatus(response: IncomingMessage, timeout: number): Promise<unknown> {
+  const timer = setTimeout(() => response.destroy(), timeout)
   try {
-    return Object(JSON.parse(text)) as object
+    return await readAnswer((await readBytes(response, longestRefusal)).bytes, refusalLimits)
   } catch {
-    return {}
+    return undefined
+  } finally {
+    clearTimeout(timer)
+    response.destroy()
   }
 }

@@ -5,18 +5,20 @@
  *
  *   the stream ends or breaks   continue at the last version, after a pause
  *   410 Gone                    list again; while listing: everything in one page
+ *   nothing can be read         after some attempts list again: what cannot be read may be an event that the server repeats
  *   nothing in a whole stream   list again: the cluster may have been restored from a copy, so that its versions begin below ours
  *   the server refuses us       RETRYING, after further attempts OFFLINE; the pauses grow
  *   our database is away        list again; the state of the cluster does not change
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Verdict } from '../domain/report.ts'
-import type { Connectivity, TargetName } from '../domain/target.ts'
+import type { TargetName } from '../domain/target.ts'
 import type { Millis } from '../domain/values.ts'
 import { reportConnectivity } from '../ingest/commands/connectivity.ts'
 import type { Writer } from '../ingest/writer.ts'
-import { eachPaced, paced } from '../limits/pace.ts'
+import { type Paced, paced } from '../limits/pace.ts'
 import type { Log } from '../log/log.ts'
+import type { ListedObject } from '../outbound/list.ts'
 import type { Database } from '../store/database.ts'
 import { newestVersion, shownComponents } from '../store/read/orchestration/cluster-watch.ts'
 import { type BackOff, pauseAfter } from '../timing/back-off.ts'
@@ -33,10 +35,10 @@ import {
   withoutVersion,
 } from './custom-resource.ts'
 import { createPendingStates, type PendingStatesLimits } from './pending-states.ts'
+import { createPresentObjects, type PresentObjects } from './present-objects.ts'
+import { createReachability } from './reachability.ts'
 import { createStateSnapshots } from './state-snapshots.ts'
 import type { WatchEvent } from './watch-events.ts'
-
-type Owner = Pick<CustomResource['state'], 'context' | 'component' | 'uid'>
 
 export interface ClusterWatch {
   readonly state: { readonly failures: number; readonly waiting: number }
@@ -54,6 +56,8 @@ export interface ClusterTuning {
   readonly retryInterval?: number
   /** Custom resources of the cluster whose names are kept. */
   readonly mostObjects?: number
+  /** Milliseconds after which a stream without events counts as one that works. */
+  readonly steady?: number
 }
 
 interface ClusterWatchOptions extends ClusterTuning {
@@ -68,12 +72,14 @@ interface ClusterWatchOptions extends ClusterTuning {
 
 /** Milliseconds. */
 const defaultBackOff: BackOff = { first: 1_000, longest: 60_000 }
-/** Consecutive failed attempts to reach the cluster before it is OFFLINE. */
-const maxRefusals = 3
+/** Consecutive attempts that end with 410 before that is an outage. */
+const maxExpired = 4
+/** Milliseconds after which a stream without events counts as one that works. */
+const defaultSteady = 5_000
 
 export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   const { api, target, database, writer, log, clock, observe, retryInterval = 1_000, mostObjects = 200_000 } = options
-  const backOff = options.backOff ?? defaultBackOff
+  const { backOff = defaultBackOff, steady = defaultSteady } = options
   const cluster = `${target.provider}+${target.name}`
   const leaving = new AbortController()
   const { signal } = leaving
@@ -91,16 +97,17 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   const stateSnapshots = createStateSnapshots({ database, writer, target, pending, signal, log, observe: taken })
 
   /** Objects in the cluster, by name. */
-  let present = new Map<string, Owner>()
+  let present = createPresentObjects()
   /** The version up to which every event was processed. Null: list first. */
   let after: string | null = null
   let isPaged = true
-  /** Consecutive attempts that failed before any event, and consecutive attempts that the API server refused. */
+  /** Consecutive attempts that failed before any event. */
   let failures = 0
-  let refusals = 0
-  let wasReachable = false
-  let connectivity: Connectivity | null = null
-  let lastFailure: string | null = null
+  let isLeftOutLogged = false
+  const reachability = createReachability({
+    ...{ cluster, log, signal, steady: Math.min(steady, api.streamSeconds * 1_000) },
+    record: async (connectivity) => void (await writer.submit(reportConnectivity(target, connectivity))),
+  })
 
   async function list(): Promise<string> {
     const { session } = database
@@ -108,22 +115,27 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     const newest = await newestVersion(session, target.provider, target.name)
     const known = await shownComponents(session, target.provider, target.name)
     let isRestored = false
-    const listed = new Map<string, Owner>()
+    const listed = createPresentObjects()
     const labels = new Set<string>()
     let version = ''
+    let [left, unreadable] = [0, 0]
     isIncomplete = false
     isListWanted = false
     for await (const page of api.list(path, signal, isPaged)) {
-      if (version === '') await noteReachable()
       version = page.resourceVersion
       isRestored = newest !== null && /^\d{1,30}$/.test(version) && BigInt(version) < BigInt(newest)
-      const resources = (await paced(eachPaced(page.items, (object) => read(object, false, listed)))).flat()
+      const resources = await paced(readAll(page.objects, listed))
+      left += page.others + page.unreadable + page.objects.filter(({ object }) => nameOf(object) === null).length
+      unreadable += page.unreadable
       for (const { label } of resources) labels.add(label)
       await stateSnapshots.take(isRestored ? resources.map(withoutVersion) : resources)
     }
     isPaged = true
     if (isRestored) log.warn({ cluster, version, newest }, 'the versions of a cluster begin again: it was listed anew')
-    const gone = known.filter((one) => !labels.has(labelOf(one)))
+    if (left === 0) isLeftOutLogged = false
+    noteLeftOut(left)
+    // What could not be read may be any of those that were not listed.
+    const gone = unreadable > 0 ? [] : known.filter((one) => !labels.has(labelOf(one)))
     await stateSnapshots.take(gone.map((one) => goneResource(one, isRestored ? null : version)))
     pending.sweep((label) => labels.has(label))
     present = listed
@@ -133,40 +145,75 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   async function watch(from: string): Promise<void> {
     const beganAt = performance.now()
     let isEmpty = true
-    for await (const events of api.watch(path, from, signal)) {
+    for await (const { events, leftOut } of api.watch(path, from, signal)) {
+      noteLeftOut(leftOut)
       const last = events.at(-1)
       if (!last) {
-        await noteReachable()
+        if (leftOut === 0) await reachability.opened()
         continue
       }
-      await stateSnapshots.take(events.flatMap(resourcesAfter))
+      await stateSnapshots.take(await paced(resourcesAfter(events)))
       after = resourceVersionOf(last.object) ?? after
       failures = 0
       isEmpty = false
+      await reachability.proved()
     }
     // Without any change it sends a bookmark each minute, but none of a version before `from`.
     if (isEmpty && performance.now() - beganAt >= api.streamSeconds * 1000) after = null
+    if (!reachability.isProved) throw new ApiServerError('it ends its stream at once')
   }
 
-  /** What an event of the watch changes: the state of its object, and the end of what the object was before. */
-  function resourcesAfter({ type, object }: WatchEvent): CustomResource[] {
-    if (type === 'BOOKMARK') return []
-    const before = present.get(nameOf(object))
+  function noteLeftOut(count: number): void {
+    if (count === 0) return
+    observe('REFUSED', count)
+    if (!isLeftOutLogged) log.warn({ cluster, count }, 'what is no object that can be read is left out')
+    isLeftOutLogged = true
+  }
+
+  /** What events of the watch change. */
+  function* resourcesAfter(events: readonly WatchEvent[]): Paced<CustomResource[]> {
+    const changed: CustomResource[] = []
+    for (const event of events) {
+      changed.push(...(yield* resourcesOf(event)))
+      yield
+    }
+    return changed
+  }
+
+  /** What one event changes: the state of its object, and the end of what the object was before. */
+  function* resourcesOf({ type, object, size }: WatchEvent): Paced<CustomResource[]> {
+    const name = nameOf(object)
+    if (type !== 'BOOKMARK' && name === null) noteLeftOut(1)
+    if (type === 'BOOKMARK' || name === null) return []
+    const before = present.get(name)
     const isGone = type === 'DELETED'
-    const resources = read(object, isGone, present)
-    const isShown = (label: string): boolean => present.values().some((one) => labelOf(one) === label)
+    const resources = yield* read({ object, size }, name, isGone, present)
     // If an object changes its label or is deleted, its state is removed, unless another object has the same label.
-    const hasLeft = before && resources[0]?.label !== labelOf(before) && !isShown(labelOf(before))
+    const hasLeft = before && resources[0]?.label !== labelOf(before) && !present.isShown(labelOf(before))
     return [
       ...(hasLeft ? [goneResource(before, resourceVersionOf(object))] : []),
-      ...resources.filter(({ label }) => !isGone || !isShown(label)),
+      ...resources.filter(({ label }) => !isGone || !present.isShown(label)),
     ]
   }
 
+  function* readAll(objects: readonly ListedObject[], into: PresentObjects): Paced<CustomResource[]> {
+    const found: CustomResource[] = []
+    for (const one of objects) {
+      const name = nameOf(one.object)
+      if (name !== null) found.push(...(yield* read(one, name, false, into)))
+      yield
+    }
+    return found
+  }
+
   /** None: it does not name its instance. */
-  function read(object: object, isGone: boolean, into: Map<string, Owner>): CustomResource[] {
-    const one = readCustomResource(object, isGone)
-    const name = nameOf(object)
+  function* read(
+    { object, size }: ListedObject,
+    name: string,
+    isGone: boolean,
+    into: PresentObjects,
+  ): Paced<CustomResource[]> {
+    const one = yield* readCustomResource(object, size, isGone)
     into.delete(name)
     if (!one) {
       log.debug({ cluster, name }, 'a ResourceBundleState does not name its instance')
@@ -180,33 +227,17 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     return [one]
   }
 
-  async function noteReachable(): Promise<void> {
-    wasReachable = true
-    refusals = 0
-    lastFailure = null
-    await recordConnectivity('ONLINE')
-  }
-
-  async function recordConnectivity(to: Connectivity): Promise<void> {
-    // A repeated ONLINE is written as a sign of life. A repeated loss is not written.
-    if (to === connectivity && to !== 'ONLINE') return
-    signal.throwIfAborted()
-    await writer.submit(reportConnectivity(target, to))
-    if (to !== connectivity) log.info({ cluster, connectivity: to }, 'the connection to a cluster has changed')
-    connectivity = to
-  }
-
   async function run(): Promise<void> {
     while (!signal.aborted) {
       let wanted = 0
-      wasReachable = false
+      reachability.begin()
       try {
         after ??= await list()
         await watch(after)
         failures = 0
       } catch (error) {
         if (signal.aborted) return
-        failures += 1
+        failures = reachability.isProved ? 1 : failures + 1
         wanted = await pauseOf(error)
       }
       if (isListWanted) after = null
@@ -225,22 +256,11 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     if (error.isExpired) {
       isPaged = after !== null
       after = null
-    } else await noteFailure(error)
-    return error.retryAfter ?? 0
-  }
-
-  /** A broken stream alone does not change the connectivity. The next attempt does. */
-  async function noteFailure({ message }: ApiServerError): Promise<void> {
-    if (wasReachable) {
-      log.info({ cluster }, `the watch of a cluster was interrupted: ${message}`)
-      return
     }
-    if (message !== lastFailure) log.warn({ cluster, failures }, `a cluster cannot be watched: ${message}`)
-    lastFailure = message
-    refusals += 1
-    // A replica that has just begun to watch does not know whether the cluster was ONLINE before.
-    const to = refusals >= maxRefusals ? 'OFFLINE' : connectivity === 'ONLINE' ? 'RETRYING' : null
-    if (to) await recordConnectivity(to).catch(() => undefined)
+    // A version may expire once, or a few times while everything is listed.
+    if (!error.isExpired || failures >= maxExpired) await reachability.failed(error)
+    if (reachability.isLost) after = null
+    return error.retryAfter ?? 0
   }
 
   const retry = (pick: () => readonly CustomResource[]): void => void stateSnapshots.retry(pick).catch(() => undefined)

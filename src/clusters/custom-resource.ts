@@ -1,7 +1,10 @@
 /** Parses a ResourceBundleState of the API server: its owner, and the resources in it (docs/wire.md §2.3). */
+
+import { idProblem } from '../dialects/body/text.ts'
 import { type BundleState, canShow, parseBundleState } from '../dialects/emco/bundle-state.ts'
 import { DomainError } from '../domain/errors.ts'
-import { atOnce } from '../limits/pace.ts'
+import type { Paced } from '../limits/pace.ts'
+import { memberOf } from '../outbound/json.ts'
 
 export const path = '/apis/k8splugin.io/v1alpha1/resourcebundlestates'
 
@@ -14,12 +17,12 @@ export interface CustomResource {
   readonly size: number
 }
 
-/** Null: it does not name an instance. */
-export function readCustomResource(object: object, isGone = false): CustomResource | null {
+/** Null: it does not name an instance. `size`: about its bytes. */
+export function* readCustomResource(object: object, size: number, isGone = false): Paced<CustomResource | null> {
   try {
-    const state = atOnce(parseBundleState(object))
+    const state = yield* parseBundleState(object)
     const label = labelOf(state)
-    if (!isGone) return { label, state, isGone, size: sizeOf(object) }
+    if (!isGone) return { label, state, isGone, size }
     return { label, isGone, size: 0, state: { ...state, objects: [], unreadable: [] } }
   } catch (error) {
     if (error instanceof DomainError) return null
@@ -47,20 +50,16 @@ export function labelOf({ context, component }: Pick<BundleState, 'context' | 'c
   return `${context}-${component}`
 }
 
-export function resourceVersionOf(object: object): string | null {
-  const { metadata } = object as { metadata?: { readonly resourceVersion?: unknown } }
-  const version = metadata?.resourceVersion
-  return typeof version === 'string' && version !== '' ? version : null
+/** Null: it has none, or one that no API server has. */
+export function resourceVersionOf(object: unknown): string | null {
+  const version = memberOf(memberOf(object, 'metadata'), 'resourceVersion')
+  return typeof version === 'string' && idProblem(version) === null ? version : null
 }
 
-/** Namespace and name. */
-export function nameOf(object: object): string {
-  const { metadata } = object as { metadata?: { readonly namespace?: unknown; readonly name?: unknown } }
-  return `${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`
-}
-
-function sizeOf(value: unknown): number {
-  if (typeof value === 'string') return value.length
-  if (typeof value !== 'object' || value === null) return 8
-  return Object.entries(value).reduce((sum, [key, member]) => sum + key.length + sizeOf(member), 0)
+/** Namespace and name. Null: it has no name, or one that no API server has. */
+export function nameOf(object: unknown): string | null {
+  const metadata = memberOf(object, 'metadata')
+  const [namespace, name] = [memberOf(metadata, 'namespace') ?? '', memberOf(metadata, 'name')]
+  const isNamed = idProblem(name) === null && (namespace === '' || idProblem(namespace) === null)
+  return isNamed ? `${namespace}/${name}` : null
 }

@@ -1,20 +1,21 @@
 /** Reads the stream of a watch: its lines, and the event of each line. */
-import { readJson } from '../dialects/body/json-reader.ts'
-import { DomainError } from '../domain/errors.ts'
+import { isObject } from '../dialects/body/problems.ts'
 import { gather } from '../limits/gather.ts'
-import { paced } from '../limits/pace.ts'
+import { memberOf, NotJson, readAnswer } from '../outbound/json.ts'
+import { AnswerError } from '../outbound/request.ts'
 import { ApiServerError, describeRefusal } from './api-server-error.ts'
 
-export type WatchEvent =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: object }
-  | { readonly type: 'BOOKMARK'; readonly object: object }
-
-type Fields = Readonly<Record<string, unknown>>
+export interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+  readonly object: object
+  /** Bytes. */
+  readonly size: number
+}
 
 /** Bytes. Many times the limit that etcd has for an object. */
 const longestLine = 16 << 20
-/** Values of one response with a list, or of one line of a watch: `[{},{},…]` needs forty times its size as objects. An object has one in some thirty bytes. */
-const mostValues = 4_000_000
+/** Of one custom resource. It has a value in some thirty bytes. */
+export const objectLimits = { most: 400_000, longestText: 2 << 20 }
 
 const newline = 0x0a
 const isBlank = (line: Buffer): boolean => line.length < 100 && line.toString().trim() === ''
@@ -39,53 +40,51 @@ export function createLineSplitter(): (bytes: Buffer) => readonly Buffer[] {
   }
 }
 
+export interface ReadEvents {
+  readonly events: readonly WatchEvent[]
+  /** Events without an object that can be read. */
+  readonly leftOut: number
+  readonly failure: ApiServerError | null
+}
+
 /** Events before an error are valid. */
-export async function readEvents(lines: readonly Buffer[]) {
+export async function readEvents(lines: readonly Buffer[]): Promise<ReadEvents> {
   const events: WatchEvent[] = []
+  let leftOut = 0
   for (const line of lines) {
     if (isBlank(line)) continue
     const event = await readEvent(line)
-    if (event instanceof ApiServerError) return { events, failure: event }
-    if (event) events.push(event)
+    if (event instanceof ApiServerError) return { events, leftOut, failure: event }
+    if (event === 'unreadable') leftOut += 1
+    else if (event) events.push(event)
   }
-  return { events, failure: null }
+  return { events, leftOut, failure: null }
 }
 
-async function readEvent(line: Buffer): Promise<WatchEvent | ApiServerError | null> {
-  let event: Fields
+/** Null: an event of another kind. */
+async function readEvent(line: Buffer): Promise<WatchEvent | ApiServerError | 'unreadable' | null> {
+  let event: unknown
   try {
-    event = (await readObject(line)) as Fields
+    event = await readAnswer(line, objectLimits)
   } catch (error) {
-    return error as ApiServerError
+    if (error instanceof NotJson) return new ApiServerError(error.message)
+    if (error instanceof AnswerError) return 'unreadable'
+    throw error
   }
-  const { type, object } = event
-  if (typeof object !== 'object' || object === null) return new ApiServerError('an event of its stream has no object')
+  const [type, object] = [memberOf(event, 'type'), memberOf(event, 'object')]
+  if (!isObject(object)) return 'unreadable'
   switch (type) {
     case 'ADDED':
     case 'MODIFIED':
     case 'DELETED':
     case 'BOOKMARK':
-      return { type, object }
+      return { type, object, size: line.length }
     case 'ERROR': {
-      const { code, reason } = object as Fields
+      const { code, reason } = object
       const status = typeof code === 'number' ? code : reason === 'Expired' || reason === 'Gone' ? 410 : 500
       return new ApiServerError(`its stream ends with ${describeRefusal(status, object)}`, status)
     }
     default:
       return null
   }
-}
-
-/** Integers keep their digits. An object that is nested too deep fails alone, not the whole answer. */
-export async function readObject(bytes: Buffer): Promise<object> {
-  try {
-    const options = { deepest: Number.POSITIVE_INFINITY, room: 'anywhere', most: mostValues } as const
-    const value = await paced(readJson(bytes, options))
-    if (typeof value === 'object' && value !== null) return value
-  } catch (error) {
-    if (error instanceof DomainError && error.code === 'TOO_LARGE')
-      throw new ApiServerError(`it answers with more than ${mostValues} values`)
-    // The error below does not quote the text.
-  }
-  throw new ApiServerError('it answers with something that is not JSON')
 }

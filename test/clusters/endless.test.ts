@@ -30,7 +30,8 @@ function apiOf(port: number, limits: ApiServerLimits) {
 
 async function listAll(api: Awaited<ReturnType<typeof serve>>): Promise<number> {
   let size = 0
-  for await (const { items } of api.list('/states', new AbortController().signal, true)) size += items.length
+  for await (const { objects, others } of api.list('/states', new AbortController().signal, true))
+    size += objects.length + others
   return size
 }
 
@@ -79,7 +80,7 @@ it('a list that arrives byte by byte is given up', async () => {
 it('a watch whose event arrives byte by byte is given up when its time is over', async () => {
   const api = await serve(drip, { streamSeconds: 0.1, timeout: 200 })
   const follow = async (): Promise<void> => {
-    for await (const events of api.watch('/states', '1', new AbortController().signal)) expect(events).toEqual([])
+    for await (const { events } of api.watch('/states', '1', new AbortController().signal)) expect(events).toEqual([])
   }
   await expect(follow()).rejects.toThrow('it does not end its answer')
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readCustomResource } from '../../src/clusters/custom-resource.ts'
 import { createPendingStates, type PendingStatesLimits } from '../../src/clusters/pending-states.ts'
+import { atOnce } from '../../src/limits/pace.ts'
 import { bundle } from '../support/systems/emco.ts'
 import { showing } from './harness.ts'
 
@@ -15,7 +16,8 @@ function open(limits: PendingStatesLimits) {
     limits,
   )
   const one = (label: string, ...names: readonly string[]) => {
-    const read = readCustomResource(bundle(label, showing(...names)))
+    const object = bundle(label, showing(...names))
+    const read = atOnce(readCustomResource(object, JSON.stringify(object).length))
     if (!read) throw new Error('it has no instance')
     return read
   }

@@ -39,8 +39,12 @@ export interface Kubernetes {
   restore(to: number): void
   /** A list that has begun cannot be continued, so often. */
   expirePages(times: number): void
-  /** From now on every request is answered with this. */
-  refuse(status: number, headers?: Record<string, string>): void
+  /** From now on every request is answered with this, and with a message of its own. */
+  refuse(status: number, headers?: Record<string, string>, message?: () => string): void
+  /** From now on every stream is this text, and ends. Null: as before. */
+  garble(text: string | null): void
+  /** Lists have these items too. */
+  addItems(items: readonly unknown[]): void
   /** From now on no request is answered at all. */
   fallSilent(): void
   accept(): void
@@ -63,7 +67,9 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
   let expired: 'stream' | 'status' = 'stream'
   let expiring = 0
   let piece: number | null = null
-  let how: 'accept' | 'silent' | { status: number; headers: Record<string, string> } = 'accept'
+  let how: 'accept' | 'silent' | { status: number; headers: Record<string, string>; message?: () => string } = 'accept'
+  let garbled: string | null = null
+  let added: readonly unknown[] = []
 
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://x')
@@ -82,7 +88,7 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
     if (how === 'silent') return
     if (how !== 'accept') {
       response.writeHead(how.status, how.headers)
-      response.end(JSON.stringify(status(how.status, 'Refused')))
+      response.end(JSON.stringify({ ...status(how.status, 'Refused'), ...(how.message && { message: how.message() }) }))
     } else if (isWatch) watch(response, Number(query.get('resourceVersion')))
     else list(response, query)
   }
@@ -94,8 +100,8 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
       say(response, 410, status(410, 'Expired'))
       return
     }
-    const limit = Number(query.get('limit') ?? 0) || objects.size
-    const all = [...objects.values()]
+    const limit = Number(query.get('limit') ?? 0) || objects.size + added.length
+    const all = [...added, ...objects.values()]
     const items = all.slice(start, start + limit)
     const more = start + limit < all.length ? `${at}:${start + limit}` : ''
     const metadata = { resourceVersion: String(at), ...(more && { continue: more }) }
@@ -109,6 +115,10 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
     }
     response.writeHead(200, { 'content-type': 'application/json' })
     response.flushHeaders()
+    if (garbled !== null) {
+      response.end(garbled)
+      return
+    }
     if (from < oldest) {
       response.end(event('ERROR', status(410, 'Expired')))
       return
@@ -216,8 +226,14 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
     expirePages(times) {
       expiring = times
     },
-    refuse(code, headers = {}) {
-      how = { status: code, headers }
+    refuse(code, headers = {}, message = undefined) {
+      how = { status: code, headers, ...(message && { message }) }
+    },
+    garble(text) {
+      garbled = text
+    },
+    addItems(items) {
+      added = items
     },
     fallSilent() {
       how = 'silent'
