@@ -31,7 +31,7 @@ import { createSpanQueue } from './span-queue.ts'
 export interface RequestTracesOptions {
   readonly config: TracesConfig
   readonly metrics: Pick<Metrics, 'registry'>
-  readonly log: Pick<Log, 'warn'>
+  readonly log: Pick<Log, 'info' | 'warn'>
   /** Milliseconds between requests to the collector. */
   readonly interval?: number | undefined
 }
@@ -64,6 +64,7 @@ export function createRequestTraces({ config, metrics, log, interval }: RequestT
     exporter,
     ...(interval && { interval }),
     sent(count) {
+      if (isFailing) log.info('the collector accepts spans of requests again')
       isFailing = false
       counter.inc({ outcome: 'sent' }, count)
     },

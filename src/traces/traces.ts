@@ -88,6 +88,7 @@ export async function createTraces({
       await notePublished(session, { name, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
     } while (cursor < head.revision && !isStopped && performance.now() < began + 3 * interval)
     if (cursor < head.revision) rounds.request()
+    if (isFailing) log.info('traces are exported again')
     isFailing = false
   }
 

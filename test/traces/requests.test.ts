@@ -162,16 +162,22 @@ describe.each(stores)('traces of requests on $name', (store) => {
   })
 })
 
+function createLines() {
+  const lines: string[] = []
+  const note =
+    (level: string) =>
+    (...line: readonly unknown[]) =>
+      void lines.push(`${level}: ${line.find((part) => typeof part === 'string')}`)
+  return [lines, { info: note('info'), warn: note('warn') }] as const
+}
+
 describe('a collector that is killed and started again', () => {
   it('delays no request and costs bounded memory, and each span is sent or counted as dropped', async () => {
     const first = await startCollector()
     const config = { url: `${first.url}/v1/traces`, headers: {}, service: 'plant', requests: 1 }
-    const [warned, metrics]: [unknown[], Metrics] = [[], createMetrics()]
-    const traces = createRequestTraces({
-      config,
-      metrics,
-      log: { warn: (...line: readonly unknown[]) => void warned.push(line) },
-    })
+    const metrics: Metrics = createMetrics()
+    const [logged, log] = createLines()
+    const traces = createRequestTraces({ config, metrics, log })
     const server = createServer((_, response) => void response.end())
     traces.watch(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -203,7 +209,10 @@ describe('a collector that is killed and started again', () => {
       .toBe(1)
     await expect.poll(counted).toBe(total + 2)
     expect((await figures()).sent).toBe(1 + second.spans.length)
-    expect(warned).toHaveLength(1)
+    expect(logged).toEqual([
+      'warn: spans of requests are dropped: the collector does not accept them',
+      'info: the collector accepts spans of requests again',
+    ])
     await traces.stop()
     await new Promise((resolve) => {
       server.close(resolve)
@@ -231,8 +240,7 @@ describe('a request that has no response when the server stops', () => {
   it('has a span too', async () => {
     const collector = await startCollector()
     const config = { url: `${collector.url}/v1/traces`, headers: {}, service: 'plant', requests: 1 }
-    const warned: unknown[] = []
-    const log = { warn: (...line: readonly unknown[]) => void warned.push(line) }
+    const [logged, log] = createLines()
     const traces = createRequestTraces({ config, metrics: createMetrics(), log })
     const server = createServer()
     traces.watch(server)
@@ -247,7 +255,7 @@ describe('a request that has no response when the server stops', () => {
     await cutOff
     await new Promise((resolve) => server.close(resolve))
     expect(collector.spans).toMatchObject([{ name: 'GET', traceId: traceOf(1) }])
-    expect(warned).toEqual([])
+    expect(logged).toEqual([])
     await collector.close()
   })
 })

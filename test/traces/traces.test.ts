@@ -138,6 +138,7 @@ describe.each(everyStore)('traces on $name', (store) => {
     expect(server.logged.filter(({ msg }) => msg === 'traces were not exported: trying again')).toHaveLength(1)
     collector.answer(200)
     await expect.poll(() => named('install web')).toHaveLength(3)
+    await expect.poll(() => server.logged.filter(({ msg }) => msg === 'traces are exported again')).toHaveLength(1)
     const ids = collector.spans.map(({ spanId }) => spanId)
     expect([...sent].every((id) => ids.includes(id))).toBe(true)
     expect(new Set(ids).size).toBe(ids.length)

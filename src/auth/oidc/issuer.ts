@@ -12,6 +12,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { Log } from '../../log/log.ts'
 import { fetchBounded } from '../../outbound/fetch.ts'
 import { claimOf, createTokenVerifier, keysPause, TokenRefused, type VerifyToken } from '../signed-token.ts'
+import { type DeviceCodes, requireAddresses, toDeviceCodes } from './answers.ts'
 import type { OidcConfig } from './config.ts'
 import { explained, refused, unavailable } from './issuer-errors.ts'
 import { identifierOf } from './person.ts'
@@ -47,16 +48,6 @@ export interface Issuer {
   endSessionUrl(idToken: string | null, returnTo: string): Promise<string | null>
   /** Verifies signature, issuer, audience and expiry of a token that the issuer sent. */
   verify(token: string): Promise<JWTPayload>
-}
-
-export interface DeviceCodes {
-  readonly deviceCode: string
-  readonly userCode: string
-  readonly verificationUri: string
-  readonly verificationUriComplete: string | null
-  /** Seconds. */
-  readonly expiresIn: number
-  readonly interval: number
 }
 
 interface Discovered {
@@ -98,6 +89,7 @@ export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<
     const url = new URL(config.issuer)
     const configuration = await client.discovery(url, clientId, undefined, authenticate, options)
     const metadata = configuration.serverMetadata()
+    requireAddresses(metadata)
     const { jwks_uri: jwksUrl } = metadata
     if (jwksUrl === undefined) throw new client.ClientError('the issuer publishes no keys')
     const verify = createTokenVerifier({
@@ -204,15 +196,9 @@ export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<
       const { configuration, metadata } = await find()
       if (metadata.device_authorization_endpoint === undefined)
         throw new DomainError('NOT_FOUND', 'the issuer has no device authorization: use an API key')
-      const codes = await explained(() => client.initiateDeviceAuthorization(configuration, { scope: scopes }))
-      return {
-        deviceCode: codes.device_code,
-        userCode: codes.user_code,
-        verificationUri: codes.verification_uri,
-        verificationUriComplete: codes.verification_uri_complete ?? null,
-        expiresIn: codes.expires_in,
-        interval: codes.interval ?? 5,
-      }
+      return explained(async () =>
+        toDeviceCodes(await client.initiateDeviceAuthorization(configuration, { scope: scopes })),
+      )
     },
     async redeemDevice(deviceCode) {
       const found = await find()

@@ -66,6 +66,8 @@ interface Tokens {
 
 /** Milliseconds. */
 const longestSession = 12 * 3_600_000
+/** Between two refreshes of a session. It lasts longer than its token. */
+const shortestInterval = 10_000
 /** How old the rights of a session get, however long its tokens last. */
 const longestInterval = 10 * 60_000
 /** How much longer than its token a session lasts while the issuer is unreachable. */
@@ -86,7 +88,9 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
     const now = clock()
     const tokenEnds = now + expiresIn * 1000
     if (refreshToken === null) return { expiresAt: Math.min(tokenEnds, endsAt), refreshAt: null }
-    const refreshAt = Math.floor(now + Math.min((expiresIn * 2_000) / 3, longestInterval))
+    // Tokens of a second would be refreshed every second, for ever.
+    const wanted = Math.min(Math.max((expiresIn * 2_000) / 3, shortestInterval), longestInterval)
+    const refreshAt = Math.floor(now + wanted)
     return { expiresAt: Math.min(tokenEnds + grace, endsAt), refreshAt }
   }
 

@@ -4,7 +4,8 @@
  */
 import { DomainError } from '../../domain/errors.ts'
 import type { Millis } from '../../domain/values.ts'
-import type { DeviceCodes, Issuer } from './issuer.ts'
+import type { DeviceCodes } from './answers.ts'
+import type { Issuer } from './issuer.ts'
 import type { Seal } from './seal.ts'
 import type { OidcSessions, OpenedSession } from './sessions.ts'
 

@@ -73,6 +73,42 @@ describe('an issuer', () => {
   })
 })
 
+describe('an issuer that answers what cannot be shown', () => {
+  const long = `https://issuer.example/${'x'.repeat(10_000)}`
+  const good = { device_code: 'd', user_code: 'ABCD', verification_uri: 'https://issuer.example/u', expires_in: 60 }
+  const start = async (metadata: object, codes: object) => {
+    const url = await serve((request, response) => {
+      const isDiscovery = request.url?.includes('.well-known')
+      const found = { issuer: url, jwks_uri: `${url}/keys`, token_endpoint: `${url}/token`, ...metadata }
+      const answer = isDiscovery ? { ...found, device_authorization_endpoint: `${url}/device` } : codes
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+    })
+    return createIssuer({ ...config, issuer: url }, Date.now, createLines().log)
+  }
+
+  it.each([['authorization_endpoint'], ['end_session_endpoint'], ['jwks_uri']])('as %s is not used', async (name) => {
+    for (const value of [long, 'javascript:alert(1)'])
+      await expect((await start({ [name]: value }, good)).beginDevice()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  })
+
+  it.each([
+    ['a long code', { user_code: 'x'.repeat(1_000) }],
+    ['a code with an escape sequence', { user_code: 'AB\u001b[2J' }],
+    ['a long device code', { device_code: 'x'.repeat(100_000) }],
+    ['a long address', { verification_uri: long }],
+    ['no address', { verification_uri: '\u001b[2J' }],
+    ['no second address', { verification_uri_complete: 'file:///etc/passwd' }],
+  ])('as %s begins no sign-in of a terminal', async (_, codes) => {
+    await expect((await start({}, { ...good, ...codes })).beginDevice()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  })
+
+  it('has a terminal ask neither in a rush nor next year', async () => {
+    const begin = async (codes: object) => (await start({}, { ...good, ...codes })).beginDevice()
+    expect(await begin({ interval: 0.001, expires_in: 1e300 })).toMatchObject({ interval: 1, expiresIn: 3_600 })
+    expect(await begin({ interval: 1e300 })).toMatchObject({ interval: 60 })
+  })
+})
+
 it('is not waited for longer than 5 seconds when the issuer begins an answer and does not end it', async () => {
   const url = await serve(
     (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('{'),
