@@ -24,6 +24,7 @@ import { createWriter } from './ingest/writer.ts'
 import { createAdmission } from './limits/admission.ts'
 import { createDeadline } from './limits/deadline.ts'
 import { logEpoch, logStandbys } from './log/database-events.ts'
+import { createFailingDuties } from './log/failing-duties.ts'
 import type { Log } from './log/log.ts'
 import { createOutage } from './log/outage.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -113,7 +114,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     ...config.retention,
     archive,
     ...(timeouts.duties && { interval: timeouts.duties }),
-    failed: (error, duty) => warn(`the background duty ${duty} failed: trying again`)(error),
+    ...createFailingDuties(outage, log),
     clock,
   })
   const { publicUrl, host, port } = config.server

@@ -91,7 +91,8 @@ export function createReachability({ cluster, log, record, steady, signal }: Rea
       }
       // The server chooses the rest of the message: with another one each time it would fill the log.
       const cause = status ?? message
-      if (cause !== said)
+      if (cause !== said && said !== null) log.info({ cluster }, `a cluster still cannot be watched: ${message}`)
+      else if (cause !== said)
         log.warn({ cluster, failures: Math.max(refusals, fruitless) }, `a cluster cannot be watched: ${message}`)
       said = cause
       // A replica that has just begun to watch does not know whether the cluster was ONLINE before.

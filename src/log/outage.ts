@@ -20,8 +20,8 @@ interface OutageDeps {
 }
 
 export interface Outage {
-  /** Logs a failure with its message, or as part of an outage. */
-  note(message: string): (error: unknown) => void
+  /** Logs a failure with its message, or as part of an outage. Resolves to whether it has a line of its own. */
+  note(message: string): (error: unknown) => Promise<boolean>
   /** Stops logging. */
   close(): void
 }
@@ -73,11 +73,12 @@ export function createOutage({ log, ping, clock, interval = 1_000 }: OutageDeps)
 
   return {
     note: (message) => async (error) => {
-      if (isClosed || isKnown(error)) return
+      if (isClosed || isKnown(error)) return false
       const isAway = isTransient(error) && !(await isReachable())
-      if (isClosed) return
+      if (isClosed) return false
       if (!isAway) log.warn({ error }, message)
       else if (!isKnown(error)) begin(error)
+      return !isAway
     },
     close() {
       isClosed = true

@@ -6,6 +6,7 @@ import { connect, type IClientPublishOptions, type MqttClient } from 'mqtt'
 import { generate } from 'mqtt-packet'
 import type { AccessScope } from '../domain/access-scope.ts'
 import type { Log } from '../log/log.ts'
+import type { BrokerOutages } from './broker-outages.ts'
 import { createPacketGuard } from './packet-guard.ts'
 
 export interface MqttConfig {
@@ -50,6 +51,8 @@ export class PacketTooLarge extends Error {}
 export const receiveMaximum = 256
 /** Bytes. A broker drops larger messages, so a report that is somewhat too large still gets an answer. */
 const largestPacket = 2 << 20
+/** Packets that a broker may send besides what it was asked for, such as DISCONNECT. */
+const mostUnasked = 100
 /** Seconds that a broker keeps the session of a server that is gone. */
 const sessionExpiry = 7 * 86_400
 /** Connections by which a message is sent. A device that gets no answer reports again. */
@@ -72,8 +75,7 @@ export interface ConnectionOptions {
   readonly certificates: Certificates
   /** Whether the broker keeps the session, and the client connects again and sends again what was not acknowledged. */
   readonly isLasting: boolean
-  /** Names of connections whose loss is in the log already. One line for each loss, not for each attempt. */
-  readonly troubled: Set<string>
+  readonly outages: BrokerOutages
   /** Milliseconds that the broker may take to acknowledge a message. */
   readonly patience?: number
 }
@@ -93,7 +95,10 @@ function guardStreams(client: MqttClient, createGuard: () => Transform): void {
   building.streamBuilder = (own) => {
     const stream = build(own)
     const pipe = stream.pipe.bind(stream)
-    stream.pipe = (parser, options) => pipe(createGuard(), options).pipe(parser)
+    const guard = createGuard()
+    // What a lost connection has sent besides is not read.
+    stream.once('close', () => guard.destroy())
+    stream.pipe = (parser, options) => pipe(guard, options).pipe(parser)
     return stream
   }
 }
@@ -102,7 +107,7 @@ export function openConnection(
   config: MqttConfig,
   name: string,
   log: Log,
-  { certificates, isLasting, troubled, patience = 30_000 }: ConnectionOptions,
+  { certificates, isLasting, outages, patience = 30_000 }: ConnectionOptions,
 ): Connection {
   const { url, user, password, clientId } = config
   const client = connect(url, {
@@ -134,18 +139,19 @@ export function openConnection(
   let isShorteningLogged = false
 
   client.on('connect', () => {
-    troubled.delete(name)
     isShorteningLogged = false
-    log.info({ session: name }, 'connected to the MQTT broker')
+    outages.connected(name)
   })
-  const trouble = (error: unknown, text: string): void => {
-    if (!troubled.has(name)) log.warn({ session: name, error }, text)
-    troubled.add(name)
-  }
+  // Before the library begins to wait.
+  client.prependListener('close', () => {
+    const pause = outages.closed(name)
+    if (isLasting) client.options.reconnectPeriod = pause
+  })
+  const trouble = (error: unknown, text: string): void => outages.lost(name, text, { error })
   client.on('error', (error) => trouble(error, 'the MQTT broker cannot be reached, or refuses the connection'))
   client.on('offline', () => trouble(null, 'the connection to the MQTT broker was lost'))
   client.on('disconnect', ({ reasonCode }) =>
-    log.warn({ session: name, reasonCode }, 'the MQTT broker ended the connection'),
+    outages.lost(name, 'the MQTT broker ended the connection', { reasonCode }),
   )
 
   function interrupt(why: string): void {
@@ -153,9 +159,15 @@ export function openConnection(
     client.stream.destroy()
   }
 
-  guardStreams(client, () =>
-    createPacketGuard({
+  let sent = 0
+  client.on('packetsend', () => {
+    sent += 1
+  })
+  guardStreams(client, () => {
+    const before = sent
+    return createPacketGuard({
       largest: largestPacket,
+      expected: () => sent - before + mostUnasked,
       refuse(reasonCode, why) {
         client.stream.write(generate({ cmd: 'disconnect', reasonCode }, { protocolVersion: 5 }))
         interrupt(`the MQTT broker sends ${why}: connecting again`)
@@ -168,8 +180,8 @@ export function openConnection(
           )
         isShorteningLogged = true
       },
-    }),
-  )
+    })
+  })
   client.connect()
 
   /** A broker that acknowledges nothing may still answer pings. Without a limit its messages, and what waits for them, would never end. */

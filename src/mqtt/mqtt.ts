@@ -16,7 +16,8 @@ import type { Admission } from '../limits/admission.ts'
 import { createRequestIds, type Log } from '../log/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Database } from '../store/database.ts'
-import { type MqttConfig, openConnection, readCertificates } from './connection.ts'
+import { createBrokerOutages } from './broker-outages.ts'
+import { type MqttConfig, openConnection, readCertificates, retryInterval } from './connection.ts'
 import { createLanes } from './lanes.ts'
 import { createMqttMetrics, type SessionCounts } from './metrics.ts'
 import { encodePacketLengths } from './packet-lengths.ts'
@@ -54,7 +55,10 @@ export function createMqtt(deps: MqttDeps): Mqtt {
   const { prefix } = config
   encodePacketLengths()
   const requestIds = createRequestIds()
-  const connecting = { certificates: readCertificates(config.files), troubled: new Set<string>() }
+  const connecting = {
+    certificates: readCertificates(config.files),
+    outages: createBrokerOutages(log, { first: retryInterval, longest: 10_000 }),
+  }
   let isStopped = false
   const counted = createMqttMetrics(metrics.registry, {
     sessions: countSessions,

@@ -4,6 +4,7 @@
  *
  *   longer than announced, or malformed      the connection ends
  *   another packet than PUBLISH, too long    the connection ends: nothing that is asked for has a long answer
+ *   more answers than were asked for         the connection ends: the library handles all small packets of a chunk in one turn
  *   PUBLISH with too many properties         user properties above the limit are left out. The rest is read, so the device gets its refusal, and the
  *                                            broker its acknowledgement: without one, it would deliver the message again by each connection.
  */
@@ -18,6 +19,9 @@ export const propertyOverhead = 5
 /** Bytes. Packets other than PUBLISH have nothing but properties and some codes. */
 const longestControl = 16 << 10
 
+/** Packets that pass in one turn of the event loop. A chunk may have thirty thousand. */
+const mostPackets = 256
+
 /** Reason codes of MQTT 5. */
 const [malformed, protocolError, tooLarge] = [0x81, 0x82, 0x95]
 const [publish, userProperty] = [3, 0x26]
@@ -25,6 +29,8 @@ const [publish, userProperty] = [3, 0x26]
 interface GuardOptions {
   /** Bytes of a packet. */
   readonly largest: number
+  /** Packets other than PUBLISH that the broker may have sent by now. */
+  readonly expected: () => number
   /** The connection has to end. Nothing more comes out of the guard. */
   readonly refuse: (reasonCode: number, why: string) => void
   /** Some user properties of a message were left out, so that toRequest refuses it. */
@@ -43,6 +49,8 @@ export function createPacketGuard(options: GuardOptions): Transform {
   /** Bytes of the present packet that pass unread. */
   let passing = 0
   let isOver = false
+  /** Packets other than PUBLISH. */
+  let answers = 0
 
   /** The bytes from the beginning of an unread packet on, or from the middle of one that passes. Null: too few to decide. */
   function collected(chunk: Buffer): Buffer | null {
@@ -60,20 +68,26 @@ export function createPacketGuard(options: GuardOptions): Transform {
     needed = wanted
   }
 
-  function read(guard: Transform, bytes: Buffer): void {
-    let [from, at] = [0, 0]
+  function read(guard: Transform, bytes: Buffer, done: () => void): void {
+    let [from, at, packets] = [0, 0, 0]
     const passRead = (): void => {
       if (at > from) guard.push(bytes.subarray(from, at))
       from = at
     }
-    while (at < bytes.length && !isOver) {
+    while (at < bytes.length && !isOver && !guard.destroyed) {
       if (passing > 0) {
         const length = Math.min(passing, bytes.length - at)
         at += length
         passing -= length
         continue
       }
-      const step = readHead(bytes.subarray(at), options)
+      packets += 1
+      if (packets > mostPackets) {
+        passRead()
+        setImmediate(() => read(guard, bytes.subarray(at), done))
+        return
+      }
+      const step = nextStep(bytes.subarray(at))
       switch (step.kind) {
         case 'pass':
           passing = step.bytes
@@ -81,6 +95,7 @@ export function createPacketGuard(options: GuardOptions): Transform {
         case 'need':
           passRead()
           hold(bytes.subarray(at), step.bytes)
+          done()
           return
         case 'replace':
           passRead()
@@ -93,17 +108,28 @@ export function createPacketGuard(options: GuardOptions): Transform {
           isOver = true
           passRead()
           options.refuse(step.reasonCode, step.why)
+          done()
           return
       }
     }
     passRead()
+    done()
+  }
+
+  function nextStep(bytes: Buffer): Step {
+    const step = readHead(bytes, options)
+    if (step.kind !== 'pass' || (bytes[0] as number) >> 4 === publish) return step
+    answers += 1
+    return answers > options.expected()
+      ? { kind: 'refuse', reasonCode: protocolError, why: 'more answers than it was asked for' }
+      : step
   }
 
   return new Transform({
     transform(chunk: Buffer, _, done) {
       const bytes = isOver ? null : collected(chunk)
-      if (bytes !== null) read(this, bytes)
-      done()
+      if (bytes === null) done()
+      else read(this, bytes, done)
     },
   })
 }

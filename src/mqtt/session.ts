@@ -12,7 +12,7 @@ import { filtersOf, mayAnswer, type Subject, subjectOf } from './topics.ts'
 interface SessionDeps {
   readonly config: MqttConfig
   readonly log: Log
-  readonly connecting: Pick<ConnectionOptions, 'certificates' | 'troubled'>
+  readonly connecting: Pick<ConnectionOptions, 'certificates' | 'outages'>
   /** Shared by all sessions: the messages of one device may arrive on several. */
   readonly lanes: Lanes
   readonly metrics: MqttMetrics

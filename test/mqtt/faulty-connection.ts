@@ -1,6 +1,7 @@
 /** Connections of a server to a faulty broker, with what they log. */
 import type { IPublishPacket, Packet } from 'mqtt-packet'
 import { createLog } from '../../src/log/log.ts'
+import { createBrokerOutages } from '../../src/mqtt/broker-outages.ts'
 import { type Connection, openConnection } from '../../src/mqtt/connection.ts'
 import type { FaultyBroker } from '../support/systems/faulty-broker.ts'
 
@@ -20,7 +21,8 @@ export function connectTo(
   broker: FaultyBroker,
   { isLasting = true, log = createLines().log, patience = 50 } = {},
 ): Connection {
-  const options = { certificates: {}, isLasting, troubled: new Set<string>(), patience }
+  const outages = createBrokerOutages(log, { first: 1_000, longest: 1_000 })
+  const options = { certificates: {}, isLasting, outages, patience }
   return openConnection({ ...config, url: broker.url }, 'in-0', log, options)
 }
 

@@ -28,6 +28,7 @@ function pass(chunks: readonly Buffer[]): Passed {
   const shortened: [string, number][] = []
   const guard = createPacketGuard({
     largest: 2 << 20,
+    expected: () => 1_000,
     refuse: (reasonCode, why) => void refusals.push([reasonCode, why]),
     shortened: (topic, bytes) => void shortened.push([topic, bytes]),
   })

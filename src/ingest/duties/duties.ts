@@ -38,6 +38,7 @@ export function createDuties(
   session: Session,
   duties: readonly Duty[],
   failed: (error: unknown, duty: string) => void,
+  succeeded: (duty: string) => void = () => {},
 ): Duties {
   const lines = duties.map((duty) => ({
     duty,
@@ -54,6 +55,7 @@ export function createDuties(
     let isFine = true
     try {
       if (await duty.run({ ...turn, isOver })) line.completedAt = turn.now
+      succeeded(duty.name)
     } catch (error) {
       isFine = false
       failed(error, duty.name)

@@ -45,6 +45,7 @@ export interface MaintenanceOptions {
   /** Null: never. */
   readonly forgetRemovedDays: number | null
   readonly failed?: (error: unknown, duty: string) => void
+  readonly succeeded?: (duty: string) => void
   readonly clock: () => Millis
   /** Milliseconds between rounds; the lease lasts three of them. */
   readonly interval?: number
@@ -59,7 +60,7 @@ export function createMaintenance(options: MaintenanceOptions): Maintenance {
   let isStopped = false
   let round: Promise<boolean> | null = null
   const stopping = new AbortController()
-  const duties = createDuties(database.session, dutiesOf(options, stopping.signal), failed)
+  const duties = createDuties(database.session, dutiesOf(options, stopping.signal), failed, options.succeeded)
   const running = new Set<Promise<void>>()
 
   /** Renews the lease and begins what is due. */

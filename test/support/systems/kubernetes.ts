@@ -1,9 +1,9 @@
 /** A cluster's API server that has ResourceBundleStates: it lists and watches them as Kubernetes does, and misbehaves when a test asks for it. */
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { temporaryFolder } from '../folder.ts'
 import { bundle } from './emco.ts'
 
 export interface Asked {
@@ -167,7 +167,9 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
         drop()
       }),
   )
-  const kubeconfig = join(temporaryFolder(), 'config')
+  const folder = mkdtempSync(join(tmpdir(), 'rollcall-kubernetes-'))
+  closing(async () => rmSync(folder, { recursive: true }))
+  const kubeconfig = join(folder, 'config')
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   writeFileSync(kubeconfig, JSON.stringify(configOf(address)))
   return {
