@@ -35,6 +35,7 @@ export interface Code {
 }
 
 export interface HostileIssuer {
+  readonly url: string
   /** Variables of a server that signs in with it. */
   readonly env: Readonly<Record<string, string>>
   logoutToken(kind: LogoutToken, subject: string): Promise<string>
@@ -47,7 +48,8 @@ const event = 'http://schemas.openid.net/event/backchannel-logout'
 const clientId = 'rollcall'
 const oddTexts = ['\0', 'x'.repeat(5_000), '\ufeffann', '__proto__', '', "'; --", '\u202e']
 
-export async function startHostileIssuer(): Promise<HostileIssuer> {
+/** `known`: its address for clients, if something stands between. */
+export async function startHostileIssuer(known?: string): Promise<HostileIssuer> {
   const [key, other] = [
     generateKeyPairSync('ec', { namedCurve: 'P-256' }),
     generateKeyPairSync('ec', { namedCurve: 'P-256' }),
@@ -133,7 +135,8 @@ export async function startHostileIssuer(): Promise<HostileIssuer> {
     send(response, 200, { device_code, user_code: 'U', verification_uri: `${url}/u`, expires_in: 60, interval: 1 })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = known ?? own
   const metadata = {
     issuer: url,
     ...{ authorization_endpoint: `${url}/authorize`, token_endpoint: `${url}/token`, jwks_uri: `${url}/keys` },
@@ -143,6 +146,7 @@ export async function startHostileIssuer(): Promise<HostileIssuer> {
   }
   const roles = { admins: 'admin', viewers: 'viewer', tenant: { role: 'viewer', scopes: ['label:tenant=a'] } }
   return {
+    url: own,
     env: {
       ...{ OIDC_ISSUER: url, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: 'a-secret-of-the-attack-only' },
       OIDC_ROLES: JSON.stringify(roles),

@@ -1,12 +1,13 @@
 /**
  * `npm run attack -- --minutes 60`: the attacker of the suite, for as long as wanted, on both stores, with and without credentials, over HTTP, WebSockets and MQTT. Ends
- * with 1 when it found something. `--seed` repeats a run; `--inputs` ends each part after so many.
+ * with 1 when it found something. `--seed` repeats a run; `--inputs` ends each part after so many. `--outbound`: the systems that the server asks attack it instead.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../../support/databases/postgres-server.ts'
+import { runOutbound } from '../outbound/run.ts'
 import { attack, type Findings } from './attack.ts'
 import { closed } from './credentials.ts'
 import { type Part, problemsOf, tablesOf, verdictOf } from './report.ts'
@@ -18,14 +19,22 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     connections: { type: 'string', default: '48' },
     store: { type: 'string', default: '' },
+    outbound: { type: 'boolean', default: false },
+    only: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
   },
 })
 if (values.help) {
   console.log(
-    'Usage: npm run attack -- [--minutes 60] [--inputs N] [--seed N] [--connections 48] [--store PGlite|PostgreSQL]',
+    `Usage: npm run attack -- [--minutes 60] [--inputs N] [--seed N] [--connections 48] [--store PGlite|PostgreSQL]
+       npm run attack -- --outbound [--minutes 60] [--seed N] [--only FAULT]`,
   )
   process.exit(0)
+}
+
+if (values.outbound) {
+  const { minutes, seed, only } = values
+  process.exit((await runOutbound({ minutes: Number(minutes), seed: Number(seed), only })) ? 0 : 1)
 }
 
 const parts = [

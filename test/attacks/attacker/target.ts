@@ -2,6 +2,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import type { Report, Stall, Vitals } from './monitor.ts'
 
 const root = join(import.meta.dirname, '../../..')
@@ -21,6 +22,8 @@ export interface Target {
 export async function startTarget(
   env: Readonly<Record<string, string>>,
   onStall: (stall: Stall) => void,
+  /** Gets each line of its log. */
+  onLine: (line: string) => void = () => {},
 ): Promise<Target> {
   const { PATH = '', HOME = '' } = process.env
   const child = fork(join(root, 'src/main.ts'), {
@@ -34,10 +37,12 @@ export async function startTarget(
   let ended: string | null = null
   const waiting: ((vitals: Vitals) => void)[] = []
   child.on('message', (report: Report) => (report.kind === 'stall' ? onStall(report) : waiting.shift()?.(report)))
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    last = (last + text).slice(-4_000)
-    for (const line of text.split('\n')) if (line !== '' && errors.length < 100) errors.push(line.slice(0, 2_000))
-  })
+  if (child.stderr)
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      last = `${last}${line}\n`.slice(-4_000)
+      if (errors.length < 100) errors.push(line.slice(0, 2_000))
+      onLine(line)
+    })
   const gone = once(child, 'close').then(([code, signal]) => {
     ended = `it ended with ${code ?? signal}: ${last}`
   })

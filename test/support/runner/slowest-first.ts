@@ -26,6 +26,8 @@ export const slowest = [
   'attacks/budgets',
   'attacks/siblings',
   'deploy/package.deep',
+  'attacks/outbound.deep',
+  'attacks/outbound',
   'export/archive',
   'docs/clients',
   'dashboard/pages/insight',

@@ -1,0 +1,118 @@
+/** All systems that a server asks, good ones, each behind a front that may be hostile; and the variables of a server that asks them. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCertificates } from '../../auth/devices/certificates.ts'
+import { startAai } from '../../support/systems/aai.ts'
+import { startCollector } from '../../support/systems/collector.ts'
+import { type Kubernetes, startKubernetes } from '../../support/systems/kubernetes.ts'
+import { findMosquitto, startMosquitto } from '../../support/systems/mosquitto.ts'
+import { startHostileIssuer } from '../attacker/hostile-issuer.ts'
+import type { Random } from '../attacker/random.ts'
+import { startBrokerFront } from './broker-front.ts'
+import { type Front, startFront } from './front.ts'
+
+const names = [
+  'aai',
+  'kubernetes',
+  'issuer',
+  'keys',
+  'webhook',
+  'callback',
+  'alertmanager',
+  'collector',
+  'bucket',
+] as const
+
+export const adminKey = 'an-admin-key-of-the-attack-only'
+/** A cluster whose certificate is not trusted: its outage does not end. */
+export const untrusted = 'p+untrusted'
+
+export interface Plant {
+  readonly fronts: Readonly<Record<string, Front>>
+  /** An https front whose certificate is not trusted. */
+  readonly secure: Front
+  readonly kubernetes: Kubernetes
+  readonly env: Readonly<Record<string, string>>
+  stop(): Promise<void>
+}
+
+/** A bucket without objects, a receiver, an Alertmanager: nothing of what they answer matters. */
+async function startPlain(): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    const isBucket = request.method === 'GET'
+    request.resume()
+    response.writeHead(isBucket ? 404 : 200).end(isBucket ? '<Error><Code>NoSuchKey</Code></Error>' : '{}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+export async function startPlant(random: Random): Promise<Plant> {
+  const ends: (() => Promise<unknown>)[] = []
+  const keep = <T>(started: T, end: (started: T) => Promise<unknown>): T => {
+    ends.push(() => end(started))
+    return started
+  }
+  const fronts: Record<string, Front> = {}
+  for (const name of names) fronts[name] = keep(await startFront({ random }), (front) => front.stop())
+  const urlOf = (name: string): string => fronts[name]?.url ?? ''
+
+  const certificates = keep(await createCertificates(), ({ remove }) => remove())
+  const { cert, key } = await (await certificates.authority('nobody')).issue('other.example', { names: 'DNS:other' })
+  const secure = keep(await startFront({ random, tls: { cert, key } }), (front) => front.stop())
+
+  const plain = keep(await startPlain(), ({ stop }) => stop())
+  const aai = keep(await startAai(), ({ close }) => close())
+  const collector = keep(await startCollector(), ({ close }) => close())
+  const issuer = keep(await startHostileIssuer(urlOf('issuer')), ({ stop }) => stop())
+  const kubernetes = await startKubernetes((end) => void ends.push(end))
+  const upstreams: Readonly<Record<string, string>> = {
+    aai: aai.url,
+    collector: collector.url,
+    issuer: issuer.url,
+    keys: issuer.url,
+  }
+  for (const [name, front] of Object.entries(fronts)) front.lead(upstreams[name] ?? plain.url)
+
+  const folder = keep(mkdtempSync(join(tmpdir(), 'rollcall-outbound-')), async (path) =>
+    rmSync(path, { recursive: true }),
+  )
+  // biome-ignore lint/suspicious/noExplicitAny: a kubeconfig.
+  const config: any = JSON.parse(readFileSync(kubernetes.kubeconfig, 'utf8'))
+  fronts.kubernetes?.lead(config.clusters[0].cluster.server)
+  config.clusters[0].cluster.server = urlOf('kubernetes')
+  config.clusters.push({ name: 'untrusted', cluster: { server: secure.url } })
+  config.contexts.push({ name: 'untrusted', context: { cluster: 'untrusted', user: 'watcher' } })
+  const kubeconfig = join(folder, 'config')
+  writeFileSync(kubeconfig, JSON.stringify(config))
+
+  const broker = findMosquitto() === null ? null : keep(await startMosquitto(), ({ dispose }) => dispose())
+  if (broker) fronts.broker = keep(await startBrokerFront(random, broker.url), (front) => front.stop())
+  return {
+    ...{ fronts, secure, kubernetes },
+    env: {
+      ...issuer.env,
+      ...{ API_AUTH: 'key', API_ADMIN_KEY: adminKey, DEVICE_AUTH: 'token' },
+      ...{ DEVICE_JWT_JWKS_URL: `${urlOf('keys')}/keys`, DEVICE_JWT_ISSUER: 'i', DEVICE_JWT_AUDIENCE: 'a' },
+      ...{ AAI_URL: urlOf('aai'), AAI_USER: 'user', AAI_PASSWORD: 'password', SINK_ALLOW: '127.0.0.1' },
+      ...{ KUBECONFIG: kubeconfig, CLUSTERS: `p+edge=edge,${untrusted}=untrusted` },
+      ...{ OTEL_EXPORTER_OTLP_ENDPOINT: urlOf('collector'), TRACE_REQUESTS: '1' },
+      ...{ ARCHIVE: 's3://archive/plant', AWS_ENDPOINT_URL_S3: urlOf('bucket'), HISTORY_DAYS: '1' },
+      ...{ AWS_ACCESS_KEY_ID: 'a-key', AWS_SECRET_ACCESS_KEY: 'a-secret', TRUSTED_PROXIES: '127.0.0.1' },
+      ...(broker && { MQTT_URL: urlOf('broker'), MQTT_PUBLISH: 'all' }),
+    },
+    async stop() {
+      for (const end of ends.toReversed()) await end()
+    },
+  }
+}
