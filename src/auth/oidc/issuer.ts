@@ -20,7 +20,6 @@ import { identifierOf } from './person.ts'
 /** What the token endpoint answers, verified. */
 export interface Grant {
   readonly claims: JWTPayload
-  readonly idToken: string | null
   readonly refreshToken: string | null
   /** Seconds. */
   readonly expiresIn: number
@@ -45,7 +44,7 @@ export interface Issuer {
   /** Withdraws a refresh token at the issuer (RFC 7009), if the issuer offers that. */
   revoke(refreshToken: string): Promise<void>
   /** Null: the issuer has no such page. */
-  endSessionUrl(idToken: string | null, returnTo: string): Promise<string | null>
+  endSessionUrl(returnTo: string): Promise<string | null>
   /** Verifies signature, issuer, audience and expiry of a token that the issuer sent. */
   verify(token: string): Promise<JWTPayload>
 }
@@ -98,6 +97,7 @@ export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<
       issuer: issuersOf(metadata.issuer, config.tenants),
       audience: clientId,
       clockSkew,
+      isFresh: true,
     })
     return { configuration, metadata, verify, at: clock() }
   }
@@ -158,7 +158,7 @@ export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<
     if (idClaims === null && userInfo === null) throw refused('the issuer states nothing about the person')
     const claims = { ...userInfo, ...idClaims, sub: subject }
     const seconds = expiresIn ?? Math.floor((idClaims?.exp ?? 0) - clock() / 1000)
-    return { claims, idToken, refreshToken: tokens.refresh_token ?? null, expiresIn: Math.max(1, seconds) }
+    return { claims, refreshToken: tokens.refresh_token ?? null, expiresIn: Math.max(1, seconds) }
   }
 
   return {
@@ -219,11 +219,11 @@ export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<
       if (metadata.revocation_endpoint === undefined) return
       await client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' })
     },
-    async endSessionUrl(idToken, returnTo) {
+    async endSessionUrl(returnTo) {
       const { configuration, metadata } = await find()
       if (metadata.end_session_endpoint === undefined) return null
-      const hint = idToken === null ? {} : { id_token_hint: idToken }
-      return client.buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo, ...hint }).href
+      // With `client_id`. The ID token as a hint would be in the browser's history.
+      return client.buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo }).href
     },
     verify: async (token) => (await find()).verify(token, clock()),
   }

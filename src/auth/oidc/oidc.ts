@@ -56,9 +56,9 @@ export function createOidc(deps: OidcDeps): Oidc {
   const terminalSignIn = createTerminalSignIn({ issuer, sessions, seal, clock })
 
   async function signOut(cookie: string, address: string, returnTo: string): Promise<string | null> {
-    const idToken = await sessions.signOut(cookie, address)
+    await sessions.signOut(cookie, address)
     // The session has ended here even if its issuer is unreachable.
-    return issuer.endSessionUrl(idToken, returnTo).catch(() => null)
+    return issuer.endSessionUrl(returnTo).catch(() => null)
   }
 
   let working: Promise<void> | null = null

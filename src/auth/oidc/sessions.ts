@@ -38,8 +38,8 @@ export interface OpenedSession {
 export interface OidcSessions {
   /** `replaced`: the hash of the session that the browser had. Throws FORBIDDEN for a person without a role. */
   open(grant: Grant, client: 'browser' | 'terminal', address: string, replaced?: string | null): Promise<OpenedSession>
-  /** Ends the session of this cookie, however it was opened. Returns the ID token of the session: null for none. */
-  signOut(cookie: string, address: string): Promise<string | null>
+  /** Ends the session of this cookie, however it was opened. */
+  signOut(cookie: string, address: string): Promise<void>
   /** Ends the sessions of one session of the issuer, or all of a person. */
   logOut(subject: string | null, sid: string | null, address: string): Promise<void>
   /** Refreshes the sessions that are due. */
@@ -61,7 +61,6 @@ export interface OidcSessionDeps {
 
 interface Tokens {
   readonly refreshToken: string | null
-  readonly idToken: string | null
 }
 
 /** Milliseconds. */
@@ -124,10 +123,7 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
   async function renew(row: OidcSessionRow, tokens: Tokens, grant: Grant, person: Person, rights: Rights) {
     const before = { roles: row.roles as readonly Role[], scopes: row.scopes }
     const isChanged = !isSameRights(before, rights)
-    const next = {
-      refreshToken: grant.refreshToken ?? tokens.refreshToken,
-      idToken: grant.idToken ?? tokens.idToken,
-    }
+    const next: Tokens = { refreshToken: grant.refreshToken ?? tokens.refreshToken }
     const renewed = renewSession({
       hash: row.hash,
       name: person.name,
@@ -152,13 +148,13 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
       const { text, hash } = kind === 'browser' ? newCookie() : newTerminalToken()
       const endsAt = clock() + longestSession
       const { expiresAt, refreshAt } = times(grant, endsAt)
-      const { refreshToken, idToken } = grant
+      const { refreshToken } = grant
       const opened = openOidcSession(
         { hash, credential: 'oidc', credentialId: config.issuer, name: person.name, ...rights, expiresAt },
         {
           subject: person.subject,
           sid: identifierOf(grant.claims.sid),
-          sealed: seal.encrypt(purpose, { refreshToken, idToken } satisfies Tokens),
+          sealed: seal.encrypt(purpose, { refreshToken } satisfies Tokens),
           refreshAt,
           endsAt,
         },
@@ -176,13 +172,12 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
       const row = await findOidcSession(database.session, hashOf(cookie))
       if (!row) {
         await auth.signOut({ token: null, cookie, address })
-        return null
+        return
       }
       await close([row.hash], () => entry('SIGN_OUT', row.name, 'signOut', 'done', address))
       // A former issuer's tokens are not for this one.
       const tokens = row.issuer === config.issuer ? seal.decrypt<Tokens>(purpose, row.sealed) : null
       if (tokens?.refreshToken) revoke(tokens.refreshToken)
-      return tokens?.idToken ?? null
     },
     async logOut(subject, sid, address) {
       const rows = await findLoggedOut(database.session, subject, sid)

@@ -121,6 +121,8 @@ describe.each(stores)('sign-in on $name', (store) => {
     await socket.isOpen
     const answer = await person.send(`${server.url}/session/oidc/logout`, { method: 'POST' })
     const { location } = (await answer.json()) as { location: string }
+    // No token is in the browser, nor in its history.
+    expect([...new URL(location).searchParams.keys()].toSorted()).toEqual(['client_id', 'post_logout_redirect_uri'])
     expect(person.cookie('rollcall')).toBeNull()
     expect(await socket.ended).toBe(4403)
     await expect.poll(() => isRevoked(refreshToken)).toBe(true)
