@@ -54,7 +54,7 @@ describe('the containers of deploy/', () => {
     expect(service.volumes?.some((volume) => volume.includes('docker.sock')) ?? false).toBe(false)
   })
 
-  it('mount only files that there are, and trust the proxies of their own network', () => {
+  it('mount only files that there are', () => {
     const mounted = services.flatMap(([, { volumes = [] }]) => volumes).map((volume) => volume.split(':')[0] ?? '')
     mounted.push(...standby.services.postgres.volumes.map((volume: string) => volume.split(':')[0]))
     const files = mounted.filter((name) => name.startsWith('./'))
@@ -62,7 +62,24 @@ describe('the containers of deploy/', () => {
     expect(files.filter((name) => !existsSync(join(root, 'deploy', name)))).toEqual([])
     const volumes = Object.keys({ ...compose.volumes, ...monitoring.volumes, ...standby.volumes })
     expect(mounted.filter((name) => !name.startsWith('./')).toSorted()).toEqual(volumes.toSorted())
-    expect(compose['x-rollcall'].environment.TRUSTED_PROXIES).toBe(compose.networks.default.ipam.config[0].subnet)
+  })
+
+  it('trust the headers of the balancer and of no other container', () => {
+    const files = readdirSync(join(root, 'deploy'), { recursive: true, encoding: 'utf8' })
+    const texts = files
+      .filter((name) => /\.(ya?ml|conf|sh)$|Dockerfile$/.test(name))
+      .map((name) => readPage(`deploy/${name}`))
+    const trusted = texts.flatMap((text) =>
+      [...text.matchAll(/^\s*TRUSTED_PROXIES[:=]\s*(.*)$/gm)].map(([, value]) => value),
+    )
+    const address = compose.services.balancer.networks.default.ipv4_address
+    expect(trusted).toEqual([address])
+    const addressed = services.filter(([, service]) => 'networks' in service).map(([name]) => name)
+    expect(addressed).toEqual(['balancer'])
+    // Docker chooses the other addresses in the second half of the range.
+    const [{ subnet, ip_range: others }] = compose.networks.default.ipam.config
+    const plain = (text: string): string => text.replace(/\$\{NETWORK:-([\d.]+)\}/, '$1')
+    expect([address, subnet, others].map(plain)).toEqual(['172.30.0.2', '172.30.0.0/24', '172.30.0.128/25'])
   })
 
   it('are no less confined with https', () => {
