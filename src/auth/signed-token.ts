@@ -21,6 +21,8 @@ export interface SignedTokenConfig {
   readonly audience: string | null
   /** Seconds of tolerated clock difference. */
   readonly clockSkew: number
+  /** The issuer has just sent the tokens itself: a time of issue in the future only shows that our clock is behind. */
+  readonly isFresh?: boolean
 }
 
 /** Throws TokenRefused, or UNAVAILABLE. */
@@ -47,7 +49,8 @@ export function looksLikeJwt(text: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
 }
 
-export function createTokenVerifier({ jwksUrl, secret, issuer, audience, clockSkew }: SignedTokenConfig): VerifyToken {
+export function createTokenVerifier(config: SignedTokenConfig): VerifyToken {
+  const { jwksUrl, secret, issuer, audience, clockSkew, isFresh = false } = config
   const key: Uint8Array | JWTVerifyGetKey = jwksUrl
     ? createRemoteJWKSet(new URL(jwksUrl), {
         cacheMaxAge: keysAge,
@@ -70,6 +73,9 @@ export function createTokenVerifier({ jwksUrl, secret, issuer, audience, clockSk
       const { payload } = await (typeof key === 'function'
         ? jwtVerify(text, key, verified).catch((error: unknown) => verifyWithEach(text, error, verified))
         : jwtVerify(text, key, verified))
+      // jose looks at this claim only where an age is limited.
+      if (!isFresh && payload.iat !== undefined && payload.iat > now / 1_000 + clockSkew)
+        throw new TokenRefused('claims', 'it was issued in the future')
       return payload
     } catch (error) {
       throw explain(error)
@@ -103,6 +109,7 @@ export function claimOf(payload: JWTPayload, name: string): unknown {
 }
 
 function explain(error: unknown): DomainError {
+  if (error instanceof TokenRefused) return error
   if (error instanceof errors.JWTExpired) return new TokenRefused('expired', 'it has expired')
   if (error instanceof errors.JWTClaimValidationFailed)
     return new TokenRefused('claims', `its claim ${error.claim} does not have the required value`)

@@ -50,7 +50,9 @@ export const publicUrl = setting(
 export const secureUrl = setting('an https URL without query or fragment, or http on a loopback address', (text) => {
   const url = URL.parse(text)
   const isPlain = url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
-  return url && (url.protocol === 'https:' || isPlain) && url.search === '' && url.hash === '' ? text : null
+  return url && isWeb(url) && (url.protocol === 'https:' || isPlain) && url.search === '' && url.hash === ''
+    ? text
+    : null
 })
 export const oidcScopes = setting('scopes separated by spaces, with openid', (text) =>
   /^[\x21\x23-\x5b\x5d-\x7e]+( +[\x21\x23-\x5b\x5d-\x7e]+)*$/.test(text) && text.split(' ').includes('openid')
@@ -192,6 +194,7 @@ function isOrigin(text: string): boolean {
   return url !== null && isWeb(url) && url.origin === text
 }
 
+/** `localhost.` would be another origin than `localhost`, and is no other host. */
 function isWeb(url: URL): boolean {
-  return url.protocol === 'http:' || url.protocol === 'https:'
+  return (url.protocol === 'http:' || url.protocol === 'https:') && !url.hostname.endsWith('.')
 }

@@ -77,6 +77,8 @@ export function createAddressRule(allowed: readonly string[]): AddressRule {
       const url = URL.parse(text)
       if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) return 'must be an http or https address'
       if (url.username || url.password) return 'must not contain a user or a password'
+      // `localhost.` is localhost, and any other name has two spellings.
+      if (url.hostname.endsWith('.')) return 'must name its host without a dot at the end'
       const host = url.hostname.replace(/^\[|\]$/g, '')
       const isInternal = isIP(host) ? !allows(host, host) : isLocalName(host) && !names.has(host.toLowerCase())
       return isInternal ? `must not be internal (${host}) unless SINK_ALLOW names it` : null

@@ -67,6 +67,8 @@ describe('a notification', () => {
 
   it.each([
     ['http://127.0.0.1/', /internal/],
+    ['http://localhost./', /without a dot at the end/],
+    ['https://hook.example./', /without a dot at the end/],
     ['http://[::ffff:127.0.0.1]/', /internal/],
     ['http://[::127.0.0.1]/', /internal/],
     ['http://[::ffff:0:127.0.0.1]/', /internal/],

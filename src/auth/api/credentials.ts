@@ -27,6 +27,8 @@ export interface Presented {
 /** An HTTP request, or the upgrade request of a WebSocket. */
 interface Asking {
   readonly headers: IncomingHttpHeaders
+  /** Names and values, as they were sent. */
+  readonly rawHeaders?: readonly string[]
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
 
@@ -35,7 +37,7 @@ export interface Credentials {
   of(request: Asking, payload?: unknown): Presented
   /** Whether the page of the request may send requests, anonymously or with its own token. A request without an origin is not from a page, and is allowed. */
   mayAsk(request: Asking): boolean
-  /** Throws INVALID_REQUEST if the header Host is a name of another server, where only the name keeps pages of other sites away. */
+  /** Throws INVALID_REQUEST if there are several headers Host, or if it is a name of another server, where only the name keeps pages of other sites away. */
   requireOwnName(request: Asking): void
   /** Throws FORBIDDEN for a page of another site: it must neither open nor end a session. */
   requireOwnPage(request: Asking): void
@@ -81,6 +83,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   }
 
   function requireOwnName(request: Asking): void {
+    if (!hasOneHost(request)) throw new DomainError('INVALID_REQUEST', 'the header Host is there twice: send it once')
     if (hasOwnName(request)) return
     throw new DomainError(
       'INVALID_REQUEST',
@@ -120,7 +123,9 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
       return setCookie(cookieName(secure), value, { seconds, isSecure: secure, sameSite: 'Strict' })
     },
     mayAsk: (request) =>
-      hasOwnName(request) && (request.headers.origin === undefined || origins.includes('*') || isOwnPage(request)),
+      hasOneHost(request) &&
+      hasOwnName(request) &&
+      (request.headers.origin === undefined || origins.includes('*') || isOwnPage(request)),
     requireOwnName,
     requireOwnPage,
     of(request, payload) {
@@ -130,6 +135,14 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
       return { token, cookie: isOwnPage(request) ? cookie : null, address: addresses.of(request) }
     },
   }
+}
+
+/** Of several, Node takes the first, and a proxy before it may have taken another (RFC 9112 §3.2). */
+function hasOneHost({ rawHeaders = [] }: Asking): boolean {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === 'host') hosts += 1
+  return hosts <= 1
 }
 
 function cookieName(isSecure: boolean): string {

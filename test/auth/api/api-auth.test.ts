@@ -66,6 +66,7 @@ describe('a server with API_AUTH=key,jwt', () => {
     ['a token of another issuer', () => token({}, { issuer: 'https://other.example' })],
     ['a token for another audience', () => token({}, { audience: 'other' })],
     ['a token that has expired', () => token({}, { expires: '-1m' })],
+    ['a token of tomorrow', () => token({ iat: Math.floor(Date.now() / 1_000) + 86_400 })],
     ['a token whose scopes cannot be read', () => token({ rollcall_scopes: ['labels:site=munich'] })],
     ['a token whose subject is not a text', () => token({ sub: { name: 'anna' } })],
     ['a token without a signature', async () => `${btoa('{"alg":"none"}').replaceAll('=', '')}.e30.`],

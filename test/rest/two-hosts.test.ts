@@ -1,0 +1,51 @@
+/** A request with two headers Host: a proxy may have taken the one, and this server would take the other (RFC 9112 §3.2). */
+import { connect } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type RunningApp, startApp } from '../support/servers/app.ts'
+
+let server: RunningApp
+beforeAll(async () => {
+  server = await startApp({ env: { CORS_ORIGINS: '*' } })
+})
+afterAll(() => server.stop())
+
+/** The status and the body. */
+async function send(head: string, body = ''): Promise<string> {
+  const socket = connect(server.port, '127.0.0.1').setEncoding('utf8')
+  socket.write(`${head}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  const answer = (await socket.toArray()).join('')
+  return `${answer.split(' ')[1]} ${answer.slice(answer.indexOf('\r\n\r\n'))}`
+}
+
+const twice = 'Host: 127.0.0.1\r\nhOST: board.example'
+const query = JSON.stringify({ query: '{ revision }' })
+const report = JSON.stringify({ deploymentId: 'd', status: { state: 'installed' }, components: [] })
+const json = 'Content-Type: application/json'
+
+it.each([
+  ['a page', 'GET / HTTP/1.1', ''],
+  ['a probe', 'GET /healthz HTTP/1.1', ''],
+  ['a query', `POST /graphql HTTP/1.1\r\n${json}`, query],
+  ['a report', `POST /device/edge/deployment/d/status HTTP/1.1\r\n${json}`, report],
+])('is refused in one sentence: %s', async (_, line, body) => {
+  const [first, ...more] = line.split('\r\n')
+  const headOf = (host: string): string => [first, host, ...more].join('\r\n')
+  expect(await send(headOf(twice), body)).toMatch(/^400 [\s\S]*the header Host is there twice: send it once/)
+  expect(await send(headOf('Host: 127.0.0.1'), body)).toMatch(/^20[01] /)
+})
+
+it('opens no WebSocket', async () => {
+  const upgrade = (host: string): Promise<string> =>
+    new Promise((resolve) => {
+      const socket = connect(server.port, '127.0.0.1').setEncoding('utf8')
+      socket.once('data', (text) => {
+        resolve(String(text).split(' ')[1] ?? '')
+        socket.destroy()
+      })
+      socket.write(
+        `GET /graphql HTTP/1.1\r\n${host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n`,
+      )
+    })
+  expect(await upgrade('Host: 127.0.0.1')).toBe('101')
+  expect(await upgrade(twice)).toBe('403')
+})
