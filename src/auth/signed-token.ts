@@ -10,7 +10,7 @@ import {
   jwtVerify,
 } from 'jose'
 import { DomainError } from '../domain/errors.ts'
-import { fetchBounded } from '../outbound/fetch.ts'
+import { type Fetch, fetchBounded } from '../outbound/fetch.ts'
 
 export interface SignedTokenConfig {
   /** URL of the issuer's keys. Null: `secret` is the key. */
@@ -49,14 +49,16 @@ export function looksLikeJwt(text: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
 }
 
-export function createTokenVerifier(config: SignedTokenConfig): VerifyToken {
-  const { jwksUrl, secret, issuer, audience, clockSkew, isFresh = false } = config
+export function createTokenVerifier(
+  { jwksUrl, secret, issuer, audience, clockSkew, isFresh = false }: SignedTokenConfig,
+  send: Fetch = fetchBounded,
+): VerifyToken {
   const key: Uint8Array | JWTVerifyGetKey = jwksUrl
     ? createRemoteJWKSet(new URL(jwksUrl), {
         cacheMaxAge: keysAge,
         cooldownDuration: keysPause,
         timeoutDuration: 5_000,
-        [customFetch]: fetchBounded,
+        [customFetch]: send,
       })
     : new TextEncoder().encode(secret ?? '')
   const options = {

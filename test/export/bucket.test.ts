@@ -13,6 +13,7 @@ import { type BucketConfig, createBucket } from '../../src/export/archive/bucket
 import type { Storage } from '../../src/export/archive/directory.ts'
 import type { Archive } from '../../src/ingest/duties/history.ts'
 import { createArchiving, createRetention, dropDelay } from '../../src/ingest/duties/history.ts'
+import type { Fetch } from '../../src/outbound/fetch.ts'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -277,11 +278,11 @@ describe('a server with a bucket as ARCHIVE', () => {
 })
 
 /** As if every host name were an address of this machine. */
-function toLoopback(port: number): typeof fetch {
+function toLoopback(port: number): Fetch {
   return async (input, { method = 'GET', headers, body } = {}) => {
     const { host, pathname: path } = new URL(String(input))
     const sent = request({ port, method, path, headers: { ...Object.fromEntries(new Headers(headers)), host } })
-    sent.end(body ?? '')
+    sent.end(body instanceof Uint8Array ? body : '')
     const [answer]: IncomingMessage[] = await once(sent, 'response')
     return new Response(await buffer(answer ?? expect.unreachable()), { status: answer?.statusCode ?? 500 })
   }

@@ -37,6 +37,19 @@ it('gives the library nothing of what is no JSON', async () => {
   expect(await response.text()).toBe('')
 })
 
+it.each([
+  ['interim responses without end', 'HTTP/1.1 103 X\r\n\r\n'.repeat(1_000), 'interim responses'],
+  ['another protocol', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n', 'changes the protocol'],
+  ['a status that is none', 'HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n', 'the status 999'],
+])('gives up %s', async (_, answer, why) => {
+  await expect(fetchBounded(await serve(answer))).rejects.toThrow(why)
+})
+
+it('does not unpack an answer', async () => {
+  const packed = `${head}Content-Encoding: gzip\r\n\r\n{"a":1}`
+  expect(await (await fetchBounded(await serve(packed))).text()).toBe('{"a":1}')
+})
+
 it('follows no redirect', async () => {
   const elsewhere = await serve(`${head}\r\n{"keys":[]}`)
   const response = await fetchBounded(

@@ -10,7 +10,7 @@ import type { JWTPayload } from 'jose'
 import * as client from 'openid-client'
 import { DomainError } from '../../domain/errors.ts'
 import type { Log } from '../../log/log.ts'
-import { fetchBounded } from '../../outbound/fetch.ts'
+import { type Fetch, fetchBounded } from '../../outbound/fetch.ts'
 import { claimOf, createTokenVerifier, keysPause, TokenRefused, type VerifyToken } from '../signed-token.ts'
 import { type DeviceCodes, requireAddresses, toDeviceCodes } from './answers.ts'
 import type { OidcConfig } from './config.ts'
@@ -63,7 +63,12 @@ const timeout = 5
 const clockSkew = 30
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<Log, 'info' | 'warn'>): Issuer {
+export function createIssuer(
+  config: OidcConfig,
+  clock: () => number,
+  log: Pick<Log, 'info' | 'warn'>,
+  send: Fetch = fetchBounded,
+): Issuer {
   let known: Discovered | null = null
   let asking: Promise<Discovered> | null = null
   let failed: { readonly at: number; readonly error: DomainError } | null = null
@@ -84,21 +89,24 @@ export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<
   async function discover(): Promise<Discovered> {
     const isPlain = config.issuer.startsWith('http:')
     const execute = isPlain ? [client.allowInsecureRequests] : []
-    const options = { timeout, execute, [client.customFetch]: fetchBounded }
+    const options = { timeout, execute, [client.customFetch]: send }
     const url = new URL(config.issuer)
     const configuration = await client.discovery(url, clientId, undefined, authenticate, options)
     const metadata = configuration.serverMetadata()
     requireAddresses(metadata)
     const { jwks_uri: jwksUrl } = metadata
     if (jwksUrl === undefined) throw new client.ClientError('the issuer publishes no keys')
-    const verify = createTokenVerifier({
-      jwksUrl,
-      secret: null,
-      issuer: issuersOf(metadata.issuer, config.tenants),
-      audience: clientId,
-      clockSkew,
-      isFresh: true,
-    })
+    const verify = createTokenVerifier(
+      {
+        jwksUrl,
+        secret: null,
+        issuer: issuersOf(metadata.issuer, config.tenants),
+        audience: clientId,
+        clockSkew,
+        isFresh: true,
+      },
+      send,
+    )
     return { configuration, metadata, verify, at: clock() }
   }
 

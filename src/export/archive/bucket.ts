@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
+import { type Fetch, fetchOpen } from '../../outbound/fetch.ts'
 import { readBytes } from '../../outbound/request.ts'
 import type { Storage } from './directory.ts'
 
@@ -21,7 +22,7 @@ export interface BucketConfig {
 interface BucketOptions {
   /** Ends requests. */
   readonly signal?: AbortSignal
-  readonly fetch?: typeof fetch
+  readonly fetch?: Fetch
 }
 
 /** Milliseconds for one object. */
@@ -31,7 +32,7 @@ const largestRefusal = 64 * 2 ** 10
 
 export function createBucket(
   { url: base, region, accessKeyId, secretAccessKey, sessionToken }: BucketConfig,
-  { signal, fetch: send = fetch }: BucketOptions = {},
+  { signal, fetch: send = fetchOpen }: BucketOptions = {},
 ): Storage {
   const keys = { accessKeyId, secretAccessKey, ...(sessionToken !== null && { sessionToken }) }
 
@@ -45,11 +46,9 @@ export function createBucket(
       headers: { 'x-amz-content-sha256': digest },
     }).sign()
     const late = AbortSignal.timeout(patience)
-    return send(signed.url, {
+    return send(signed.url.href, {
       ...{ method, headers: signed.headers, signal: signal ? AbortSignal.any([signal, late]) : late },
-      // A signed request is not repeated at an address that a server names.
-      redirect: 'manual',
-      ...(body && { body: body as BodyInit }),
+      ...(body && { body }),
     }).catch((cause: unknown) => {
       throw new Error(`the bucket cannot be reached at ${signed.url.host}`, { cause })
     })

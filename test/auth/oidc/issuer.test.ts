@@ -2,7 +2,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { OidcConfig } from '../../../src/auth/oidc/config.ts'
 import { createIssuer, type Issuer } from '../../../src/auth/oidc/issuer.ts'
 import { createLog } from '../../../src/log/log.ts'
@@ -121,14 +121,13 @@ describe('an issuer of many tenants', () => {
   const [ours, others] = ['9188040d-6c67-4c5b-b112-36a304b66dad', '11111111-2222-3333-4444-555555555555']
   const origin = 'https://login.microsoftonline.com'
   const template = `${origin}/{tenantid}/v2.0`
-  afterEach(() => vi.unstubAllGlobals())
 
   /** The real one is on the internet: these are its answers. */
   async function start(tenants: readonly string[] | null, issuerName = template, path = 'organizations') {
     const { privateKey, publicKey } = await generateKeyPair('RS256')
     let idToken = ''
     const json = (body: object): Response => Response.json(body)
-    vi.stubGlobal('fetch', async (address: string | URL) => {
+    const send = async (address: string | URL): Promise<Response> => {
       const { pathname } = new URL(address)
       if (pathname === `/${path}/v2.0/.well-known/openid-configuration`)
         return json({
@@ -141,10 +140,10 @@ describe('an issuer of many tenants', () => {
         })
       if (pathname === '/keys') return json({ keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256', use: 'sig' }] })
       return json({ access_token: 'a', token_type: 'Bearer', expires_in: 600, id_token: idToken })
-    })
+    }
     const options = { ...config, issuer: `${origin}/${path}/v2.0`, tenants }
     const { lines, log } = createLines()
-    const issuer: Issuer = createIssuer(options, Date.now, log)
+    const issuer: Issuer = createIssuer(options, Date.now, log, send)
     const signIn = async (claims: object) => {
       const { nonce, state, verifier } = await issuer.begin('https://rollcall.example/session/oidc/callback')
       idToken = await new SignJWT({ sub: 'ada', groups: ['operators'], nonce, ...claims })
