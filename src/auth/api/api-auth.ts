@@ -92,10 +92,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   async function identify(presented: Presented, seen: (head: LogHead) => void = () => {}): Promise<Principal> {
     if (isOnlyOpen) return everyone
     try {
-      const principal = await find(presented, seen)
-      if (principal.expiresAt !== null && principal.expiresAt <= clock())
-        throw unauthenticated('the credential has expired')
-      return principal
+      return await find(presented, seen)
     } catch (error) {
       const isAttempt = presented.token !== null || presented.cookie !== null
       if (isAttempt && error instanceof DomainError && error.code === 'UNAUTHENTICATED')

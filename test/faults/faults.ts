@@ -1,0 +1,114 @@
+/**
+ * Faults that a user would notice. Each replaces a text that occurs once in its file, and `npm run faults` shows which test finds it. A test that finds
+ * one may go only if another finds it.
+ */
+export interface Fault {
+  /** In src. */
+  readonly file: string
+  readonly find: string
+  readonly put: string
+  /** What goes wrong for whom. */
+  readonly breaks: string
+  /** What is run for it, as Vitest takes it: parts of paths. */
+  readonly tests: readonly string[]
+}
+
+type Row = readonly [file: string, find: string, put: string, breaks: string, ...tests: readonly string[]]
+
+// biome-ignore format: a table.
+const rows: readonly Row[] = [
+  // Who may what.
+  ['auth/api/api-auth.ts', 'key.expiresAt <= clock()', 'key.expiresAt <= 0', 'a key works after its time', 'auth/api'],
+  ['auth/api/followers.ts', 'return !current || rightsKey(current) !== rightsKey(principal)', 'return !current', 'a stream keeps rights that its session has lost', 'auth/api/followers'],
+  ['auth/api/credentials.ts', "rawHeaders[index]?.toLowerCase() === 'host'", "rawHeaders[index] === 'Host'", 'a second Host header passes in another spelling', 'rest/two-hosts'],
+  ['auth/devices/refusal.ts', 'if (held.retiredAt !== null) throw', 'if (held.retiredAt === undefined) throw', 'a retired device still reports', 'auth/devices', 'rest/devices'],
+  ['auth/devices/certificates.ts', 'now > certificate.validToDate.getTime()', 'now < 0', 'a certificate works after its end', 'auth/devices'],
+  ['auth/oidc/sign-in.ts', "parameters.get('state') !== record.state", 'false', 'another person’s sign-in is taken', 'auth/oidc/attacks'],
+  ['auth/oidc/logout-token.ts', 'iat < now - longestAge || iat > now + longestAge', 'iat < 0', 'an old logout token ends sessions', 'auth/oidc/logout-attacks'],
+  ['auth/signed-token.ts', "requiredClaims: ['exp'],", 'requiredClaims: [],', 'a token without an end is taken', 'auth'],
+  ['domain/principal.ts', 'if (isOfAll && accessScope !== null) return false', '', 'a part of the fleet’s operator manages all of it', 'domain', 'auth/rest', 'auth/matrix'],
+  ['store/read/access-scope.ts', 'if (!accessScope) return []', 'return []', 'a reader sees rows outside of its scope', 'graphql/objects/access-scope', 'road/tenants'],
+  ['graphql/mutations/manage-api-keys.ts', "typeof expiresAt === 'number' && expiresAt <= clock()", 'false', 'a key is made that has expired', 'graphql/mutations'],
+  // The state rules.
+  ['domain/transition/order.ts', 'if (version < 0) return', 'if (version < -1) return', 'an old report overwrites a newer state', 'domain'],
+  ['domain/transition/order.ts', 'if (version === 0 && seq < 0) return', 'if (version === 0 && seq < -1) return', 'a late report overwrites a newer state', 'domain'],
+  ['domain/transition/transition-result.ts', "(to === 'PENDING' || to === 'INSTALLING')", "(to === 'PENDING')", 'an update is no new attempt', 'domain'],
+  ['domain/transition/component-changes.ts', 'a.code === b.code && a.message === b.message', 'a.code === b.code', 'a new message of an error is not shown', 'domain', 'road/reference'],
+  ['domain/fold.ts', 'entry.firstRevision + index <= revision', 'entry.firstRevision + index < revision', 'the past is one change behind', 'domain', 'store/read/past'],
+  ['domain/orchestration/instance.ts', "total > 0 && counts.APPLIED === total ? 'INSTANTIATED'", "counts.APPLIED > 0 ? 'INSTANTIATED'", 'an instance is ready before its resources are', 'domain', 'ingest/commands'],
+  ['domain/alerts/alert.ts', 'if (now >= dueAt) return', 'if (now > dueAt + 86_400_000) return', 'an alert is a day late', 'domain', 'ingest/alerts'],
+  ['domain/selectors/label-selector.ts', 'if (absent !== undefined) return { key: absent.slice(1), exists: false }', 'if (absent !== undefined) return { key: absent.slice(1), exists: true }', 'a selector of absent labels selects the others', 'domain', 'cli'],
+  ['readiness/deployment.ts', "if (progressing?.reason === 'ProgressDeadlineExceeded') return", "if (progressing?.reason === '') return", 'a stuck Deployment is not failed', 'readiness'],
+  ['readiness/generation.ts', 'observed >= generation) return null', 'observed >= 0) return null', 'an old status passes for the new one', 'readiness'],
+  ['readiness/stateful-set.ts', 'if (readyReplicas < desired) return', 'if (readyReplicas < 0) return', 'a StatefulSet is ready before its replicas', 'readiness'],
+  // The dialects.
+  ['dialects/margo/u64.ts', 'compareDigits(text, largest) <= 0', 'compareDigits(text, largest) < 0', 'the largest version is refused', 'dialects/margo'],
+  ['dialects/margo/components.ts', 'if (list.length > 1) refuseRepeatedNames', 'if (list.length > 2) refuseRepeatedNames', 'two components of one name are taken', 'dialects/margo'],
+  ['dialects/margo/marks.ts', "if (version !== null && version !== '0') return version", 'if (version !== null) return version', 'the version 0 is taken', 'dialects/margo'],
+  ['dialects/emco/vocabulary.ts', "if (connectivity === 'ONLINE') return 'Available'", "if (connectivity === 'OFFLINE') return 'Available'", 'EMCO is told that a lost cluster is available', 'dialects', 'rest/orchestrators'],
+  ['dialects/k8splugin/instance.ts', '!isAbsent(body.id) && body.id !== pathId', 'false', 'a body of another instance is taken', 'dialects', 'rest/orchestrators'],
+  ['dialects/kubernetes/detail.ts', 'if (!isSecret || !isObject(metadata.annotations)) return metadata', 'return metadata', 'the content of a Secret is kept', 'dialects/kubernetes'],
+  // The road of a report.
+  ['ingest/commands/report.ts', 'if (caller !== null) refuseStrangers(work, caller, [reporter, device])', '', 'a device reports for another', 'auth', 'rest/devices', 'ingest/commands'],
+  ['ingest/commands/connectivity.ts', "if (device.connectivity === 'OFFLINE' ||", "if (device.connectivity === 'ONLINE' ||", 'a device that is back stays OFFLINE', 'ingest/commands', 'road'],
+  ['ingest/commands/rollout-labels.ts', 'since > ifRevision', 'since > ifRevision + 1e15', 'labels that another has changed are overwritten', 'graphql/mutations/rollout-labels'],
+  ['ingest/commands/alerts.ts', 'if (work.alerts.cursor !== settlement.from) return { isCurrent: false }', '', 'two servers raise an alert twice', 'ingest/alerts'],
+  ['ingest/duties/history.ts', 'if (bound === null) break', 'if (bound !== null) break', 'history is never removed', 'ingest/duties', 'store/partitions', 'road'],
+  ['ingest/heartbeats.ts', 'if (lastHeardAt !== null && clock() - lastHeardAt < enough) return', 'return', 'a device that only asks is OFFLINE', 'ingest', 'rest/devices'],
+  ['ingest/servers/hand-over.ts', 'if (batch.parts.size < Number(count)) return', 'if (batch.parts.size < 0) return', 'a batch in parts is taken with its first', 'ingest/servers'],
+  ['store/write/save/save.ts', "last: ['activityRevision', 'activityAt'],", 'last: [],', 'the end of a rollout is never noted', 'graphql/objects/rollout-life', 'store/record-set'],
+  ['store/sql/record-set.ts', '!optional.includes(column)', 'true', 'a rollout gets the time of another', 'store/record-set', 'graphql/objects/rollout-life'],
+  ['store/connection/log-head.ts', 'position.writes >= other.writes', 'true', 'a reader is sent back behind what it has seen', 'store/connection'],
+  ['store/migration/migrate.ts', 'if (row?.least && !own.has(row.least))', 'if (row?.least === own)', 'an old version writes into tables that it does not know', 'store/migration'],
+  // Lists, counts and the past.
+  ['store/read/filters/deployment-filter.ts', 'd.changedAt} > ', 'd.changedAt} < ', 'a filter by time shows the others', 'graphql/objects', 'store/read'],
+  ['store/read/orchestration/instances.ts', 'instances.createdRevision} <= ', 'instances.createdRevision} - 1e15 <= ', 'the past has instances of later', 'graphql/objects', 'store/read'],
+  ['store/read/rollouts/rollout-labels.ts', 'rolloutLabels.since} <= ', 'rolloutLabels.since} - 1e15 <= ', 'the past has labels of later', 'graphql/mutations/rollout-labels', 'store/read'],
+  ['store/sql/cursor.ts', 'name === order.name &&', '', 'a cursor of another order skips rows', 'graphql', 'store'],
+  // The feed and the subscriptions.
+  ['feed/cursor.ts', 'if (epoch && cursor >= log.tail) return null', 'if (epoch) return null', 'a subscriber is not told that changes are gone', 'feed'],
+  ['feed/backlog.ts', 'changes.filter((change) => change.revision > after)', 'changes.filter((change) => change.revision > after + 1)', 'a subscriber that resumes misses a change', 'feed', 'road'],
+  ['feed/hub.ts', 'if (revision > last) forgetUntil(revision)', '', 'the feed believes in changes that it has not', 'feed'],
+  ['feed/change-stream.ts', 'if (queue.size() > source.capacity) {', 'if (queue.size() > 1e9) {', 'a slow subscriber fills the memory', 'feed'],
+  ['graphql/subscriptions/counts-update.ts', 'if (shown === sent) return { skip: true }', '', 'live counts repeat themselves', 'graphql/subscriptions'],
+  ['graphql/transport/response-cache.ts', 'return known?.stamp === stamp ? known : null', 'return known ?? null', 'an answer of yesterday is given', 'graphql/transport'],
+  ['graphql/guards/limits.ts', 'if (found <= cost) return null', 'return null', 'a query of any cost is executed', 'graphql', 'attacks'],
+  ['client/client.ts', 'if (answer?.errors?.[0]) throw toApiError(answer.errors, status)', '', 'a refused request looks like an answer', 'client', 'cli'],
+  // The limits.
+  ['limits/rate.ts', 'return (key, now) => rate(key, now) === 0', 'return () => true', 'no rate holds', 'limits'],
+  ['limits/streams.ts', 'if (most !== null && count >= most) return null', '', 'one caller takes all streams', 'limits'],
+  ['limits/bodies.ts', 'if (size > limit) return stop(tooLarge(limit))', '', 'a body of any size is read', 'limits', 'rest'],
+  ['limits/nesting.ts', 'if (depth === limit) return true', '', 'a body of any depth is read', 'limits', 'dialects/body'],
+  ['outbound/fetch.ts', 'if (!isWhole) throw', 'if (isWhole === null) throw', 'an answer without an end fills the memory', 'outbound', 'auth/oidc'],
+  ['outbound/list.ts', 'if (found.length >= most) throw', 'if (found.length > 1e9) throw', 'a list without an end fills the memory', 'outbound'],
+  ['mqtt/take.ts', 'if (payload.length > largestReport)', 'if (payload.length > 1e9)', 'a message of any size is parsed', 'mqtt'],
+  ['mqtt/topics.ts', 'if (more.length > 0) return null', '', 'a topic below a report’s is a report', 'mqtt'],
+  ['mqtt/present.ts', "if (!row || !isPresent(row)) return { topic, payload: '', isRetained: true }", '', 'the broker keeps what is gone', 'mqtt'],
+  // The outlets.
+  ['sinks/address-rule.ts', '|| !blocked.check(plain, family)', '|| true', 'a webhook reaches the cloud’s own addresses', 'sinks/send'],
+  ['sinks/send.ts', 'status < 200 || status >= 300', 'status >= 600', 'a webhook that failed is not sent again', 'sinks'],
+  ['sinks/reconcile.ts', 'if (mark?.hash !== hash || mark.detailHash !== detailHash)', 'if (mark === undefined)', 'A&AI keeps an old state', 'sinks'],
+  ['traces/spans.ts', 'isTerminal(change.to) && !isTerminal(change.from)', 'isTerminal(change.to)', 'a deployment has a span for each report', 'traces'],
+  ['export/formats/csv.ts', "type === 'text' ? guarded(String(value))", "type === 'never' ? guarded(String(value))", 'a spreadsheet executes what a device said', 'export'],
+  ['export/archive/archive.ts', 'if (!back || hashOf(back) !== hashOf(bytes)) throw', 'if (!back) throw', 'an archive that lost bytes is believed', 'export'],
+  ['clusters/pending-states.ts', 'if (waiting.size <= most && weight <= heaviest && clock() - since <= longest) break', 'break', 'states of unknown instances fill the memory', 'clusters'],
+  ['clusters/watch-events.ts', 'if (length > longestLine) throw', 'if (length > 1e12) throw', 'a line without an end fills the memory', 'clusters'],
+  ['git/commits.ts', 'if (digest === null) grown.delete(deploymentId)', '', 'a repository keeps a deployment that is gone', 'git'],
+  ['rest/negotiation.ts', '.some((tag) => tag === etag)', '.some((tag) => tag !== etag)', 'a device is told that its old manifest is the newest', 'rest', 'dialects'],
+  ['rest/devices/desired.ts', 'if (digestOf(bytes) !== digest) throw missing', '', 'a device installs a bundle that was changed', 'rest/devices'],
+  // The programs around it.
+  ['cli/stored-sessions.ts', 'found.endsAt > Date.now()', 'found.endsAt > 0', 'the terminal uses a session that has ended', 'cli'],
+  ['cli/show.ts', "[error.code, error.message].filter((part) => part !== '').join(': ')", "[error.code].filter((part) => part !== '').join(': ')", 'the terminal hides why it failed', 'cli'],
+  ['config/config.ts', 'if (!parsed.success || problems.length > 0) throw', 'if (!parsed.success) throw', 'settings that contradict each other are taken', 'config'],
+  ['dashboard/data/diff.ts', 'isFolded: isFolded && own.length > 1', 'isFolded: true', 'the page hides the lines that differ', 'dashboard/diff'],
+  ['dashboard/data/labels.ts', "return part === 0 ? '0 %' : '100 %'", "return '100 %'", 'the page says 100 % of nothing', 'dashboard'],
+  ['log/log.ts', '/^[\\w./:-]{1,128}$/.test(given)', 'true', 'a caller writes lines of its own into the log', 'log', 'rest'],
+  ['metrics/open-metrics.ts', "value > 0 ? '+Inf' : '-Inf'", "'Infinity'", 'Prometheus refuses the metrics', 'metrics'],
+  ['process/startup-errors.ts', 'error instanceof ConfigError || error', 'error', 'a wrong setting is a stack trace', 'process', 'main'],
+  ['simulate/ledger.ts', 'return isLost !== wasLost', 'return true', 'the simulator expects a change where there is none', 'simulate'],
+  ['timing/within.ts', 'work.then(() => true)', 'work.then(() => false)', 'what ended in time is said to be late', 'timing', 'store/connection'],
+]
+
+export const faults: readonly Fault[] = rows.map(([file, find, put, breaks, ...tests]) => {
+  return { file, find, put, breaks, tests: tests.map((part) => `test/${part}`) }
+})
