@@ -83,3 +83,19 @@ it('takes no token of a former issuer to the next', async () => {
   await expect.poll(due).toBe(1)
   expect(asked).toBe(0)
 })
+
+it('is not asked to refresh every second, however short its tokens last', async () => {
+  const { issuer, server } = await start({})
+  issuer.answerToken = async (body) => ({ ...body, expires_in: 0.001 })
+  const began = Date.now()
+  expect((await createPerson('ada').open(`${server.url}/session/oidc/login`)).status).toBe(302)
+  const [session] = await server.app.database.session.run<{ wait: number; left: number }>(
+    `select extract(epoch from o.refresh_at - $1::timestamptz)::float as wait, extract(epoch from s.expires_at - o.refresh_at)::float as left
+     from oidc_sessions o join api_sessions s on s.hash = o.hash`,
+    [new Date(began).toISOString()],
+  )
+  // The clock of the server began a moment before.
+  expect(session?.wait).toBeGreaterThan(5)
+  // The session is still there when it is refreshed.
+  expect(session?.left).toBeGreaterThan(60)
+})
