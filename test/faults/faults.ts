@@ -45,7 +45,7 @@ const rows: readonly Row[] = [
   ['dialects/margo/u64.ts', 'compareDigits(text, largest) <= 0', 'compareDigits(text, largest) < 0', 'the largest version is refused', 'dialects/margo'],
   ['dialects/margo/components.ts', 'if (list.length > 1) refuseRepeatedNames', 'if (list.length > 2) refuseRepeatedNames', 'two components of one name are taken', 'dialects/margo'],
   ['dialects/margo/marks.ts', "if (version !== null && version !== '0') return version", 'if (version !== null) return version', 'the version 0 is taken', 'dialects/margo'],
-  ['dialects/emco/vocabulary.ts', "if (connectivity === 'ONLINE') return 'Available'", "if (connectivity === 'OFFLINE') return 'Available'", 'EMCO is told that a lost cluster is available', 'dialects', 'rest/orchestrators'],
+  ['dialects/emco/vocabulary.ts', "if (connectivity === 'ONLINE') return 'Available'", "if (connectivity === 'OFFLINE') return 'Available'", 'EMCO learns that a lost cluster is available', 'dialects', 'rest/orchestrators'],
   ['dialects/k8splugin/instance.ts', '!isAbsent(body.id) && body.id !== pathId', 'false', 'a body of another instance is taken', 'dialects', 'rest/orchestrators'],
   ['dialects/kubernetes/detail.ts', 'if (!isSecret || !isObject(metadata.annotations)) return metadata', 'return metadata', 'the content of a Secret is kept', 'dialects/kubernetes'],
   // The road of a report.
@@ -94,7 +94,7 @@ const rows: readonly Row[] = [
   ['clusters/pending-states.ts', 'if (waiting.size <= most && weight <= heaviest && clock() - since <= longest) break', 'break', 'states of unknown instances fill the memory', 'clusters'],
   ['clusters/watch-events.ts', 'if (length > longestLine) throw', 'if (length > 1e12) throw', 'a line without an end fills the memory', 'clusters'],
   ['git/commits.ts', 'if (digest === null) grown.delete(deploymentId)', '', 'a repository keeps a deployment that is gone', 'git'],
-  ['rest/negotiation.ts', '.some((tag) => tag === etag)', '.some((tag) => tag !== etag)', 'a device is told that its old manifest is the newest', 'rest', 'dialects'],
+  ['rest/negotiation.ts', '.some((tag) => tag === etag)', '.some((tag) => tag !== etag)', 'a device learns that its old manifest is the newest', 'rest', 'dialects'],
   ['rest/devices/desired.ts', 'if (digestOf(bytes) !== digest) throw missing', '', 'a device installs a bundle that was changed', 'rest/devices'],
   // The programs around it.
   ['cli/stored-sessions.ts', 'found.endsAt > Date.now()', 'found.endsAt > 0', 'the terminal uses a session that has ended', 'cli'],
