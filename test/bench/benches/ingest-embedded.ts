@@ -15,7 +15,10 @@ export const ingestEmbedded: Bench = {
     const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'))
     const reports = buildReports(devices)
     const server = await startRollcall({ DATA_DIR: join(folder, 'store') })
-    const floor = await startProgram({ script: 'test/bench/floors/parse.ts' })
+    const floor = await startProgram({
+      script: 'test/bench/floors/insert.ts',
+      env: { DATA_DIR: join(folder, 'floor') },
+    })
     const road = startReporting(lab, server, createFleet(reports, connections))
     const bare = startReporting(lab, floor, createFleet(reports, connections, true))
     try {
@@ -25,7 +28,13 @@ export const ingestEmbedded: Bench = {
       const { acknowledged } = road.fleet
       return {
         rows: rowsOf(samples, 'reports/s'),
-        claims: [atLeast('ours ÷ floor (node:http that parses and answers)', ratio(samples.ours, samples.floor), 0.6)],
+        claims: [
+          atLeast(
+            'ours ÷ floor (parses, and one batched insert of the same bytes)',
+            ratio(samples.ours, samples.floor),
+            0.5,
+          ),
+        ],
         notes: [
           `${acknowledged.toLocaleString('en-US')} acknowledged reports; the server's CPU includes the database's`,
         ],

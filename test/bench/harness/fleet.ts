@@ -1,4 +1,5 @@
 /** Devices that report: each has one deployment with two components, and every report really changes all three. */
+import { createHash } from 'node:crypto'
 import type { Answer } from './clients/http-connection.ts'
 import { buildRequest } from './clients/http-connection.ts'
 
@@ -6,7 +7,7 @@ import { buildRequest } from './clients/http-connection.ts'
 export const journey = ['removing', 'installing', 'installed'] as const
 
 export interface Fleet {
-  /** The next report of one of the connection's own devices: a device's reports never overtake each other. */
+  /** The next report of one of the connection's own devices, in another order each time round. A device's reports never overtake each other. */
   next(connection: number): Buffer
   /** The same for a caller that picks the device. */
   report(device: number): Buffer
@@ -22,14 +23,24 @@ export interface FleetOptions {
   readonly connections: number
 }
 
+/** Names have no order, as those of the usual fleet: a row of an index is mostly on another page than the last one. */
 export function deviceName(device: number): string {
-  return `edge-${device}`
+  return `edge-${randomUuid(`device ${device}`)}`
 }
 
 /** A UUID, as Margo's specification demands: another name is counted as a deviation, which costs each report. */
 export function deploymentName(device: number): string {
-  return `2f6c1b1e-0000-4000-8000-${device.toString(16).padStart(12, '0')}`
+  return randomUuid(`deployment ${device}`)
 }
+
+/** The same for the same text. */
+function randomUuid(text: string): string {
+  const digits = createHash('sha256').update(text).digest('hex')
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-8${digits.slice(17, 20)}-${digits.slice(20, 32)}`
+}
+
+/** Larger than the devices of a connection, so each is a step that reaches all of them. */
+const steps = [7_919, 104_729, 611_953, 1_299_709] as const
 
 /** Requests are built before anything is measured, and shared by all variants. */
 export function buildReports(devices: number, namesOf = ownNames): readonly (readonly Buffer[])[] {
@@ -55,8 +66,9 @@ export function createFleet(reports: readonly (readonly Buffer[])[], connections
     next(connection) {
       const own = Math.floor((devices - 1 - connection) / connections) + 1
       const turn = place[connection] ?? 0
-      place[connection] = (turn + 1) % own
-      return report(connection + turn * connections)
+      place[connection] = turn + 1
+      const step = steps[Math.floor(turn / own) % steps.length] ?? 1
+      return report(connection + ((turn * step) % own) * connections)
     },
     check(_, { status, body }) {
       if (status !== 201) return `a report was answered with ${status} ${body.toString()}`

@@ -54,7 +54,13 @@ async function createPlace(tx: Transaction, report: StatusReport): Promise<{ tar
   const now = timestamp()
   const [target] = await tx
     .insert(targets)
-    .values({ key: await next(tx, 'naive_keys'), kind: 'DEVICE', name: report.reporter, lastHeardAt: now })
+    .values({
+      key: await next(tx, 'naive_keys'),
+      kind: 'DEVICE',
+      name: report.reporter,
+      lastHeardAt: now,
+      createdRevision: 0,
+    })
     .onConflictDoUpdate({ target: [targets.kind, targets.provider, targets.name], set: { lastHeardAt: now } })
     .returning({ key: targets.key })
   const rollout = implicitRollout(report.deploymentId)
@@ -64,7 +70,14 @@ async function createPlace(tx: Transaction, report: StatusReport): Promise<{ tar
       ...rollout,
       key: await next(tx, 'naive_keys'),
       identity: rolloutUniqueName(rollout),
-      createdRevision: 0,
+      ...{
+        createdRevision: 0,
+        createdAt: now,
+        activityRevision: 0,
+        activityAt: now,
+        changedRevision: 0,
+        changedAt: now,
+      },
     })
     .onConflictDoUpdate({ target: [rollouts.kind, rollouts.identity], set: { name: rollout.name } })
     .returning({ key: rollouts.key })
@@ -118,6 +131,7 @@ function record(report: StatusReport): Promise<number> {
       targetKey: place.targetKey,
       rolloutKey: place.rolloutKey,
       before: known ?? null,
+      foundByChanged: known === undefined,
       changes: [
         {
           kind: 'DEPLOYMENT_STATE_CHANGED',
