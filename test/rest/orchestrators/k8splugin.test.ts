@@ -131,12 +131,14 @@ describe.each(stores)("k8splugin's instance API on $name", (store) => {
 
   it('says what is wrong with an instance, field by field', async () => {
     const { status, body } = await send('PUT', '/wrong', {
+      id: 'another',
       request: { 'rb-version': 'v1' },
       status: 'ODD',
       resources: [{}],
     })
     expect(status).toBe(422)
     expect(body.errors.map(({ field }: { field: string }) => field)).toEqual([
+      'id',
       'request.rb-name',
       'request.cloud-region',
       'status',
