@@ -23,8 +23,6 @@ export interface Selected {
   readonly name: string
   readonly operation: 'query' | 'mutation' | 'subscription'
   readonly document: string
-  /** Only the root field that is on the way to it. */
-  readonly root: string
 }
 
 interface Way {
@@ -58,8 +56,7 @@ export function selectEach(schema: GraphQLSchema): Selected[] {
       const step = `${field.name}${argumentsOf(field)}`
       const inner = getNamedType(field.type)
       const document = nest(operation, [...path, step], isLeafType(inner) ? '' : '{ __typename }')
-      const root = nest(operation, [path[0] ?? step], path.length > 0 || !isLeafType(inner) ? '{ __typename }' : '')
-      selected.push({ name: `${type.name}.${field.name}`, operation, document, root })
+      selected.push({ name: `${type.name}.${field.name}`, operation, document })
       reach(inner, { operation, path: [...path, step] })
     }
   }
