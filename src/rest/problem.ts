@@ -34,9 +34,11 @@ export function toProblem(error: unknown, id: string): Problem {
   return render(500, { ...body, errors: [], id }, {})
 }
 
-/** Some routes load their code with the first request. */
+/** Some routes load their code with the first request. Where Node cannot open a package.json, only the message says why. */
 function lacksDescriptor(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE')
+  if (!(error instanceof Error && 'code' in error)) return false
+  if (error.code === 'ERR_INVALID_PACKAGE_CONFIG') return /too many open files|file table overflow/.test(error.message)
+  return error.code === 'EMFILE' || error.code === 'ENFILE'
 }
 
 function unexpected(id: string): string {

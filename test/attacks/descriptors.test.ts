@@ -8,12 +8,11 @@ import { startNode } from '../support/servers/child.ts'
 const requestOf = (path: string): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nAccept: */*, text/html\r\nConnection: close\r\n\r\n`
 
-it.each(['/', '/export/changes', '/export/deployments?format=parquet'])(
-  'a server without enough file descriptors refuses %s, and answers when it has them',
-  async (path) => {
-    const script = 'ulimit -n 100; exec "$0" src/main.ts'
-    const program = startNode(['-c', script, process.execPath], { DATA_DIR: 'memory', PORT: '0' }, '/bin/sh')
-    const url = (await program.said(/listens on/)).split(' ').at(-1) ?? ''
+it('a server without enough file descriptors refuses every route, and answers when it has them', async () => {
+  const script = 'ulimit -n 100; exec "$0" src/main.ts'
+  const program = startNode(['-c', script, process.execPath], { DATA_DIR: 'memory', PORT: '0' }, '/bin/sh')
+  const url = (await program.said(/listens on/)).split(' ').at(-1) ?? ''
+  for (const path of ['/', '/export/changes', '/export/deployments?format=parquet']) {
     const sockets = Array.from({ length: 200 }, () => connect(Number(new URL(url).port), '127.0.0.1'))
     for (const socket of sockets) socket.on('error', () => undefined)
     // The server closes those that it has no descriptor for.
@@ -30,13 +29,13 @@ it.each(['/', '/export/changes', '/export/deployments?format=parquet'])(
       if (socket) answers.push(await text(socket))
     }
     for (const socket of sockets) socket.destroy()
-    expect(statuses().at(-1)).toBe('200')
-    expect(statuses().slice(0, -1)).toEqual(answers.slice(1).map(() => '503'))
-    expect(answers.length).toBeGreaterThan(1)
-    expect(answers[0]).toMatch(/^retry-after: \d+\r\n/im)
-    expect((await fetch(`${url}/readyz`)).status).toBe(200)
-  },
-)
+    expect(statuses().at(-1), path).toBe('200')
+    expect(statuses().slice(0, -1), path).toEqual(answers.slice(1).map(() => '503'))
+    expect(answers.length, path).toBeGreaterThan(1)
+    expect(answers[0], path).toMatch(/^retry-after: \d+\r\n/im)
+    expect((await fetch(`${url}/readyz`)).status, path).toBe(200)
+  }
+})
 
 const bodyOf = (id: number): string =>
   JSON.stringify({ deploymentId: `d-${id}`, status: { state: 'installed' }, components: [] })
