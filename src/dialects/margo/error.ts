@@ -4,6 +4,12 @@ import { textProblem } from '../body/text.ts'
 
 const longestCode = 1024
 const longestMessage = 64 * 1024
+/**
+ * Bytes of all errors of one report. Its changes are read from the log as a whole, so without this limit a reader would hold a body's
+ * megabyte of messages for each report. The longest error fits in any script (270,336 bytes with its source), or 327 bytes for each of a
+ * thousand components.
+ */
+const mostBytes = 320 << 10
 
 /** The error of a deployment or a component. Null: there is none, or it has problems. */
 export function readError(problems: Problems, where: string, error: unknown): StatusError | null {
@@ -17,6 +23,18 @@ export function readError(problems: Problems, where: string, error: unknown): St
   const source = readPart(problems, where, 'source', error.source, longestCode)
   if (isEmptyError(code, message)) return null
   return source === '' ? { code, message } : { code, message, source }
+}
+
+/** Complains about the error by which all errors of a report become too large. `errors` have their fields, in the order of the report. */
+export function requireSmall(problems: Problems, errors: Iterable<readonly [field: string, error: StatusError]>): void {
+  let size = 0
+  for (const [field, { code, message, source = '' }] of errors) {
+    size += Buffer.byteLength(code) + Buffer.byteLength(message) + Buffer.byteLength(source)
+    if (size <= mostBytes) continue
+    const limit = `must have at most ${mostBytes} bytes together with the errors before it`
+    complain(problems, field, `${limit}, but they have ${size}`)
+    return
+  }
 }
 
 /** Tolerance: some agents send numeric codes as numbers, although the specification says string. */

@@ -19,7 +19,7 @@ import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown 
 import { readId } from '../body/text.ts'
 import { readComponents } from './components.ts'
 import { readTargetName } from './device-id.ts'
-import { readError } from './error.ts'
+import { readError, requireSmall } from './error.ts'
 import { readAdoptedManifestVersion, readRunMarks } from './marks.ts'
 import { readState, stateProblem } from './state.ts'
 import { readYaml } from './yaml.ts'
@@ -125,11 +125,25 @@ function readWhole(problems: Problems, body: Body, proposal: Proposal | null): R
   const state = status === null ? null : readState(status.state)
   if (status !== null && state === null) complain(problems, `${where}.state`, stateProblem(status.state))
   const error = status === null ? null : readError(problems, `${where}.error`, status.error)
-  const components =
-    proposal && body.components === undefined
-      ? readNestedComponents(problems, where, status)
-      : readComponents(problems, 'components', body.components)
+  const isNested = proposal !== null && body.components === undefined
+  const components = isNested
+    ? readNestedComponents(problems, where, status)
+    : readComponents(problems, 'components', body.components)
+  // Positions are those of the report only if no component was left out.
+  if (problems.list === null)
+    requireSmall(problems, errorsOf(where, error, isNested ? `${where}.components` : 'components', components))
   return { state, error, components }
+}
+
+function* errorsOf(
+  where: string,
+  error: StatusError | null,
+  list: string,
+  components: readonly ComponentReport[],
+): Generator<readonly [string, StatusError]> {
+  if (error) yield [`${where}.error`, error]
+  for (const [index, component] of components.entries())
+    if (component.error) yield [`${list}[${index}].error`, component.error]
 }
 
 /** The first proposal has one word of status and no components. */

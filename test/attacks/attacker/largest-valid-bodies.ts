@@ -73,7 +73,11 @@ export function validBodies(share = 1): readonly LargeBody[] {
           ...report(1, 0),
           deviceId: 'edge-1',
           deploymentId: 'd',
-          components: components(1_000).map((one) => ({ ...one, error: { code: 'E', message: 'x'.repeat(900) } })),
+          components: components(1_000).map(({ name, ...one }) => ({
+            ...one,
+            name: `${name}${'😀'.repeat(140)}`,
+            error: { code: 'E', message: 'x'.repeat(326) },
+          })),
         }),
       status: 201,
     },

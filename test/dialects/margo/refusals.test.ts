@@ -24,6 +24,12 @@ const withStatus = (status: unknown) => ({ ...smallest, status })
 const withError = (error: unknown) => withStatus({ state: 'failed', error })
 const withComponents = (...components: unknown[]) => ({ ...smallest, components })
 const withRollcall = (rollcall: unknown) => ({ ...smallest, rollcall })
+const failed = (count: number, length: number) =>
+  Array.from({ length: count }, (_, n) => ({
+    name: `${n}`,
+    state: 'failed',
+    error: { code: '', message: long(length) },
+  }))
 const long = (length: number) => 'x'.repeat(length)
 
 describe('a body that is no object', () => {
@@ -58,6 +64,12 @@ describe('a refusal names the field', () => {
     ['a code too long', withError({ code: long(1025), message: 'm' }), 'status.error.code'],
     ['a message that is a number', withError({ code: 'c', message: 5 }), 'status.error.message'],
     ['a message beyond 64 KiB', withError({ code: 'c', message: long(65_537) }), 'status.error.message'],
+    ['errors of components too large together', withComponents(...failed(6, 65_000)), 'components[5].error'],
+    [
+      'an error of the deployment and of components too large together',
+      { ...withError({ code: 'c', message: '😀'.repeat(65_536) }), components: failed(2, 50_000) },
+      'components[1].error',
+    ],
     ['NUL in a message', withError({ code: 'c', Error: '\0' }), 'status.error.message'],
     ['a lone surrogate in a source', withError({ code: 'c', source: '\udc00' }), 'status.error.source'],
     ['no components', { ...smallest, components: undefined }, 'components'],
@@ -186,5 +198,7 @@ describe('a refusal', () => {
       components: Array.from({ length: 1000 }, (_, i) => ({ name: `${i}`.padStart(256, 'x'), state: 'failed' })),
     }
     expect(parseMargoBody(body, anyRoute).components).toHaveLength(1000)
+    const largest = withComponents(...failed(5, 65_536))
+    expect(parseMargoBody(largest, anyRoute).components).toHaveLength(5)
   })
 })

@@ -9,20 +9,20 @@ import { runs } from '../../../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../../../support/servers/app.ts'
 import { startProgram } from '../../../support/servers/program.ts'
 
-const reports = 12
-/** 0.98 MB: fifteen components, each with the longest message. */
+const reports = 36
+/** The largest errors that one report may have: five components, each with the longest message. */
 const report = (number: number) => ({
   deviceId: 'edge-1',
   deploymentId: `d-${number}`,
   status: { state: 'failed', error: { code: 'E', message: 'failed' } },
-  components: Array.from({ length: 15 }, (_, n) => ({
+  components: Array.from({ length: 5 }, (_, n) => ({
     name: `web-${n}`,
     state: 'failed',
     error: { code: 'E', message: String.fromCharCode(97 + n).repeat(65_000) },
   })),
 })
-/** A deployment and fifteen components. */
-const changesEach = 16
+/** A deployment and five components. */
+const changesEach = 6
 const bound = (4 << 20) + (2 << 20)
 
 async function fill(post: RunningApp['post'], count: number): Promise<void> {
@@ -70,7 +70,7 @@ describe.each(lastingStores)('a log of large entries on $name', (store) => {
 
 describe.each(postgresStores)('a server with a heap of 512 MiB on $name', (store) => {
   it('answers four exports and four subscribers of a log of large entries at once', async () => {
-    const count = runs(48, 504)
+    const count = runs(144, 1_512)
     const empty = await store.create()
     onTestFinished(() => empty.drop())
     const filling = await startApp({ on: empty })
