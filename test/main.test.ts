@@ -68,16 +68,12 @@ describe('the program', () => {
     ])
   })
 
-  it('says where it listens, and the other address that clients use', async () => {
-    const program = start({ DATA_DIR: 'memory', PUBLIC_URL: 'https://rollcall.example' })
+  it('names the other address that clients use, and variables that look like its own', async () => {
+    const env = { PUBLIC_URL: 'https://rollcall.example', DATABASE_ULR: 'postgres://127.0.0.1/x', HOME: '/tmp' }
+    const program = start({ DATA_DIR: 'memory', ...env })
     const url = await program.listening
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     await expect.poll(program.stdout).toMatch(/^PUBLIC_URL: https:\/\/rollcall\.example$/m)
-  })
-
-  it('names variables that look like its own', async () => {
-    const program = start({ DATA_DIR: 'memory', DATABASE_ULR: 'postgres://127.0.0.1/x', HOME: '/tmp' })
-    await program.listening
     program.child.kill('SIGTERM')
     expect(await program.ended).toBe(0)
     const lines = program
