@@ -9,6 +9,7 @@ import type { Database } from '../store/database.ts'
 import { instancesByKey } from '../store/read/orchestration/instances.ts'
 import { type Mark, marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
 import { deleteSink, type Sink } from '../store/sinks/sinks.ts'
+import { fewAtOnce } from '../timing/few-at-once.ts'
 import { type Aai, type AaiConfig, createAai, type Operation, operationLimit } from './aai.ts'
 import { awaitedBy, type Belonging, describeNode, modulePath, vnfPath } from './inventory-node.ts'
 import { differenceOf, type PresentResource, type PresentState, readPresent } from './reconcile.ts'
@@ -215,6 +216,9 @@ async function setOperationalStatus(
   throw new SendError('A&AI: another client changed the node during every attempt (412)')
 }
 
+/** Requests to earlier callers at the same time. The answers of a hundred would be parsed without a pause. */
+const mostCallbacks = 10
+
 /** Sends the result to the callers of all awaited announcements. Throws if the caller of the newest one does not accept it. An earlier one must not delay it. */
 async function sendResult(
   { send }: InventoryDeps,
@@ -224,11 +228,13 @@ async function sendResult(
 ): Promise<void> {
   const headers = { 'content-type': 'application/json' }
   const body = JSON.stringify({ completionStatus, message })
-  const sent = awaited.map(async ({ callbackUrl }) => {
+  const tell = async ({ callbackUrl }: (typeof awaited)[number]): Promise<void> => {
     if (callbackUrl === null) return
     const { status } = await send({ method: 'POST', url: callbackUrl, headers, body })
     if (status < 200 || status >= 300) throw new SendError(`the callback answered ${status}`)
-  })
-  await Promise.allSettled(sent)
-  await sent.at(-1)
+  }
+  const newest = awaited.at(-1)
+  const answered = newest && tell(newest)
+  await Promise.allSettled([answered, fewAtOnce(awaited.slice(0, -1), mostCallbacks, tell)])
+  await answered
 }
