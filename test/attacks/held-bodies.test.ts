@@ -47,7 +47,9 @@ function sendAndStop(line: string, address: string): Promise<string> {
 
 async function takesOthers(): Promise<void> {
   const from = { 'x-forwarded-for': '198.51.100.77' }
-  const padded = `{"reports":[${' '.repeat(20 * mib)}]}`
+  const report = { deviceId: 'e', deploymentId: 'd', status: { state: 'installed' }, components: [] }
+  const reports = Array.from({ length: 40 }, () => `${' '.repeat(mib / 2)}${JSON.stringify(report)}`)
+  const padded = `{"reports":[${reports.join()}]}`
   expect((await server.post('/reports', padded, from)).status).toBe(200)
 }
 
