@@ -4,10 +4,10 @@
 const oldest = 24
 const programs: Readonly<Record<string, () => Promise<unknown>>> = {
   serve: () => import('./main.ts'),
-  demo: () => import('./simulate/demo.ts'),
-  simulate: () => import('./simulate/simulate.ts'),
-  export: () => import('./cli/export.ts'),
-  'new-epoch': () => import('./cli/new-epoch.ts'),
+  demo: () => import('./apps/simulate/demo.ts'),
+  simulate: () => import('./apps/simulate/simulate.ts'),
+  export: () => import('./apps/cli/export.ts'),
+  'new-epoch': () => import('./apps/cli/new-epoch.ts'),
 }
 
 if (Number.parseInt(process.versions.node, 10) < oldest) {
@@ -17,4 +17,4 @@ if (Number.parseInt(process.versions.node, 10) < oldest) {
 const [, , name = ''] = process.argv
 const program = Object.hasOwn(programs, name) ? programs[name] : undefined
 if (program) process.argv.splice(2, 1)
-await (program ?? (() => import('./cli/rollcall.ts')))()
+await (program ?? (() => import('./apps/cli/rollcall.ts')))()

@@ -1,15 +1,15 @@
 /** The program: environment → configuration → database → app. The only reader of process.env. */
 import { randomUUID } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
-import { commandOf, exitCodes, parseFlags, UsageError } from './cli/arguments.ts'
-import { parseConfig, variables } from './config/config.ts'
-import { misspelled } from './config/misspelled.ts'
-import { logEpoch } from './log/database-events.ts'
-import { createLog } from './log/log.ts'
-import { openLogLines } from './log/log-lines.ts'
-import { firstSteps } from './process/first-steps.ts'
-import { endAsSignalled, endAtOnce } from './process/process-end.ts'
-import { explain, withRemedy, withStoreRemedy } from './process/startup-errors.ts'
+import { createLog } from './platform/log/log.ts'
+import { openLogLines } from './platform/log/log-lines.ts'
+import { parseConfig, variables } from './server/config/config.ts'
+import { misspelled } from './server/config/misspelled.ts'
+import { logEpoch } from './server/log/database-events.ts'
+import { commandOf, exitCodes, parseFlags, UsageError } from './server/process/arguments.ts'
+import { firstSteps } from './server/process/first-steps.ts'
+import { endAsSignalled, endAtOnce } from './server/process/process-end.ts'
+import { explain, withRemedy, withStoreRemedy } from './server/process/startup-errors.ts'
 import type { Database } from './store/database.ts'
 
 // By default, V8 allocates a kind of object in the old generation once a hundred of them are in use, as the last requests of
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   for (const { name, meant } of misspelled(process.env, variables))
     log.warn({ name, meant }, `unknown environment variable ${name}: did you mean ${meant}?`)
   // Loading the server takes ten times as long as reading the configuration, so a mistake in the latter is reported first.
-  const [{ createApp }, { openDatabase }] = await Promise.all([import('./app.ts'), import('./store/open.ts')])
+  const [{ createApp }, { openDatabase }] = await Promise.all([import('./server/app.ts'), import('./store/open.ts')])
   const { store, server } = config
   console.log(store.url === null ? `Opening ${store.dataDir} …` : 'Connecting to PostgreSQL …')
   const database = await openDatabase(store, undefined, logEpoch(log)).catch(withStoreRemedy(store))

@@ -5,37 +5,48 @@ import { describe, expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '../src')
 
-/** Imports point towards `domain/`. */
+const [below, inside] = [
+  ['domain', 'platform', 'store'],
+  ['feed', 'ingest'],
+]
+
+/**
+ * The parts of src, from the ground up, and what each may import of the others. What stands on one floor is in one folder. server/ composes all
+ * but the programs of persons.
+ */
 const allowed: Record<string, readonly string[]> = {
   domain: [],
-  limits: ['domain'],
-  readiness: ['domain'],
-  dialects: ['domain', 'limits', 'readiness'],
-  // Requests to other systems, and their answers.
-  outbound: ['domain', 'limits', 'dialects'],
-  store: ['domain', 'limits'],
-  ingest: ['domain', 'limits', 'readiness', 'store'],
-  feed: ['domain', 'limits', 'store'],
-  sinks: ['domain', 'store', 'feed', 'outbound'],
-  clusters: ['outbound', 'domain', 'limits', 'store', 'feed', 'ingest', 'dialects'],
-  git: ['domain', 'limits', 'store', 'auth'],
-  auth: ['domain', 'limits', 'store', 'ingest', 'outbound'],
-  graphql: ['domain', 'limits', 'dialects', 'store', 'feed', 'ingest', 'sinks', 'auth'],
+  platform: ['domain'],
+  store: ['domain', 'platform'],
+  feed: below,
+  'ingest/dialects': ['domain', 'platform'],
+  ingest: below,
+  'ingest/clusters': [...below, ...inside, 'ingest/dialects'],
+  'outlets/metrics': [...below, 'feed', 'ingest/dialects', 'ingest/clusters'],
+  'outlets/sinks': [...below, 'feed'],
+  'outlets/traces': [...below, ...inside, 'outlets/metrics'],
+  'api/auth': [...below, 'ingest', 'outlets/metrics'],
+  'api/git': [...below, 'api/auth'],
+  'api/graphql': [...below, ...inside, 'ingest/dialects', 'outlets/sinks', 'api/auth'],
   // Serves the page, and bundles its documents.
-  rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth', 'git', 'dashboard'],
+  'api/rest': [
+    ...[...below, 'ingest', 'ingest/dialects', 'outlets/metrics', 'outlets/sinks'],
+    ...['api/auth', 'api/git', 'api/graphql', 'apps/dashboard'],
+  ],
   // Reads what GraphQL shows, with the same filters, and answers as the other routes do.
-  export: ['domain', 'limits', 'store', 'ingest', 'graphql', 'sinks', 'auth', 'rest', 'outbound'],
-  // What is the same for a report over HTTP and over MQTT is in rest/.
-  mqtt: ['domain', 'limits', 'store', 'feed', 'ingest', 'dialects', 'sinks', 'auth', 'rest'],
-  // What traces requests surrounds the writer and the execution of operations.
-  traces: ['domain', 'store', 'feed', 'dialects', 'ingest', 'graphql', 'outbound'],
+  'api/export': [...below, 'ingest', 'outlets/sinks', 'api/auth', 'api/graphql', 'api/rest'],
+  // What is the same for a report over HTTP and over MQTT is in api/rest/.
+  'api/mqtt': [...below, ...inside, 'ingest/dialects', 'outlets/metrics', 'outlets/sinks', 'api/auth', 'api/rest'],
   // Runs in browsers too.
-  client: [],
-  cli: ['client', 'domain', 'store', 'root'],
+  'apps/client': [],
   // Runs in browsers and uses the public API only.
-  dashboard: ['client'],
-  simulate: ['client', 'cli', 'domain', 'store', 'root'],
+  'apps/dashboard': ['apps/client'],
+  'apps/cli': ['domain', 'server', 'apps/client'],
+  'apps/simulate': ['domain', 'server', 'apps/client', 'apps/cli'],
 }
+
+/** The folders of src, from the ground up. */
+const floors = ['domain', 'platform', 'store', 'feed', 'ingest', 'outlets', 'api', 'server', 'apps']
 
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
   (file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts'),
@@ -47,9 +58,11 @@ const imports = files.flatMap((file) =>
     to: relative(root, join(root, dirname(file), path)),
   })),
 )
-/** The composition root: the files of src itself, what it is configured with, what logs and measures it, and what it shares. */
-const stageOf = (file: string): string =>
-  /^(?:(?:config|log|metrics|process|timing)\/)?[^/]+$/.test(file) ? 'root' : (file.split('/')[0] ?? '')
+const floorOf = (file: string): string => file.split('/')[0] ?? ''
+const partOf = (file: string): string => {
+  const part = file.split('/').slice(0, 2).join('/')
+  return part in allowed ? part : floorOf(file)
+}
 
 /** Groups of files that reach each other by imports (Tarjan's strongly connected components of more than one file). */
 function cycles(): string[][] {
@@ -76,35 +89,42 @@ function cycles(): string[][] {
   return found
 }
 
+/** What each report or question passes. */
+const isOnRoad = (file: string): boolean =>
+  /^(domain|store|feed|ingest(?!\/clusters)|platform\/(body|limits)|api\/(graphql|rest))\//.test(file)
+
 describe('the layout of src', () => {
-  it('has a rule for each stage', () => {
-    const stages = new Set(files.map(stageOf))
-    stages.delete('root')
-    expect([...stages].filter((stage) => !(stage in allowed))).toEqual([])
+  it('has a rule for each part', () => {
+    const programs = new Set(['main.ts', 'bin.ts', 'server'])
+    const parts = new Set(files.map(partOf)).difference(programs)
+    expect([...parts].filter((part) => !(part in allowed))).toEqual([])
+    expect(new Set(files.map(floorOf)).difference(new Set([...floors, ...programs]))).toEqual(new Set())
   })
 
   it('has imports that point towards the domain', () => {
     const wrong = imports.filter(({ from, to }) => {
-      const [a, b] = [stageOf(from), stageOf(to)]
-      if (a === 'root' || a === b) return false
-      // The log's, the metrics' and the configuration's interfaces, time limits, pauses and rounds are shared. demo.ts and new-epoch.ts are programs, as main.ts is.
-      if (b === 'root')
-        return (
-          !['log/log.ts', 'metrics/metrics.ts', 'config/config.ts'].includes(to) &&
-          !to.startsWith('timing/') &&
-          !['simulate/demo.ts', 'cli/new-epoch.ts'].includes(from)
-        )
-      return !allowed[a]?.includes(b)
+      const [a, b] = [partOf(from), partOf(to)]
+      // They open the database themselves.
+      if (['apps/simulate/demo.ts', 'apps/cli/new-epoch.ts'].includes(from)) return false
+      return a !== b && !['server', 'main.ts', 'bin.ts'].includes(a) && !allowed[a]?.includes(b)
     })
     expect(wrong).toEqual([])
   })
 
+  it('has folders that stand on those below them, but that the page is bundled where it is served', () => {
+    const up = imports.filter(({ from, to }) => {
+      const [a, b] = [floors.indexOf(floorOf(from)), floors.indexOf(floorOf(to))]
+      return a >= 0 && a < b && !(from.startsWith('api/rest/page/') && to.startsWith('apps/dashboard/'))
+    })
+    expect(up).toEqual([])
+  })
+
   it('imports what the configuration attaches in one place, and in the files of its variables', () => {
     const attached: Readonly<Record<string, readonly string[]>> = {
-      'auth/oidc': ['config/api.ts', 'config/roles.ts'],
-      export: ['config/archive.ts'],
-      mqtt: ['config/mqtt.ts'],
-      traces: ['config/traces.ts'],
+      'api/auth/oidc': ['server/config/api.ts', 'server/config/roles.ts'],
+      'api/export': ['server/config/archive.ts'],
+      'api/mqtt': ['server/config/mqtt.ts'],
+      'outlets/traces': ['server/config/traces.ts'],
     }
     const dynamic = files.flatMap((file) =>
       [...read(file).matchAll(/import\('(\.[^']+)'\)/g)].map(([, path = '']) => ({
@@ -117,7 +137,7 @@ describe('the layout of src', () => {
         ({ from, to }) =>
           to.startsWith(`${folder}/`) &&
           !from.startsWith(`${folder}/`) &&
-          !['attachments.ts', ...variables].includes(from),
+          !['server/attachments.ts', ...variables].includes(from),
       ),
     )
     expect(wrong).toEqual([])
@@ -129,7 +149,7 @@ describe('the layout of src', () => {
 
   it('lets only the writer write', () => {
     const wrong = imports.filter(
-      ({ from, to }) => to.startsWith('store/write/') && !['ingest', 'store'].includes(stageOf(from)),
+      ({ from, to }) => to.startsWith('store/write/') && !['ingest', 'store'].includes(partOf(from)),
     )
     expect(wrong).toEqual([])
   })
@@ -150,29 +170,29 @@ describe('the layout of src', () => {
     expect(large).toEqual([])
   })
 
-  it('keeps Margo apart from the other dialects, and what they share from each', () => {
-    const folderOf = (file: string) => /^dialects\/(\w+)\//.exec(file)?.[1]
+  it('keeps Margo apart from the other dialects', () => {
+    const folderOf = (file: string) => /^ingest\/dialects\/(\w+)\//.exec(file)?.[1]
     const wrong = imports.filter(({ from, to }) => {
       const [a, b] = [folderOf(from), folderOf(to)]
       if (a === undefined || b === undefined || a === b) return false
-      return a === 'body' || b === 'margo' || (a === 'margo' && b !== 'body')
+      return a === 'margo' || b === 'margo'
     })
     expect(wrong).toEqual([])
   })
 
   // Programs of persons (cli, client, simulate, dashboard) ask a server that they chose.
-  it('reads the answers of other systems by outbound/ only', () => {
-    const asking = ['auth', 'clusters', 'export', 'mqtt', 'sinks', 'traces']
-    const others = files.filter((file) => asking.includes(stageOf(file)))
+  it('reads the answers of other systems by platform/outbound/ only', () => {
+    const asking = ['api/auth', 'ingest/clusters', 'api/export', 'api/mqtt', 'outlets/sinks', 'outlets/traces']
+    const others = files.filter((file) => asking.includes(partOf(file)))
     const wrong = others.filter((file) => /\b(httpRequest|httpsRequest)\b|\.json\(\)|\bfetch\(/.test(read(file)))
     expect(wrong).toEqual([])
     // Of what this server wrote itself, and of requests.
     const own = [
-      'auth/oidc/routes.ts',
-      'auth/oidc/seal.ts',
-      'export/conditions.ts',
-      'mqtt/marker.ts',
-      'mqtt/session.ts',
+      'api/auth/oidc/routes.ts',
+      'api/auth/oidc/seal.ts',
+      'api/export/conditions.ts',
+      'api/mqtt/marker.ts',
+      'api/mqtt/session.ts',
     ]
     expect(others.filter((file) => read(file).includes('JSON.parse')).toSorted()).toEqual(own)
     expect(others.filter((file) => /\breadJson\b/.test(read(file)))).toEqual([])
@@ -186,12 +206,9 @@ describe('the layout of src', () => {
 
   // A server's clock may be an hour off. What decides is the database's, which app.ts hands to each part. The name of a lock file's holder decides nothing.
   it('reads no clock of its own where time decides', () => {
-    const outside = ['client', 'cli', 'simulate', 'dashboard']
-    const reading = files.filter(
-      (file) => !outside.includes(stageOf(file)) && /Date\.now\b|new Date\(\)/.test(read(file)),
-    )
+    const reading = files.filter((file) => !file.startsWith('apps/') && /Date\.now\b|new Date\(\)/.test(read(file)))
     // The times of files are those of the machine, and an operator reads since when a process has held the directory.
-    expect(reading).toEqual(['export/archive/directory.ts', 'store/connection/embedded/lock-file.ts'])
+    expect(reading).toEqual(['api/export/archive/directory.ts', 'store/connection/embedded/lock-file.ts'])
   })
 
   it('writes JSON for the database by one function, which mends what PostgreSQL cannot read', () => {
@@ -205,12 +222,11 @@ describe('the layout of src', () => {
   // in a field.
   it('has no getters in what is made for each question or batch', () => {
     const lasting = ['feed/feed.ts', 'feed/hub.ts', 'ingest/writer.ts', 'store/connection/connection.ts']
-    const road = ['dialects', 'domain', 'feed', 'graphql', 'ingest', 'limits', 'rest', 'store']
     const found = files.filter((file) => {
       const text = readFileSync(join(root, file), 'utf8')
       const classes = /^(export )?class .*?^}/gms
       const isAssigned = /\w\.\w+ = (async )?(function|\([^()]*\)( ?: [^=]+)? =>)/.test(text)
-      return road.includes(stageOf(file)) && (isAssigned || /^\s+get \w+\(\)/m.test(text.replace(classes, '')))
+      return isOnRoad(file) && (isAssigned || /^\s+get \w+\(\)/m.test(text.replace(classes, '')))
     })
     expect(found.toSorted()).toEqual(lasting)
   })
@@ -221,17 +237,16 @@ describe('the layout of src', () => {
     const rare = ['component-snapshot', 'declare', 'devices/register', 'devices/retire', 'remove'].map(
       (n) => `ingest/commands/${n}.ts`,
     )
-    const road = ['dialects', 'domain', 'feed', 'graphql', 'ingest', 'limits', 'rest', 'store']
     const found = files.filter((file) => {
       const text = readFileSync(join(root, file), 'utf8').replace(/^(export )?class .*?^}/gms, '')
-      return road.includes(stageOf(file)) && /^ +(async )?(function\*|\*\w+\()|[=(,:] (async )?function\*/m.test(text)
+      return isOnRoad(file) && /^ +(async )?(function\*|\*\w+\()|[=(,:] (async )?function\*/m.test(text)
     })
     expect(found.toSorted()).toEqual([...rare, 'store/sql/record-set.ts'])
   })
 
   it('needs nothing but itself in the domain', () => {
     const foreign = files
-      .filter((file) => file.startsWith('domain/') || file.startsWith('readiness/'))
+      .filter((file) => file.startsWith('domain/'))
       .flatMap((file) =>
         [...readFileSync(join(root, file), 'utf8').matchAll(/from '([^.'][^']*)'/g)].map(([, m]) => `${file}: ${m}`),
       )

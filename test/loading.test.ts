@@ -7,9 +7,9 @@ const script = `
   const { createRequire, registerHooks } = await import('node:module')
   const loaded = new Set()
   registerHooks({ load(url, context, next) { loaded.add(url); return next(url, context) } })
-  const { parseConfig } = await import('./src/config/config.ts')
-  const { createApp } = await import('./src/app.ts')
-  const { createLog } = await import('./src/log/log.ts')
+  const { parseConfig } = await import('./src/server/config/config.ts')
+  const { createApp } = await import('./src/server/app.ts')
+  const { createLog } = await import('./src/platform/log/log.ts')
   const { openDatabase } = await import('./src/store/open.ts')
   const config = parseConfig({ PORT: '0', GIT: 'off', DATA_DIR: 'memory', ...JSON.parse(process.env.GIVEN) })
   const app = await createApp({ config, database: await openDatabase(config.store), log: createLog({ level: 'silent' }) })
@@ -20,13 +20,13 @@ const script = `
 
 /** Its own modules, and the libraries that only it has. */
 const connections = {
-  MQTT: [/src\/mqtt\//, /node_modules\/mqtt\//],
-  requests: [/src\/traces\/requests\.ts/, /node_modules\/@opentelemetry\/sdk-trace-base\//],
-  traces: [/src\/traces\/traces\.ts/, /node_modules\/@opentelemetry\/(exporter|otlp)/],
-  sign_in: [/src\/auth\/oidc\//, /node_modules\/openid-client\//],
-  S3: [/src\/export\/archive\/bucket\.ts/, /node_modules\/aws4fetch\//],
-  archive: [/src\/export\/archive\/archive\.ts/],
-  Parquet: [/src\/export\/serve\.ts/, /node_modules\/hyparquet-writer\//],
+  MQTT: [/src\/api\/mqtt\//, /node_modules\/mqtt\//],
+  requests: [/src\/outlets\/traces\/requests\.ts/, /node_modules\/@opentelemetry\/sdk-trace-base\//],
+  traces: [/src\/outlets\/traces\/traces\.ts/, /node_modules\/@opentelemetry\/(exporter|otlp)/],
+  sign_in: [/src\/api\/auth\/oidc\//, /node_modules\/openid-client\//],
+  S3: [/src\/api\/export\/archive\/bucket\.ts/, /node_modules\/aws4fetch\//],
+  archive: [/src\/api\/export\/archive\/archive\.ts/],
+  Parquet: [/src\/api\/export\/serve\.ts/, /node_modules\/hyparquet-writer\//],
 } as const
 
 async function filesWith(given: Record<string, string>): Promise<readonly string[]> {
@@ -43,12 +43,12 @@ async function loadedWith(given: Record<string, string>): Promise<readonly strin
 
 describe('a server', () => {
   it('loads no file of a connection to other systems, and none of its libraries, if none is configured', async () => {
-    const own = /src\/(mqtt|traces|export|auth\/oidc)\/.*/
+    const own = /src\/(api\/(mqtt|export|auth\/oidc)|outlets\/traces)\/.*/
     // prom-client requires the API of OpenTelemetry for its own purposes.
     const libraries =
       /node_modules\/(mqtt|mqtt-packet|openid-client|oauth4webapi|hyparquet|hyparquet-writer|aws4fetch|@opentelemetry\/(?!api\/)[\w-]+)\//
     const found = (await filesWith({})).flatMap((file) => own.exec(file)?.[0] ?? libraries.exec(file)?.[0] ?? [])
-    expect(found).toEqual(['src/export/routes.ts'])
+    expect(found).toEqual(['src/api/export/routes.ts'])
   })
 
   it.each([

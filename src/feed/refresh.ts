@@ -6,8 +6,8 @@
  * at the same revision.
  */
 import type { Revision } from '../domain/values.ts'
-import { createFairQueue, type FairQueue } from '../limits/fair-queue.ts'
-import { once } from '../limits/once.ts'
+import { createFairQueue, type FairQueue } from '../platform/limits/fair-queue.ts'
+import { once } from '../platform/limits/once.ts'
 import type { Database, LogHead, Snapshot } from '../store/database.ts'
 import type { Hub } from './hub.ts'
 

@@ -1,6 +1,6 @@
 /** A batch: commands that wait for their answers, their decisions, and the answers. */
 import { DomainError, type ErrorCode } from '../domain/errors.ts'
-import { type Paced, stepsOf } from '../limits/pace.ts'
+import { type Paced, stepsOf } from '../platform/limits/pace.ts'
 import { describeOutage } from '../store/connection/failure.ts'
 import type { Proof } from '../store/signature-claims.ts'
 import { stampOf } from '../store/write/batches.ts'

@@ -1,6 +1,6 @@
 import type { Deviation } from '../domain/deviation.ts'
 import type { StatusReport } from '../domain/report.ts'
-import type { Paced } from '../limits/pace.ts'
+import type { Paced } from '../platform/limits/pace.ts'
 import type { Proof } from '../store/signature-claims.ts'
 import type { Needs, Statement } from '../store/write/contract.ts'
 import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'

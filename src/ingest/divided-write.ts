@@ -3,8 +3,8 @@
  * each row as an object, as an image in the log and as a parameter. So the command is loaded, decided and saved in parts, and the rows of one
  * part are dropped before the next. The parts have one name and are committed together. A refusal is thrown out of the transaction, which undoes all.
  */
-import { paced, stepsOf } from '../limits/pace.ts'
-import { sharedSlices } from '../limits/slices.ts'
+import { paced, stepsOf } from '../platform/limits/pace.ts'
+import { sharedSlices } from '../platform/limits/slices.ts'
 import type { Session } from '../store/database.ts'
 import type { BatchName } from '../store/write/contract.ts'
 import { type LockedHead, loadNeeds } from '../store/write/load/load.ts'

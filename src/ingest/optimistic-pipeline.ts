@@ -11,7 +11,7 @@
  *
  * If a batch is not written, no later batch in flight is written either: all of them are written again in order, under the head's lock.
  */
-import { atOnce } from '../limits/pace.ts'
+import { atOnce } from '../platform/limits/pace.ts'
 import type { Effects, Loaded } from '../store/write/contract.ts'
 import { type LockedHead, loadBeside } from '../store/write/load/load.ts'
 import { saveOptimistically } from '../store/write/save/optimistic-save.ts'

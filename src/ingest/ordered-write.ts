@@ -10,8 +10,8 @@
  *   loses its connection              the outcome is unknown: the batch is looked up under the lock, and repeated only if it is missing
  *   cannot be settled in time         UNAVAILABLE (503): nothing was acknowledged, the device reports again
  */
-import { paced } from '../limits/pace.ts'
-import { sharedSlices } from '../limits/slices.ts'
+import { paced } from '../platform/limits/pace.ts'
+import { sharedSlices } from '../platform/limits/slices.ts'
 import type { Session } from '../store/database.ts'
 import { type BatchRecord, readBatches, stampOf, writerOf } from '../store/write/batches.ts'
 import type { BatchName } from '../store/write/contract.ts'

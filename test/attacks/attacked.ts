@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect } from 'vitest'
 import type { WebSocket } from 'ws'
-import type { Timeouts } from '../../src/rest/guard.ts'
+import type { Timeouts } from '../../src/api/rest/guard.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { openSocket, subscribe } from './transports.ts'
 

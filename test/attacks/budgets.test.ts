@@ -9,8 +9,8 @@ import {
   maxReportedErrors,
   maxRows,
   maxVariableSize,
-} from '../../src/graphql/guards/limits.ts'
-import { encodeNodeId } from '../../src/graphql/objects/node.ts'
+} from '../../src/api/graphql/guards/limits.ts'
+import { encodeNodeId } from '../../src/api/graphql/objects/node.ts'
 import { stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { jsonYardstick, longestStall } from '../support/stall.ts'

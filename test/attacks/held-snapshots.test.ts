@@ -4,7 +4,7 @@
  */
 import { type GraphQLField, getNamedType, isCompositeType, isObjectType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { schema } from '../../src/graphql/schema.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'

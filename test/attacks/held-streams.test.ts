@@ -1,6 +1,6 @@
 /** The sockets and streams that one caller may hold open: what they take of the server's memory, and how long a change keeps it busy with them. */
 import { expect, it } from 'vitest'
-import { maxAnswerSize } from '../../src/graphql/guards/limits.ts'
+import { maxAnswerSize } from '../../src/api/graphql/guards/limits.ts'
 import { stores } from '../support/databases/stores.ts'
 import { childEnvironment } from '../support/servers/child.ts'
 import { jsonYardstick } from '../support/stall.ts'

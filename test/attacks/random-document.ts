@@ -13,7 +13,7 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql'
-import { schema } from '../../src/graphql/schema.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
 
 export interface RandomRequest {
   readonly query: string

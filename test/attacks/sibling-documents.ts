@@ -14,8 +14,8 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql'
-import { encodeNodeId } from '../../src/graphql/objects/node.ts'
-import { schema } from '../../src/graphql/schema.ts'
+import { encodeNodeId } from '../../src/api/graphql/objects/node.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
 
 type Field = GraphQLField<unknown, unknown>
 

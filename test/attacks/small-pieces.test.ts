@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
 import { collect } from '../support/garbage.ts'
 import { startAttacked } from './attacked.ts'
 import { closed, openSocket } from './transports.ts'

@@ -20,7 +20,7 @@ import {
   isUnionType,
 } from 'graphql'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { schema } from '../../src/graphql/schema.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
 import { stores } from '../support/databases/stores.ts'
 import { isDeep } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createAuditTrail, type Refusal } from '../../src/auth/audit-trail.ts'
+import { createAuditTrail, type Refusal } from '../../src/api/auth/audit-trail.ts'
 import { pageAuditLog } from '../../src/store/read/api-access.ts'
 import { stores } from '../support/databases/stores.ts'
 import { createEmptyRoad, type Road } from '../support/servers/road.ts'

@@ -3,16 +3,16 @@
  * table fails, and messages of an access scope equal what GraphQL shows in it.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseScopes } from '../../src/domain/access-scope.ts'
-import type { Change, ChangeKind } from '../../src/domain/change.ts'
-import { markerOf } from '../../src/mqtt/marker.ts'
+import { markerOf } from '../../src/api/mqtt/marker.ts'
 import {
   describeVisible,
   type Publication,
   presentDeployments,
   presentRollouts,
   resetOf,
-} from '../../src/mqtt/present.ts'
+} from '../../src/api/mqtt/present.ts'
+import { parseScopes } from '../../src/domain/access-scope.ts'
+import type { Change, ChangeKind } from '../../src/domain/change.ts'
 import type { Session } from '../../src/store/database.ts'
 import { withScope } from '../../src/store/read/access-scope.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'

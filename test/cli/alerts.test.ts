@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isRollout } from '../../src/cli/selection.ts'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
+import { isRollout } from '../../src/apps/cli/selection.ts'
 import { report, rollcall, useServer } from './harness.ts'
 
 describe('rollcall alerts', () => {

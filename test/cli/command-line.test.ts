@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { parseCommandLine } from '../../src/cli/command-line.ts'
+import { parseCommandLine } from '../../src/apps/cli/command-line.ts'
 import { rollcall, useServer } from './harness.ts'
 
 useServer()

@@ -9,7 +9,7 @@ describe('rollcall with API_AUTH', () => {
     guarded = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
   })
   afterAll(() => guarded.stop())
-  const ask = (...args: string[]): Child => startNode(['src/cli/rollcall.ts', '--url', guarded.url, ...args])
+  const ask = (...args: string[]): Child => startNode(['src/apps/cli/rollcall.ts', '--url', guarded.url, ...args])
 
   it('sends its token over HTTP and WebSocket', async () => {
     const body = { deploymentId: 'd', status: { state: 'installed' }, components: [] }

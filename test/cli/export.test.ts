@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { kindNames } from '../../src/export/kinds/kind.ts'
+import { kindNames } from '../../src/api/export/kinds/kind.ts'
 import { type Child, startNode } from '../support/servers/child.ts'
 import { report, useServer } from './harness.ts'
 

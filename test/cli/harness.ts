@@ -15,7 +15,7 @@ export function useServer(options: AppOptions = {}): () => RunningApp {
 }
 
 export function rollcall(...args: string[]): Child {
-  return startNode(['src/cli/rollcall.ts', '--url', server.url, ...args])
+  return startNode(['src/apps/cli/rollcall.ts', '--url', server.url, ...args])
 }
 
 export async function report(deploymentId: string, state: string, error?: object): Promise<string> {

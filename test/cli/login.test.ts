@@ -26,7 +26,7 @@ afterAll(async () => {
 })
 
 function rollcallIn(folder: string, ...args: string[]): Child {
-  return startNode(['src/cli/rollcall.ts', '--url', server.url, ...args], { XDG_CONFIG_HOME: folder })
+  return startNode(['src/apps/cli/rollcall.ts', '--url', server.url, ...args], { XDG_CONFIG_HOME: folder })
 }
 
 it('signs in by a code, uses the session, and signs out', async () => {
@@ -48,7 +48,9 @@ it('signs in by a code, uses the session, and signs out', async () => {
 
   const counts = rollcallIn(folder, 'counts', '--json')
   expect(await counts.ended).toBe(0)
-  const exported = startNode(['src/cli/export.ts', '--url', server.url, 'deployments'], { XDG_CONFIG_HOME: folder })
+  const exported = startNode(['src/apps/cli/export.ts', '--url', server.url, 'deployments'], {
+    XDG_CONFIG_HOME: folder,
+  })
   expect(await exported.ended).toBe(0)
   expect(exported.lines.join()).toContain('shown')
 
@@ -79,7 +81,7 @@ it('signs in by a code, uses the session, and signs out', async () => {
 it('says that a server has no sign-in for persons', async () => {
   const other = await startApp()
   try {
-    const child = startNode(['src/cli/rollcall.ts', '--url', other.url, 'login'])
+    const child = startNode(['src/apps/cli/rollcall.ts', '--url', other.url, 'login'])
     expect([await child.ended, child.lines[0]]).toEqual([1, expect.stringContaining('has no sign-in for persons')])
   } finally {
     await other.stop()

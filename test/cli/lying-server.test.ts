@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { jsonLine } from '../../src/cli/show.ts'
+import { jsonLine } from '../../src/apps/cli/show.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { type Child, startNode } from '../support/servers/child.ts'
 

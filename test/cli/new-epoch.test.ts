@@ -16,7 +16,7 @@ async function epochsOf(config: StoreConfig): Promise<{ base: number; ended: num
 }
 
 const newEpoch = (env: Record<string, string>, ...args: readonly string[]) =>
-  startNode(['src/cli/new-epoch.ts', ...args], env)
+  startNode(['src/apps/cli/new-epoch.ts', ...args], env)
 
 describe('npm run new-epoch', () => {
   it('begins an epoch in a data directory, and prints its revision', async () => {
@@ -60,7 +60,7 @@ describe('npm run new-epoch', () => {
     const dataDir = temporaryFolder()
     const before = await epochsOf({ url: null, dataDir })
     const inTerminal = 'data:text/javascript,process.stdin.isTTY=true'
-    const command = startNode(['--import', inTerminal, 'src/cli/new-epoch.ts'], { DATA_DIR: dataDir })
+    const command = startNode(['--import', inTerminal, 'src/apps/cli/new-epoch.ts'], { DATA_DIR: dataDir })
     await command.said(/No epoch was begun\.$/)
     expect(await command.ended).toBe(1)
     expect(await epochsOf({ url: null, dataDir })).toEqual(before)

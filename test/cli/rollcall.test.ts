@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { optionsByCommand } from '../../src/cli/accepted-options.ts'
-import { type Api, createApi, forTerminal } from '../../src/cli/api.ts'
-import { completionOf } from '../../src/cli/completion.ts'
+import { optionsByCommand } from '../../src/apps/cli/accepted-options.ts'
+import { type Api, createApi, forTerminal } from '../../src/apps/cli/api.ts'
+import { completionOf } from '../../src/apps/cli/completion.ts'
 import { standBetween } from '../support/servers/between.ts'
 import { startNode } from '../support/servers/child.ts'
 import { declare, report, rollcall, useServer } from './harness.ts'
@@ -198,7 +198,7 @@ describe('rollcall get and counts', () => {
   it('exits with 69 when the server is unreachable', async () => {
     const { url, close } = await standBetween(server().url)
     await close()
-    const child = startNode(['src/cli/rollcall.ts', 'counts', '--url', url])
+    const child = startNode(['src/apps/cli/rollcall.ts', 'counts', '--url', url])
     expect(await child.ended).toBe(69)
     expect(child.lines[0]).toBe(`can't reach the server at ${url}: ECONNREFUSED`)
   })

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createScreen, stateBar, type Terminal, table, wrap } from '../../src/cli/terminal.ts'
+import { createScreen, stateBar, type Terminal, table, wrap } from '../../src/apps/cli/terminal.ts'
 
 function terminal(options: Partial<Terminal> = {}): Terminal & { written: string } {
   return {

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createApi } from '../../src/cli/api.ts'
-import { parseCommandLine } from '../../src/cli/command-line.ts'
-import type { Terminal } from '../../src/cli/terminal.ts'
-import { watchTable } from '../../src/cli/watch.ts'
+import { createApi } from '../../src/apps/cli/api.ts'
+import { parseCommandLine } from '../../src/apps/cli/command-line.ts'
+import type { Terminal } from '../../src/apps/cli/terminal.ts'
+import { watchTable } from '../../src/apps/cli/watch.ts'
 import { standBetween } from '../support/servers/between.ts'
 import { startNode } from '../support/servers/child.ts'
 import { declare, report, rollcall, useServer } from './harness.ts'
@@ -15,7 +15,7 @@ describe('rollcall watch', () => {
     onTestFinished(() => between.close())
     const after = await report('watch-1', 'pending')
     const child = startNode([
-      'src/cli/rollcall.ts',
+      'src/apps/cli/rollcall.ts',
       'watch',
       '--json',
       '--url',

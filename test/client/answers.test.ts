@@ -2,7 +2,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { request } from '../../src/client/client.ts'
+import { request } from '../../src/apps/client/client.ts'
 
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener)

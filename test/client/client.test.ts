@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { createSocket } from '../../src/client/client.ts'
+import { createSocket } from '../../src/apps/client/client.ts'
 import { expectNoUnhandledRejections } from '../support/rejections.ts'
 
 const rejections = expectNoUnhandledRejections()

@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { KubeConfig } from '@kubernetes/client-node'
 import { expect, it, onTestFinished } from 'vitest'
-import { type ApiServerLimits, createApiServer } from '../../src/clusters/api-server.ts'
+import { type ApiServerLimits, createApiServer } from '../../src/ingest/clusters/api-server.ts'
 import { isWatching, useWatched } from './harness.ts'
 
 const { open } = useWatched()

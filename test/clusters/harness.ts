@@ -1,10 +1,10 @@
 /** A cluster, and watchers of it with the limits of a test; all tests of a file share a road. */
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { type Clusters, type ClustersOptions, createClusters } from '../../src/clusters/clusters.ts'
 import type { LifecycleState } from '../../src/domain/orchestration/lifecycle.ts'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
+import { type Clusters, type ClustersOptions, createClusters } from '../../src/ingest/clusters/clusters.ts'
 import { recordActions } from '../../src/ingest/commands/lifecycle-actions.ts'
-import { createLog } from '../../src/log/log.ts'
+import { createLog } from '../../src/platform/log/log.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { instanceById } from '../../src/store/read/orchestration/instances.ts'
 import { listResources } from '../../src/store/read/orchestration/resources.ts'

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type ApiServerLimits, createApiServer } from '../../src/clusters/api-server.ts'
+import { type ApiServerLimits, createApiServer } from '../../src/ingest/clusters/api-server.ts'
 import { longestStall } from '../support/stall.ts'
 import { bundle } from '../support/systems/emco.ts'
 import { isWatching, showing, useWatched } from './harness.ts'

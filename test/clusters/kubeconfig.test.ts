@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { loadKubeconfig } from '../../src/clusters/kubeconfig.ts'
+import { loadKubeconfig } from '../../src/ingest/clusters/kubeconfig.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 function write(...files: readonly (object | string)[]): string[] {

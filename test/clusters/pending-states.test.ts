@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { readCustomResource } from '../../src/clusters/custom-resource.ts'
-import { createPendingStates, type PendingStatesLimits } from '../../src/clusters/pending-states.ts'
-import { atOnce } from '../../src/limits/pace.ts'
+import { readCustomResource } from '../../src/ingest/clusters/custom-resource.ts'
+import { createPendingStates, type PendingStatesLimits } from '../../src/ingest/clusters/pending-states.ts'
+import { atOnce } from '../../src/platform/limits/pace.ts'
 import { bundle } from '../support/systems/emco.ts'
 import { showing } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/config/config.ts'
-import { isLoopback } from '../../src/config/rules.ts'
+import { parseConfig } from '../../src/server/config/config.ts'
+import { isLoopback } from '../../src/server/config/rules.ts'
 import { refusalOf } from './refusal.ts'
 
 describe('the configuration of access', () => {

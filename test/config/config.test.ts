@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, parseConfig, variables } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/platform/config-error.ts'
+import { parseConfig, variables } from '../../src/server/config/config.ts'
 
 describe('the configuration', () => {
   it('needs no variable: it binds to loopback, keeps its data in ./data, and prunes nothing', () => {

@@ -1,6 +1,6 @@
 /** What is wrong with a configuration: all of it in one message, and nothing secret. */
 import { describe, expect, it } from 'vitest'
-import { parseConfig, variables } from '../../src/config/config.ts'
+import { parseConfig, variables } from '../../src/server/config/config.ts'
 import { refusalOf } from './refusal.ts'
 
 describe('a configuration with problems', () => {

@@ -1,4 +1,5 @@
-import { ConfigError, parseConfig } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/platform/config-error.ts'
+import { parseConfig } from '../../src/server/config/config.ts'
 
 /** The error of an environment that must be refused. */
 export function refusalOf(env: Record<string, string>): ConfigError {

@@ -1,7 +1,7 @@
 /** Two texts line by line. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { diffLines, foldLines, type Line } from '../../src/dashboard/data/diff.ts'
+import { diffLines, foldLines, type Line } from '../../src/apps/dashboard/data/diff.ts'
 
 const shown = (lines: readonly Line[]) =>
   lines.map(({ kind, text }) => `${{ same: ' ', added: '+', removed: '-' }[kind]}${text}`)

@@ -1,7 +1,7 @@
 /** The server starts with what deploy/ sets: the variables exist and their values are valid together. */
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { parseConfig, variables } from '../../src/config/config.ts'
+import { parseConfig, variables } from '../../src/server/config/config.ts'
 import { readPage } from '../support/documentation.ts'
 
 const customTags = [{ tag: '!override', collection: 'seq' as const, resolve: (value: unknown) => value }]

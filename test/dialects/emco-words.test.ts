@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { connectivityWord, toConnectivity } from '../../src/dialects/emco/vocabulary.ts'
+import { connectivityWord, toConnectivity } from '../../src/ingest/dialects/emco/vocabulary.ts'
 
 it('says the connectivity of a cluster in the words of EMCO, and reads them', () => {
   const words = (['ONLINE', 'RETRYING', 'OFFLINE', 'UNKNOWN'] as const).map(connectivityWord)

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { emcoRoutes } from '../../src/dialects/emco/routes.ts'
-import { k8spluginRoutes } from '../../src/dialects/k8splugin/routes.ts'
-import { desiredRoutes } from '../../src/dialects/margo/desired-routes.ts'
-import { deviceRoutes } from '../../src/dialects/margo/device-routes.ts'
-import { statusRoutes } from '../../src/dialects/margo/routes.ts'
-import { createRouter, type Route, readIds, type Segments } from '../../src/dialects/router.ts'
+import { emcoRoutes } from '../../src/ingest/dialects/emco/routes.ts'
+import { k8spluginRoutes } from '../../src/ingest/dialects/k8splugin/routes.ts'
+import { desiredRoutes } from '../../src/ingest/dialects/margo/desired-routes.ts'
+import { deviceRoutes } from '../../src/ingest/dialects/margo/device-routes.ts'
+import { statusRoutes } from '../../src/ingest/dialects/margo/routes.ts'
+import { createRouter, type Route, readIds, type Segments } from '../../src/ingest/dialects/router.ts'
 
 const all: readonly Route<unknown>[] = [
   ...statusRoutes,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readTraceparent } from '../../src/dialects/traceparent.ts'
-import { traceContextOf } from '../../src/traces/spans.ts'
+import { traceContextOf } from '../../src/outlets/traces/spans.ts'
+import { readTraceparent } from '../../src/platform/traceparent.ts'
 
 const hex = (length: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })

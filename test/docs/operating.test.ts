@@ -73,7 +73,9 @@ describe('docs/operating.md', () => {
     const states = ['08006', '25006', '53100', '53200', '53300', '58030', '57014']
     const reasons = states.map((code) => describeOutage(Object.assign(new Error(), { code })))
     expect(new Set(reasons).size).toBe(states.length)
-    const written = [...readPage('src/rest/health.ts').matchAll(/'(the database [^']+)'/g)].map(([, text = '']) => text)
+    const written = [...readPage('src/api/rest/health.ts').matchAll(/'(the database [^']+)'/g)].map(
+      ([, text = '']) => text,
+    )
     expect(written.length).toBeGreaterThan(2)
     for (const reason of [...reasons, ...written])
       expect([reason, table.includes(`\`${reason}`)]).toEqual([reason, true])

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { buildSchema, parse, validate } from 'graphql'
 import { describe, expect, it } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-import { variables } from '../../src/config/config.ts'
+import { variables } from '../../src/server/config/config.ts'
 import { blocksOf, readPage, root } from '../support/documentation.ts'
 
 const inDocs = readdirSync(join(root, 'docs'), { encoding: 'utf8', recursive: true })

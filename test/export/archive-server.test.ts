@@ -4,7 +4,7 @@ import { constants, mkdir, mkdtemp, open as openFile, readdir, rm } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { defaultTimeouts, type Timeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts, type Timeouts } from '../../src/api/rest/guard.ts'
 import { startApp } from '../support/servers/app.ts'
 import { startChild, startNode } from '../support/servers/child.ts'
 
@@ -51,9 +51,9 @@ describe('a server with ARCHIVE', () => {
     const pipe = join(folder, 'changes', 'archived.json')
     execFileSync('mkfifo', [pipe])
     const child = startChild(`
-      const { createDirectory } = await import('./src/export/archive/directory.ts')
-      const { endAtOnce } = await import('./src/process/process-end.ts')
-      const { createLog } = await import('./src/log/log.ts')
+      const { createDirectory } = await import('./src/api/export/archive/directory.ts')
+      const { endAtOnce } = await import('./src/server/process/process-end.ts')
+      const { createLog } = await import('./src/platform/log/log.ts')
       const log = createLog({ level: 'info' })
       void createDirectory(${JSON.stringify(folder)}).get('changes/archived.json', 1e9)
       setTimeout(() => {

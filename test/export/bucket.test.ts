@@ -7,14 +7,14 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { archiveConfig, archiveVariables } from '../../src/config/archive.ts'
-import { createArchive } from '../../src/export/archive/archive.ts'
-import { type BucketConfig, createBucket } from '../../src/export/archive/bucket.ts'
-import type { Storage } from '../../src/export/archive/directory.ts'
+import { createArchive } from '../../src/api/export/archive/archive.ts'
+import { type BucketConfig, createBucket } from '../../src/api/export/archive/bucket.ts'
+import type { Storage } from '../../src/api/export/archive/directory.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
 import type { Archive } from '../../src/ingest/duties/history.ts'
 import { createArchiving, createRetention, dropDelay } from '../../src/ingest/duties/history.ts'
-import type { Fetch } from '../../src/outbound/fetch.ts'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import type { Fetch } from '../../src/platform/outbound/fetch.ts'
+import { archiveConfig, archiveVariables } from '../../src/server/config/archive.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { change, closeAfterEach, open } from '../feed/harness.ts'
@@ -195,8 +195,8 @@ describe.each(postgresStores)('a process that archives to a bucket from $name', 
     const config = configOf({ ...s3.env, ARCHIVE: 's3://archive/killed' })
     const child = startChild(
       `
-      const { createArchive } = await import('./src/export/archive/archive.ts')
-      const { createBucket } = await import('./src/export/archive/bucket.ts')
+      const { createArchive } = await import('./src/api/export/archive/archive.ts')
+      const { createBucket } = await import('./src/api/export/archive/bucket.ts')
       const { openDatabase } = await import('./src/store/open.ts')
       const { store, bucket, revision } = JSON.parse(process.env.GIVEN)
       const { get, put } = createBucket(bucket)

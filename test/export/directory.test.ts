@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { createDirectory } from '../../src/export/archive/directory.ts'
+import { createDirectory } from '../../src/api/export/archive/directory.ts'
 
 const hour = 3_600_000
 

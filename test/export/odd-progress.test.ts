@@ -1,7 +1,7 @@
 /** A bucket that answers with another progress than was stored: nothing counts as copied because of it, and it costs no memory. */
 import { expect, it } from 'vitest'
-import { createArchive } from '../../src/export/archive/archive.ts'
-import type { Storage } from '../../src/export/archive/directory.ts'
+import { createArchive } from '../../src/api/export/archive/archive.ts'
+import type { Storage } from '../../src/api/export/archive/directory.ts'
 import { databaseId } from '../../src/store/read/export/archive-log.ts'
 import { closeAfterEach, open } from '../feed/harness.ts'
 import { stores } from '../support/databases/stores.ts'

@@ -1,8 +1,9 @@
 /** All rows of an export, part by part, as a caller with an access scope gets them. */
+
+import type { Row } from '../../src/api/export/columns.ts'
+import type { Extent, KindName, Sessions } from '../../src/api/export/kinds/kind.ts'
+import { kinds } from '../../src/api/export/kinds/kinds.ts'
 import type { AccessScope } from '../../src/domain/access-scope.ts'
-import type { Row } from '../../src/export/columns.ts'
-import type { Extent, KindName, Sessions } from '../../src/export/kinds/kind.ts'
-import { kinds } from '../../src/export/kinds/kinds.ts'
 import type { Database } from '../../src/store/database.ts'
 import { withScope } from '../../src/store/read/access-scope.ts'
 

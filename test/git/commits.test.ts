@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { commit, firstCommit, grow } from '../../src/git/commits.ts'
-import { fileOf } from '../../src/git/file-name.ts'
+import { commit, firstCommit, grow } from '../../src/api/git/commits.ts'
+import { fileOf } from '../../src/api/git/file-name.ts'
 import { change, digestOf } from './harness.ts'
 
 describe('the file of a deployment', () => {

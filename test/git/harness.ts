@@ -1,6 +1,6 @@
 /** A history in memory, and what a commit of the repositories made from it shows. */
 import { createHash } from 'node:crypto'
-import { beginning, type DocumentChange, type History, type Version } from '../../src/git/history.ts'
+import { beginning, type DocumentChange, type History, type Version } from '../../src/api/git/history.ts'
 import { git, gitExactly } from '../support/clients/git-client.ts'
 
 export interface PlayedHistory extends History {

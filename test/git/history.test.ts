@@ -1,6 +1,6 @@
 /** What repositories are made from, as it is read from the database. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createHistory, type Version } from '../../src/git/history.ts'
+import { createHistory, type Version } from '../../src/api/git/history.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import type { Session } from '../../src/store/database.ts'
 import { declare, documentOf } from '../support/clients/desired.ts'

@@ -3,7 +3,7 @@ import { startNode } from '../support/servers/child.ts'
 
 const script = `
   import { openSync } from 'node:fs'
-  import { findGit } from './src/git/program.ts'
+  import { findGit } from './src/api/git/program.ts'
   const git = await findGit({ program: 'git', path: process.env.PATH })
   try {
     for (;;) openSync('/dev/null')

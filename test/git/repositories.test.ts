@@ -2,10 +2,15 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { findGit } from '../../src/git/program.ts'
-import { createRepositories, type Repositories, type RepositoriesDeps, Spoiled } from '../../src/git/repositories.ts'
-import { createDeadline } from '../../src/limits/deadline.ts'
-import { createRefuse } from '../../src/limits/limits.ts'
+import { findGit } from '../../src/api/git/program.ts'
+import {
+  createRepositories,
+  type Repositories,
+  type RepositoriesDeps,
+  Spoiled,
+} from '../../src/api/git/repositories.ts'
+import { createDeadline } from '../../src/platform/limits/deadline.ts'
+import { createRefuse } from '../../src/platform/limits/limits.ts'
 import { git, hasGit, whyNoGit } from '../support/clients/git-client.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { contentsAt, hashesOf, type PlayedHistory, playHistory } from './harness.ts'

@@ -1,9 +1,9 @@
 /** The GraphQL API with a real store, writer and feed, behind a real server. */
 import { createServer } from 'node:http'
+import { createGraphql, type Graphql, type GraphqlDeps } from '../../src/api/graphql/graphql.ts'
 import type { StatusReport } from '../../src/domain/report.ts'
-import { createGraphql, type Graphql, type GraphqlDeps } from '../../src/graphql/graphql.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { createSinkManager } from '../../src/sinks/manage.ts'
+import { createSinkManager } from '../../src/outlets/sinks/manage.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
 import { report } from '../support/clients/reports.ts'
 import { pglite, type Store } from '../support/databases/stores.ts'

@@ -1,5 +1,5 @@
 /** Callers in tests: `Bearer <roles>[/<scope>…]`. */
-import type { ApiAuth } from '../../src/auth/api/api-auth.ts'
+import type { ApiAuth } from '../../src/api/auth/api/api-auth.ts'
 import { parseScopes } from '../../src/domain/access-scope.ts'
 import { DomainError } from '../../src/domain/errors.ts'
 import { type Principal, type Role, roles } from '../../src/domain/principal.ts'

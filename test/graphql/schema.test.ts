@@ -24,8 +24,8 @@ import {
   validateSchema,
 } from 'graphql'
 import { describe, expect, it } from 'vitest'
-import { printedSchema, schemaFile } from '../../src/graphql/print-schema.ts'
-import { schema } from '../../src/graphql/schema.ts'
+import { printedSchema, schemaFile } from '../../src/api/graphql/print-schema.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
 
 /** The schema of the last release. */
 const releasedFile = new URL('released.graphql', import.meta.url)
@@ -41,7 +41,7 @@ describe('the schema', () => {
 
   it('does not write the file on import', async () => {
     const before = statSync(schemaFile, { bigint: true }).mtimeNs
-    await import('../../src/graphql/print-schema.ts')
+    await import('../../src/api/graphql/print-schema.ts')
     expect(statSync(schemaFile, { bigint: true }).mtimeNs).toBe(before)
   })
 

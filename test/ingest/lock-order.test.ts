@@ -1,12 +1,12 @@
 /** Servers that write the same rows lock the log's head first. So one waits for the other there, and they cannot deadlock. */
 import { describe, expect, it } from 'vitest'
+import { createRandom } from '../../src/apps/simulate/random.ts'
 import { DomainError } from '../../src/domain/errors.ts'
 import { spending } from '../../src/ingest/command.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/devices/register.ts'
 import { retireDevices } from '../../src/ingest/commands/devices/retire.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { createRandom } from '../../src/simulate/random.ts'
 import type { Database } from '../../src/store/database.ts'
 import { claimSignatures, type Proof } from '../../src/store/signature-claims.ts'
 import { report } from '../support/clients/reports.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAddresses } from '../../src/limits/address.ts'
+import { createAddresses } from '../../src/platform/limits/address.ts'
 
 const from = (remoteAddress: string | undefined, forwarded?: string | string[]) => ({
   socket: { remoteAddress },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { DomainError } from '../../src/domain/errors.ts'
-import { createAdmission, retryAfter } from '../../src/limits/admission.ts'
-import type { LimitName } from '../../src/limits/limits.ts'
+import { createAdmission, retryAfter } from '../../src/platform/limits/admission.ts'
+import type { LimitName } from '../../src/platform/limits/limits.ts'
 
 const from = (remoteAddress: string) => ({ socket: { remoteAddress }, headers: {} })
 

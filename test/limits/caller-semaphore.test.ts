@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createCallerSemaphore } from '../../src/limits/caller-semaphore.ts'
+import { createCallerSemaphore } from '../../src/platform/limits/caller-semaphore.ts'
 
 const patient = (): AbortSignal => new AbortController().signal
 

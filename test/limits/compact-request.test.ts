@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it, onTestFinished } from 'vitest'
-import { CompactRequest } from '../../src/limits/compact-request.ts'
+import { CompactRequest } from '../../src/platform/limits/compact-request.ts'
 
 const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
 

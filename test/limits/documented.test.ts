@@ -14,17 +14,17 @@ import {
   maxUnread,
   maxVariableDepth,
   maxVariableSize,
-} from '../../src/graphql/guards/limits.ts'
-import { bodyTimeout } from '../../src/limits/admission.ts'
-import { fewPieces, leastBytes, leastPiece } from '../../src/limits/bodies.ts'
-import { uncounted } from '../../src/limits/held-bytes.ts'
-import { defaultLimits } from '../../src/limits/limits.ts'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+} from '../../src/api/graphql/guards/limits.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
+import { bodyTimeout } from '../../src/platform/limits/admission.ts'
+import { fewPieces, leastBytes, leastPiece } from '../../src/platform/limits/bodies.ts'
+import { uncounted } from '../../src/platform/limits/held-bytes.ts'
+import { defaultLimits } from '../../src/platform/limits/limits.ts'
 
 const [, page = ''] =
   /^## Limits$(.*)/ms.exec(readFileSync(join(import.meta.dirname, '../../docs/graphql.md'), 'utf8')) ?? []
 const design = readFileSync(join(import.meta.dirname, '../../docs/design/limits.md'), 'utf8')
-const source = readFileSync(join(import.meta.dirname, '../../src/limits/limits.ts'), 'utf8')
+const source = readFileSync(join(import.meta.dirname, '../../src/platform/limits/limits.ts'), 'utf8')
 
 /** By the first of their names. */
 const sizes: Readonly<Record<string, readonly number[]>> = {

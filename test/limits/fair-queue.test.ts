@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createFairQueue } from '../../src/limits/fair-queue.ts'
+import { createFairQueue } from '../../src/platform/limits/fair-queue.ts'
 
 it('gives each caller’s in order, and callers by turns', () => {
   const queue = createFairQueue<number>()

@@ -1,7 +1,7 @@
 /** The bytes of a body do not depend on its pieces, and small pieces are not kept themselves. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { gather } from '../../src/limits/gather.ts'
+import { gather } from '../../src/platform/limits/gather.ts'
 
 const size = fc.oneof(fc.nat(3), fc.integer({ min: 1_000, max: 1_050 }), fc.nat(40_000))
 

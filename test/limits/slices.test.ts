@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { paced } from '../../src/limits/pace.ts'
-import { createSlices } from '../../src/limits/slices.ts'
+import { paced } from '../../src/platform/limits/pace.ts'
+import { createSlices } from '../../src/platform/limits/slices.ts'
 
 /** Turns of the event loop by hand. */
 function createLoop() {

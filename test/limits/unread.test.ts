@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createAdmission } from '../../src/limits/admission.ts'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
+import { createAdmission } from '../../src/platform/limits/admission.ts'
 import { startApp } from '../support/servers/app.ts'
 
 const mib = 1 << 20

@@ -1,7 +1,7 @@
 /** A duty that fails in each round, because a system that it needs is away, has two lines in the log. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createFailingDuties } from '../../src/log/failing-duties.ts'
+import { createFailingDuties } from '../../src/server/log/failing-duties.ts'
 
 it('logs the begin and the end of failures, and leaves an outage of the database to its own lines', async () => {
   const lines: string[] = []

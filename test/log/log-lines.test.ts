@@ -3,7 +3,7 @@ import { constants, createReadStream, mkdtempSync, openSync, rmSync, writeSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { mostWaiting, openLogLines } from '../../src/log/log-lines.ts'
+import { mostWaiting, openLogLines } from '../../src/platform/log/log-lines.ts'
 import { type Child, startNode } from '../support/servers/child.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rollcall-log-'))

@@ -1,6 +1,6 @@
 import { DrizzleQueryError } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
-import { createLog, createRequestIds, type Log } from '../../src/log/log.ts'
+import { createLog, createRequestIds, type Log } from '../../src/platform/log/log.ts'
 
 describe('the log', () => {
   it('is a line of JSON for each event, with its level, time and process', () => {

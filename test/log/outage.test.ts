@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createLog } from '../../src/log/log.ts'
-import { createOutage } from '../../src/log/outage.ts'
+import { createLog } from '../../src/platform/log/log.ts'
+import { createOutage } from '../../src/server/log/outage.ts'
 import { incomplete } from '../../src/store/connection/failure.ts'
 
 const gone = Object.assign(new Error('no route'), { code: 'ECONNREFUSED' })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createMetrics } from '../../src/metrics/metrics.ts'
+import { createMetrics } from '../../src/outlets/metrics/metrics.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { startReceiver } from '../support/systems/receiver.ts'
 

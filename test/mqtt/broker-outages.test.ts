@@ -1,6 +1,6 @@
 /** What is logged of a broker that comes and goes. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createBrokerOutages } from '../../src/mqtt/broker-outages.ts'
+import { createBrokerOutages } from '../../src/api/mqtt/broker-outages.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())

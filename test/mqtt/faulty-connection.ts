@@ -1,8 +1,8 @@
 /** Connections of a server to a faulty broker, with what they log. */
 import type { IPublishPacket, Packet } from 'mqtt-packet'
-import { createLog } from '../../src/log/log.ts'
-import { createBrokerOutages } from '../../src/mqtt/broker-outages.ts'
-import { type Connection, openConnection } from '../../src/mqtt/connection.ts'
+import { createBrokerOutages } from '../../src/api/mqtt/broker-outages.ts'
+import { type Connection, openConnection } from '../../src/api/mqtt/connection.ts'
+import { createLog } from '../../src/platform/log/log.ts'
 import type { FaultyBroker } from '../support/systems/faulty-broker.ts'
 
 const config = {

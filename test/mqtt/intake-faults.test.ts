@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net'
 import type { Packet } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
-import { createIntake } from '../../src/mqtt/intake.ts'
-import { createLanes } from '../../src/mqtt/lanes.ts'
+import { createIntake } from '../../src/api/mqtt/intake.ts'
+import { createLanes } from '../../src/api/mqtt/lanes.ts'
 import { startFaultyBroker } from '../support/systems/faulty-broker.ts'
 import { connectTo, count, reportPacket } from './faulty-connection.ts'
 

@@ -1,7 +1,7 @@
 /** What the MQTT library keeps of the packets that it has written. */
 import { type Packet, writeToStream } from 'mqtt-packet'
 import { expect, it } from 'vitest'
-import { encodePacketLengths } from '../../src/mqtt/packet-lengths.ts'
+import { encodePacketLengths } from '../../src/api/mqtt/packet-lengths.ts'
 
 it('the encoded lengths of packets share a few blocks of memory', () => {
   encodePacketLengths()

@@ -1,6 +1,6 @@
 /** A real broker with TLS and WebSockets: the addresses, authorities and certificates that docs/mqtt.md configures. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/config/config.ts'
+import { parseConfig } from '../../src/server/config/config.ts'
 import {
   type Authority,
   type Certificate,

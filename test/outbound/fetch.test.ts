@@ -1,7 +1,7 @@
 /** What an answer of an issuer takes in memory is bounded, whatever its pieces and its values are. */
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { fetchBounded } from '../../src/outbound/fetch.ts'
+import { fetchBounded } from '../../src/platform/outbound/fetch.ts'
 
 async function serve(answer: string): Promise<string> {
   const server = createServer((socket) => {

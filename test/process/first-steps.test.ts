@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { firstSteps } from '../../src/process/first-steps.ts'
+import { firstSteps } from '../../src/server/process/first-steps.ts'
 import { hasCurl, openStream } from '../support/documentation.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 

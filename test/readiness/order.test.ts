@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readiness } from '../../src/readiness/index.ts'
+import { readiness } from '../../src/domain/readiness/index.ts'
 
 const says = (type: string, status: string, reason?: string, message?: string) => ({ type, status, reason, message })
 const thing = (conditions: readonly object[], metadata: object = {}, observedGeneration?: number) => ({

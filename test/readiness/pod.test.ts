@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readiness } from '../../src/readiness/index.ts'
+import { readiness } from '../../src/domain/readiness/index.ts'
 
 const pod = (status: object, spec: object = { restartPolicy: 'Always' }, annotations: object = {}) => ({
   apiVersion: 'v1',

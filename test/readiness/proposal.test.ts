@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readiness } from '../../src/readiness/index.ts'
+import { readiness } from '../../src/domain/readiness/index.ts'
 
 /** The two status blocks of the k8splugin proposal, as it prints them: no metadata, no spec, the kind told by the resource's GVK. */
 const deployment = {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { ready } from '../../src/domain/readiness/assessment.ts'
+import { isCounted, type ObjectStatus, resourceReadiness, sumReadiness } from '../../src/domain/readiness/sum.ts'
 import { type Readiness, readinesses } from '../../src/domain/values.ts'
-import { ready } from '../../src/readiness/assessment.ts'
-import { isCounted, type ObjectStatus, resourceReadiness, sumReadiness } from '../../src/readiness/sum.ts'
 
 const sum = (...of: Readiness[]) => sumReadiness(of.map((readiness) => ({ readiness })))
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { readiness } from '../../src/domain/readiness/index.ts'
 import { readinesses } from '../../src/domain/values.ts'
-import { readiness } from '../../src/readiness/index.ts'
 
 const kinds = [
   ...[

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { readiness } from '../../src/readiness/index.ts'
+import { readiness } from '../../src/domain/readiness/index.ts'
 
 interface Case {
   readonly file: string

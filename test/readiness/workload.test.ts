@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readiness } from '../../src/readiness/index.ts'
+import { readiness } from '../../src/domain/readiness/index.ts'
 
 type Row = readonly [name: string, object: object, readiness: string, reason?: string | null]
 

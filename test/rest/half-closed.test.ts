@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { limitPipelines } from '../../src/rest/pipelines.ts'
+import { limitPipelines } from '../../src/api/rest/pipelines.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const body = JSON.stringify({ deploymentId: 'd-1', status: { state: 'installed' }, components: [] })

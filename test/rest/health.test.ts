@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../support/databases/postgres-server.ts'
 import { type EmptyStore, everyStore } from '../support/databases/stores.ts'

@@ -1,6 +1,6 @@
 /** A database that answers, but has lost what the server needs: its tables are dropped and restored while the server runs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
 import { readMigrations } from '../../src/store/migration/migrate.ts'
 import { postgresStores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'

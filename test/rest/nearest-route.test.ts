@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { adviceFor, nearestRoute, routes } from '../../src/rest/nearest-route.ts'
+import { adviceFor, nearestRoute, routes } from '../../src/api/rest/nearest-route.ts'
 import { startApp } from '../support/servers/app.ts'
 
 describe('a path that does not exist', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { accepts, hasAlready } from '../../src/rest/negotiation.ts'
+import { accepts, hasAlready } from '../../src/api/rest/negotiation.ts'
 
 const etag = '"sha256:aa"'
 const manifest = 'application/vnd.margo.manifest.v1+json'

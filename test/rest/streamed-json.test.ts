@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 import { expect, it } from 'vitest'
-import type { Exchange } from '../../src/rest/exchange.ts'
-import { createStreamedJson } from '../../src/rest/streamed-json.ts'
+import type { Exchange } from '../../src/api/rest/exchange.ts'
+import { createStreamedJson } from '../../src/api/rest/streamed-json.ts'
 
 it('reads no more of an answer in parts when its client is gone', async () => {
   const unread = Object.assign(new Writable({ write() {} }), { writeHead() {} })

@@ -8,8 +8,8 @@ import { connect as connectPlain } from 'node:net'
 import { join } from 'node:path'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
-import { readTls } from '../../src/rest/tls/tls-files.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
+import { readTls } from '../../src/api/rest/tls/tls-files.ts'
 import {
   type Authority,
   type Certificate,

@@ -1,6 +1,6 @@
 /** A server is killed while it writes and sends live lists: each list goes on from its cursor, and equals the query. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { request } from '../../src/client/client.ts'
+import { request } from '../../src/apps/client/client.ts'
 import { transports } from '../graphql/clients.ts'
 import { type AnyUpdate, applyAny, liveListOf, withoutIds } from '../graphql/subscriptions/live-list-client.ts'
 import { everyStore, type Store } from '../support/databases/stores.ts'

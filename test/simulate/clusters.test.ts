@@ -1,17 +1,17 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { parseBundleState } from '../../src/dialects/emco/bundle-state.ts'
-import { parseResources } from '../../src/dialects/emco/feed.ts'
-import { atOnce } from '../../src/limits/pace.ts'
-import { bundleOf } from '../../src/simulate/clusters/objects.ts'
-import { planGroups } from '../../src/simulate/clusters/plan.ts'
+import { bundleOf } from '../../src/apps/simulate/clusters/objects.ts'
+import { planGroups } from '../../src/apps/simulate/clusters/plan.ts'
 import {
   createClusterNetwork,
   type GroupFact,
   playConnectivity,
   playGroup,
-} from '../../src/simulate/clusters/script.ts'
-import { createRandom } from '../../src/simulate/random.ts'
-import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
+} from '../../src/apps/simulate/clusters/script.ts'
+import { createRandom } from '../../src/apps/simulate/random.ts'
+import { type Findings, type Running, simulate } from '../../src/apps/simulate/simulation.ts'
+import { parseBundleState } from '../../src/ingest/dialects/emco/bundle-state.ts'
+import { parseResources } from '../../src/ingest/dialects/emco/feed.ts'
+import { atOnce } from '../../src/platform/limits/pace.ts'
 import { stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Passing, standBetween } from '../support/servers/between.ts'

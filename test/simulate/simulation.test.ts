@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createRandom } from '../../src/simulate/random.ts'
-import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
+import { createRandom } from '../../src/apps/simulate/random.ts'
+import { type Findings, type Running, simulate } from '../../src/apps/simulate/simulation.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Between, type Passing, standBetween } from '../support/servers/between.ts'
@@ -170,7 +170,7 @@ describe('a simulation', () => {
 describe('npm run simulate', () => {
   const simulateTen = (...more: readonly string[]) => {
     const size = ['--devices', '10', '--rollouts', '1', '--speed', '60']
-    return startNode(['src/simulate/simulate.ts', '--url', server.url, ...size, ...more])
+    return startNode(['src/apps/simulate/simulate.ts', '--url', server.url, ...size, ...more])
   }
 
   it('says what it found, and exits with 0', async () => {
@@ -188,7 +188,7 @@ describe('npm run simulate', () => {
   })
 
   it('says at once that it waits for the server', async () => {
-    const child = startNode(['src/simulate/simulate.ts', '--url', 'http://127.0.0.1:2'])
+    const child = startNode(['src/apps/simulate/simulate.ts', '--url', 'http://127.0.0.1:2'])
     await child.said(/^Waiting for the server: .*127\.0\.0\.1:2/)
     child.process.kill('SIGKILL')
     await child.ended
@@ -201,7 +201,7 @@ describe('npm run simulate', () => {
     [['--url', 'nowhere'], 64, /^--url must be an address/],
     [['--help'], 0, /^Usage: npm run simulate/],
   ])('explains %j', async (args, code, message) => {
-    const child = startNode(['src/simulate/simulate.ts', ...args])
+    const child = startNode(['src/apps/simulate/simulate.ts', ...args])
     expect(await child.ended).toBe(code)
     expect(child.lines[0]).toMatch(message)
   })
@@ -209,7 +209,7 @@ describe('npm run simulate', () => {
 
 describe('npm run demo', () => {
   it('starts a server, prints the address of its page, and stops everything in order', async () => {
-    const child = startNode(['src/simulate/demo.ts', '--devices', '10', '--speed', '60'], { PORT: '0' })
+    const child = startNode(['src/apps/simulate/demo.ts', '--devices', '10', '--speed', '60'], { PORT: '0' })
     const line = await child.said(/Open http:.* in a browser/)
     const [address = ''] = /http:\S+/.exec(line) ?? []
     await child.said(/reports acknowledged/)
@@ -221,7 +221,7 @@ describe('npm run demo', () => {
 
   it('ends when its database fails, because its data is lost, and leaves no clone behind', async () => {
     const temporary = temporaryFolder()
-    const args = ['--import', endDatabase, 'src/simulate/demo.ts', '--devices', '10']
+    const args = ['--import', endDatabase, 'src/apps/simulate/demo.ts', '--devices', '10']
     const child = startNode(args, { PORT: '0', TMPDIR: temporary })
     await child.said(/reports acknowledged/)
     const clones = () => readdirSync(temporary).filter((name) => name.startsWith('rollcall-agents-'))
@@ -239,7 +239,7 @@ describe('npm run demo', () => {
     onTestFinished(() => void other.close())
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     const { port } = other.address() as AddressInfo
-    const child = startNode(['src/simulate/demo.ts', '--devices', '10'], { PORT: String(port), HOST: '127.0.0.1' })
+    const child = startNode(['src/apps/simulate/demo.ts', '--devices', '10'], { PORT: String(port), HOST: '127.0.0.1' })
     expect(await child.ended).toBe(69)
     expect(child.lines).toEqual([
       expect.stringMatching(

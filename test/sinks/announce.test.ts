@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseInstance } from '../../src/dialects/k8splugin/instance.ts'
 import { reportInstance } from '../../src/ingest/commands/bundle-instance.ts'
-import { createAnnouncements } from '../../src/sinks/announce.ts'
+import { parseInstance } from '../../src/ingest/dialects/k8splugin/instance.ts'
+import { createAnnouncements } from '../../src/outlets/sinks/announce.ts'
 import { stores } from '../support/databases/stores.ts'
 import { createEmptyRoad, type Road } from '../support/servers/road.ts'
 

@@ -1,9 +1,9 @@
 /** Rounds of a webhook that is changed, or that its server holds no more. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createOutgoing } from '../../src/sinks/compose.ts'
-import type { Deliver } from '../../src/sinks/round.ts'
-import { createSinks } from '../../src/sinks/sinks.ts'
-import { createWebhookDeliver } from '../../src/sinks/webhook.ts'
+import { createOutgoing } from '../../src/outlets/sinks/compose.ts'
+import type { Deliver } from '../../src/outlets/sinks/round.ts'
+import { createSinks } from '../../src/outlets/sinks/sinks.ts'
+import { createWebhookDeliver } from '../../src/outlets/sinks/webhook.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { noteDelivery } from '../../src/store/sinks/deliveries.ts'

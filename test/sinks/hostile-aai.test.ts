@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { type Aai, createAai } from '../../src/sinks/aai.ts'
-import { createAddressRule } from '../../src/sinks/address-rule.ts'
-import { createSend, SendError } from '../../src/sinks/send.ts'
+import { type Aai, createAai } from '../../src/outlets/sinks/aai.ts'
+import { createAddressRule } from '../../src/outlets/sinks/address-rule.ts'
+import { createSend, SendError } from '../../src/outlets/sinks/send.ts'
 import { longestStall } from '../support/stall.ts'
 
 async function answering(status: number, body: string | Buffer): Promise<Aai> {

@@ -1,6 +1,6 @@
 /** A server with an A&AI inventory, and an orchestrator that reports instances and announces them. */
 import { afterAll, beforeAll } from 'vitest'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
 import { type AppOptions, type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Aai, startAai } from '../support/systems/aai.ts'
 import { type Receiver, startReceiver } from '../support/systems/receiver.ts'

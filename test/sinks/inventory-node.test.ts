@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { describeNode, resourceId } from '../../src/sinks/inventory-node.ts'
+import { describeNode, resourceId } from '../../src/outlets/sinks/inventory-node.ts'
 
 it('describes an object whose labels are not texts', () => {
   const belonging = { cloudOwner: 'o', cloudRegion: 'r', tenantId: 't' } as Parameters<typeof describeNode>[1]

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { resourceId } from '../../src/sinks/inventory-node.ts'
+import { resourceId } from '../../src/outlets/sinks/inventory-node.ts'
 import { stores } from '../support/databases/stores.ts'
 import { breakMarks } from './harness.ts'
 import { deployment, GVK, place, useInventory, vnf } from './inventory-harness.ts'

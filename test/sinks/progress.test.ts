@@ -2,7 +2,7 @@
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { createOutgoing, type Outgoing } from '../../src/sinks/compose.ts'
+import { createOutgoing, type Outgoing } from '../../src/outlets/sinks/compose.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../src/store/database.ts'
 import { lagsOf, listSinks } from '../../src/store/sinks/sinks.ts'

@@ -1,7 +1,7 @@
 /** What ends or delays a round of a webhook: its operator, the clock of the database, and other receivers. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Deliver } from '../../src/sinks/round.ts'
-import { createSinks } from '../../src/sinks/sinks.ts'
+import type { Deliver } from '../../src/outlets/sinks/round.ts'
+import { createSinks } from '../../src/outlets/sinks/sinks.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { deleteSink, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { stores } from '../support/databases/stores.ts'

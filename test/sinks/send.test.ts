@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createAddressRule } from '../../src/sinks/address-rule.ts'
-import { createSend, type Resolve, SendError } from '../../src/sinks/send.ts'
+import { createAddressRule } from '../../src/outlets/sinks/address-rule.ts'
+import { createSend, type Resolve, SendError } from '../../src/outlets/sinks/send.ts'
 import { type Receiver, startReceiver } from '../support/systems/receiver.ts'
 
 const resolved: { address: string; family: number }[] = []

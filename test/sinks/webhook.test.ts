@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
 import { stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Receiver, startReceiver } from '../support/systems/receiver.ts'

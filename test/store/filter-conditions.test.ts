@@ -1,8 +1,8 @@
 /** A field of a filter without a condition: it would match nothing, and its `not` everything. */
 import { sql } from 'drizzle-orm'
 import { expect, it } from 'vitest'
+import { toFilter } from '../../src/api/graphql/mutations/input.ts'
 import { matchesChange } from '../../src/domain/change.ts'
-import { toFilter } from '../../src/graphql/mutations/input.ts'
 import { type DeploymentFilter, matchesDeployment } from '../../src/store/read/filters/deployment-filter.ts'
 import { type Conditions, conditionsIn } from '../../src/store/sql/conditions.ts'
 

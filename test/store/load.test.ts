@@ -1,8 +1,8 @@
 /** What a large command loads, it looks up row by row: nothing is compared with everything, also where there are no statistics yet. */
 import { describe, expect, it } from 'vitest'
-import { createBundle } from '../../src/dialects/margo/bundle.ts'
-import { digestOf } from '../../src/dialects/margo/digest.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
+import { createBundle } from '../../src/ingest/dialects/margo/bundle.ts'
+import { digestOf } from '../../src/ingest/dialects/margo/digest.ts'
 import type { Database, Session, WritingSession } from '../../src/store/database.ts'
 import { documentOf } from '../support/clients/desired.ts'
 import { everyStore } from '../support/databases/stores.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { pauseAfter } from '../../src/timing/back-off.ts'
+import { pauseAfter } from '../../src/platform/timing/back-off.ts'
 
 it('doubles the pause with each failure up to the longest, minus up to half of it', () => {
   const backOff = { first: 1_000, longest: 300_000 }

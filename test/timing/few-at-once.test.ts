@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { fewAtOnce } from '../../src/timing/few-at-once.ts'
+import { fewAtOnce } from '../../src/platform/timing/few-at-once.ts'
 
 it('does something with each element, with at most so many at once, also if some fail', async () => {
   const done: number[] = []

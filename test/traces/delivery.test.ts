@@ -1,7 +1,7 @@
 /** Which spans are sent again and which are left out, when a collector refuses requests. */
 import { expect, it } from 'vitest'
-import { sendAll } from '../../src/traces/delivery.ts'
-import type { Span } from '../../src/traces/spans.ts'
+import { sendAll } from '../../src/outlets/traces/delivery.ts'
+import type { Span } from '../../src/outlets/traces/spans.ts'
 
 const spanOf = (index: number): Span => ({
   ...{ traceId: 't', spanId: String(index), parentSpanId: null, name: 'n', start: 0, end: 0 },

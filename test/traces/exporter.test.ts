@@ -1,8 +1,8 @@
 /** A collector that answers, but not to the end, holds up no later spans. */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { createExporter } from '../../src/traces/exporter.ts'
-import { rolloutSpan } from '../../src/traces/spans.ts'
+import { createExporter } from '../../src/outlets/traces/exporter.ts'
+import { rolloutSpan } from '../../src/outlets/traces/spans.ts'
 import { startCollector } from '../support/systems/collector.ts'
 
 const created = { revision: 1, at: 1_000, traceparent: null }

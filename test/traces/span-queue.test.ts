@@ -1,7 +1,7 @@
 /** The queue of spans keeps a bounded number of them, whatever the collector does. */
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { expect, it } from 'vitest'
-import { createSpanQueue } from '../../src/traces/span-queue.ts'
+import { createSpanQueue } from '../../src/outlets/traces/span-queue.ts'
 
 const span = {} as ReadableSpan
 

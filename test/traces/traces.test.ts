@@ -1,6 +1,6 @@
 /** Rollouts as traces: what a collector gets, whatever ends in between. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/api/rest/guard.ts'
 import type { Database } from '../../src/store/database.ts'
 import { unlisted } from '../auth/published.ts'
 import { type EmptyStore, everyStore, postgresStores } from '../support/databases/stores.ts'

@@ -7,7 +7,7 @@ import type { Resource, SyncStatus } from '../../domain/orchestration/resource.t
 import type { Verdict } from '../../domain/report.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'
-import { eachPaced, type Paced } from '../../limits/pace.ts'
+import { eachPaced, type Paced } from '../../platform/limits/pace.ts'
 import { saveDocument } from '../../store/write/save/save-document.ts'
 import type { Command } from '../command.ts'
 import { inParts, partSize } from '../command-parts.ts'

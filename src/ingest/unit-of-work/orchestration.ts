@@ -7,8 +7,8 @@ import { type Instance, type SyncCounts, stateOfSync } from '../../domain/orches
 import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
 import type { DerivedDeployment } from '../../domain/orchestration/orchestrated.ts'
 import type { Resource } from '../../domain/orchestration/resource.ts'
+import { isCounted, sumReadiness } from '../../domain/readiness/sum.ts'
 import type { Readiness } from '../../domain/values.ts'
-import { isCounted, sumReadiness } from '../../readiness/sum.ts'
 import type {
   Bundle,
   DetailWrite,

@@ -9,7 +9,7 @@
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { type PgColumn, type PgTable, PgTimestampString } from 'drizzle-orm/pg-core'
 import { storableJson } from '../../domain/text.ts'
-import { atOnce, type Paced } from '../../limits/pace.ts'
+import { atOnce, type Paced } from '../../platform/limits/pace.ts'
 
 export type Columns<T extends PgTable> = T['_']['columns']
 export type Field<T extends PgTable> = keyof Columns<T> & string

@@ -1,4 +1,4 @@
-/** Sinks: the systems outside that get notifications (src/sinks). */
+/** Sinks: the systems outside that get notifications (src/outlets/sinks). */
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, index, integer, json, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import type { ChangeFilter } from '../../domain/change.ts'

@@ -1,6 +1,6 @@
 /** What the attacker sends: requests to every route, and operations on every transport of GraphQL. */
 import type { GraphQLObjectType } from 'graphql'
-import { schema } from '../../../src/graphql/schema.ts'
+import { schema } from '../../../src/api/graphql/schema.ts'
 import { makeRequest, type RandomRequest } from '../random-document.ts'
 import { type Body, randomBody } from './bodies.ts'
 import { exportPaths, exportSearch, signInRoutes } from './export-routes.ts'

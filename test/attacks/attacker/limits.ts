@@ -2,7 +2,7 @@
  * `node test/attacks/attacker/limits.ts`: what the most expensive thing costs that each limit of docs/graphql.md allows, for the table of docs/design/limits.md. Time is the
  * processor time of the server's main thread, so that other work on the machine does not count; the suite holds the limits by counters instead.
  */
-import { encodeNodeId } from '../../../src/graphql/objects/node.ts'
+import { encodeNodeId } from '../../../src/api/graphql/objects/node.ts'
 import { startPostgres } from '../../support/databases/postgres-server.ts'
 import { heldLimits } from './held-limits.ts'
 import type { Vitals } from './monitor.ts'

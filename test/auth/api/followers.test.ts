@@ -1,6 +1,6 @@
 /** Rounds of checks of open connections, beside a database or an issuer that is slow. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createFollowers, type FollowersDeps } from '../../../src/auth/api/followers.ts'
+import { createFollowers, type FollowersDeps } from '../../../src/api/auth/api/followers.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import { everyone, type Principal } from '../../../src/domain/principal.ts'
 import type { Session } from '../../../src/store/database.ts'

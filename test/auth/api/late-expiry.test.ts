@@ -1,6 +1,6 @@
 import { SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { createJwtVerifier } from '../../../src/auth/api/jwt.ts'
+import { createJwtVerifier } from '../../../src/api/auth/api/jwt.ts'
 
 const secret = 'a-secret-of-thirty-two-characters-or-more'
 const verify = createJwtVerifier({

@@ -9,7 +9,7 @@ import {
   readSignatures,
   type SignatureAlgorithm,
   signatureBase,
-} from '../../../src/auth/devices/http-signature.ts'
+} from '../../../src/api/auth/devices/http-signature.ts'
 
 const rsaPss = createPublicKey(`-----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAr4tmm3r20Wd/PbqvP1s2

@@ -1,6 +1,6 @@
 /** Copies of one signed message that come at once, on one server and on two: one is executed. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createClaiming } from '../../../src/auth/devices/claims.ts'
+import { createClaiming } from '../../../src/api/auth/devices/claims.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import { sessionOf } from '../../../src/store/connection/transaction.ts'
 import type { Database } from '../../../src/store/database.ts'

@@ -2,12 +2,13 @@
 import { writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readReturnTo } from '../../../src/auth/oidc/return-to.ts'
-import { type RoleTable, rightsOf } from '../../../src/auth/oidc/rights.ts'
-import { createSeal } from '../../../src/auth/oidc/seal.ts'
-import { ConfigError, parseConfig } from '../../../src/config/config.ts'
+import { readReturnTo } from '../../../src/api/auth/oidc/return-to.ts'
+import { type RoleTable, rightsOf } from '../../../src/api/auth/oidc/rights.ts'
+import { createSeal } from '../../../src/api/auth/oidc/seal.ts'
 import { parseScopes } from '../../../src/domain/access-scope.ts'
 import { roles } from '../../../src/domain/principal.ts'
+import { ConfigError } from '../../../src/platform/config-error.ts'
+import { parseConfig } from '../../../src/server/config/config.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { startChild } from '../../support/servers/child.ts'
 
@@ -225,10 +226,10 @@ it.each([
     const seen = []
     const { registerHooks } = await import('node:module')
     registerHooks({ load: (url, context, next) => { seen.push(url); return next(url, context) } })
-    const { createApp } = await import('./src/app.ts')
-    const { parseConfig } = await import('./src/config/config.ts')
+    const { createApp } = await import('./src/server/app.ts')
+    const { parseConfig } = await import('./src/server/config/config.ts')
     const { openDatabase } = await import('./src/store/open.ts')
-    const { createLog } = await import('./src/log/log.ts')
+    const { createLog } = await import('./src/platform/log/log.ts')
     const config = parseConfig(${JSON.stringify({ PORT: '0', GIT: 'off', DATA_DIR: 'memory', LOG_LEVEL: 'silent', ...env })})
     const app = await createApp({ config, database: await openDatabase(config.store), log: createLog({ level: 'silent' }) })
     await app.listen()

@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { OidcConfig } from '../../../src/auth/oidc/config.ts'
-import { createIssuer, type Issuer } from '../../../src/auth/oidc/issuer.ts'
-import { createLog } from '../../../src/log/log.ts'
+import type { OidcConfig } from '../../../src/api/auth/oidc/config.ts'
+import { createIssuer, type Issuer } from '../../../src/api/auth/oidc/issuer.ts'
+import { createLog } from '../../../src/platform/log/log.ts'
 
 const config: OidcConfig = {
   ...{

@@ -1,7 +1,7 @@
 /** Shares: what is not all is not 100 %, and what is not nothing is not 0 %. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { formatShare } from '../../../src/dashboard/data/labels.ts'
+import { formatShare } from '../../../src/apps/dashboard/data/labels.ts'
 
 it.each([
   [0, 0, '–'],

@@ -1,7 +1,7 @@
 /** The page's CSV and the server's agree on which texts of devices a spreadsheet must not run. */
 import { expect, it } from 'vitest'
-import { writeList } from '../../../src/dashboard/data/export.ts'
-import { csv } from '../../../src/export/formats/csv.ts'
+import { csv } from '../../../src/api/export/formats/csv.ts'
+import { writeList } from '../../../src/apps/dashboard/data/export.ts'
 
 const texts = ['=1', '+1', '-1', '@a', '\ta', '\ra', '\na', '＝1', '＋1', '－1', '＠a', 'a', ' =1', '"', '']
 

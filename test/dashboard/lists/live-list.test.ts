@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ApiError } from '../../../src/client/client.ts'
-import { createLiveList } from '../../../src/dashboard/data/live-list.ts'
+import { ApiError } from '../../../src/apps/client/client.ts'
+import { createLiveList } from '../../../src/apps/dashboard/data/live-list.ts'
 
 interface Row {
   readonly id: string

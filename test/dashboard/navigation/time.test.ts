@@ -4,7 +4,7 @@ import { afterAll, expect, it, vi } from 'vitest'
 // Before the import, which begins an interval that needs a browser.
 vi.useFakeTimers({ now: new Date(2026, 10, 26, 4, 34) })
 afterAll(() => vi.useRealTimers())
-const { clock, formatMinute, setClock } = await import('../../../src/dashboard/data/time.ts')
+const { clock, formatMinute, setClock } = await import('../../../src/apps/dashboard/data/time.ts')
 
 it('writes a time of today without its date, and a time of tomorrow with it unless it is near', () => {
   const halfDay = 43_200_000

@@ -1,6 +1,6 @@
 /** Alerts on the dashboard: on the overview and on their rollout, until they are resolved. */
 import { describe, expect, it } from 'vitest'
-import { defaultTimeouts } from '../../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../../src/api/rest/guard.ts'
 import { findChromium } from '../../support/clients/browser.ts'
 import { attributeOf, countOf, expectGone, expectNone, expectShown, urlOf } from '../../support/clients/shown.ts'
 import { holdAnswers, send, useDashboard } from '../harness.ts'

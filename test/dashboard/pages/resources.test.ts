@@ -1,7 +1,7 @@
 /** What an orchestrator put on clusters, as people see it: runs, clusters × applications, and why an object is not ready. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { syncWords } from '../../../src/dashboard/data/labels.ts'
+import { syncWords } from '../../../src/apps/dashboard/data/labels.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { findChromium, type OpenPage, openPage, sharedBrowser } from '../../support/clients/browser.ts'
 import {

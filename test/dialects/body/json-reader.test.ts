@@ -1,9 +1,9 @@
 /** Large JSON, read piece by piece, is what JSON.parse makes of it: values, order, duplicates, and what is no JSON. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { largest, type ReadOptions, readJson } from '../../../src/dialects/body/json-reader.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
-import { atOnce } from '../../../src/limits/pace.ts'
+import { largest, type ReadOptions, readJson } from '../../../src/platform/body/json-reader.ts'
+import { atOnce } from '../../../src/platform/limits/pace.ts'
 
 const tiny: ReadOptions = { deepest: 64, room: 'anywhere', piece: 8, most: 1e6 }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../../../src/dialects/body/json.ts'
-import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
+import { parseMargoBody } from '../../../src/ingest/dialects/margo/parse.ts'
+import { parseJson } from '../../../src/platform/body/json.ts'
 import { anyRoute } from '../margo/fixtures.ts'
 
 const nested = (depth: number, core = '') => '['.repeat(depth) + core + ']'.repeat(depth)

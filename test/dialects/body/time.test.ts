@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readTime } from '../../../src/dialects/body/time.ts'
+import { readTime } from '../../../src/platform/body/time.ts'
 
 describe('times', () => {
   it.each([

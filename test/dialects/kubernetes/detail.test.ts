@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toDetail } from '../../../src/dialects/kubernetes/detail.ts'
+import { toDetail } from '../../../src/ingest/dialects/kubernetes/detail.ts'
 
 const stored = (object: unknown, limit?: number, kind?: string): unknown =>
   JSON.parse(toDetail(object, limit, kind)?.text ?? 'null')

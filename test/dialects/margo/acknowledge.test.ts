@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { acknowledgement } from '../../../src/dialects/margo/acknowledge.ts'
+import { acknowledgement } from '../../../src/ingest/dialects/margo/acknowledge.ts'
 
 const revision = 1_790_000_000_000_123
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { parseApplicationDeployment } from '../../../src/dialects/margo/application-deployment.ts'
-import { atOnce } from '../../../src/limits/pace.ts'
+import { parseApplicationDeployment } from '../../../src/ingest/dialects/margo/application-deployment.ts'
+import { atOnce } from '../../../src/platform/limits/pace.ts'
 
 const expected = { deploymentId: 'pumps', deviceId: 'edge-1' }
 

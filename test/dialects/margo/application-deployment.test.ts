@@ -1,8 +1,11 @@
 /** A document is checked where it is declared: what a device would stumble over there is said here, field by field. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { largestDocument, parseApplicationDeployment } from '../../../src/dialects/margo/application-deployment.ts'
-import { atOnce } from '../../../src/limits/pace.ts'
+import {
+  largestDocument,
+  parseApplicationDeployment,
+} from '../../../src/ingest/dialects/margo/application-deployment.ts'
+import { atOnce } from '../../../src/platform/limits/pace.ts'
 
 const folder = new URL('../../fixtures/desired-state/', import.meta.url)
 const expected = { deploymentId: 'pumps-north', deviceId: 'gateway-1/edge-7' }

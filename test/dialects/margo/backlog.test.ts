@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { mostItems, parseBacklog } from '../../../src/dialects/margo/backlog.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
-import { atOnce } from '../../../src/limits/pace.ts'
+import { mostItems, parseBacklog } from '../../../src/ingest/dialects/margo/backlog.ts'
+import { atOnce } from '../../../src/platform/limits/pace.ts'
 import { fixtureNames, readFixture, smallest } from './fixtures.ts'
 
 const json = 'application/json; charset=utf-8'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { desiredRoutes } from '../../../src/dialects/margo/desired-routes.ts'
-import { createRouter } from '../../../src/dialects/router.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
+import { desiredRoutes } from '../../../src/ingest/dialects/margo/desired-routes.ts'
+import { createRouter } from '../../../src/ingest/dialects/router.ts'
 
 const matchDesiredRoute = createRouter(desiredRoutes)
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { deviationsOf } from '../../../src/dialects/margo/deviations.ts'
+import { deviationsOf } from '../../../src/ingest/dialects/margo/deviations.ts'
 import { report } from '../../support/clients/reports.ts'
 
 const deploymentId = 'a3e2f5dc-912e-494f-8395-52cf3769bc06'

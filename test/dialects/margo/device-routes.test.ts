@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { deviceRoutes } from '../../../src/dialects/margo/device-routes.ts'
-import { createRouter } from '../../../src/dialects/router.ts'
+import { deviceRoutes } from '../../../src/ingest/dialects/margo/device-routes.ts'
+import { createRouter } from '../../../src/ingest/dialects/router.ts'
 
 const matchDeviceRoute = createRouter(deviceRoutes)
 

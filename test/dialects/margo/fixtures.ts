@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { parseJson } from '../../../src/dialects/body/json.ts'
+import { parseJson } from '../../../src/platform/body/json.ts'
 
 const folder = new URL('../../fixtures/margo/', import.meta.url)
 

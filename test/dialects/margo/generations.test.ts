@@ -1,7 +1,7 @@
 /** Every generation of Margo's bodies, in JSON and YAML. */
 import { describe, expect, it } from 'vitest'
-import { parseMargoBody, parseReportText } from '../../../src/dialects/margo/parse.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
+import { parseMargoBody, parseReportText } from '../../../src/ingest/dialects/margo/parse.ts'
 import { anyRoute, fixtureNames, readFixture } from './fixtures.ts'
 
 const nothingElse = {

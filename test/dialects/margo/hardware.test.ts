@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bytesOf, readHardware } from '../../../src/dialects/margo/hardware.ts'
+import { bytesOf, readHardware } from '../../../src/ingest/dialects/margo/hardware.ts'
 
 const nothing = { cpus: [], memory: null, storage: null, deploymentTypes: [] }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { createManifest, type Manifest } from '../../../src/dialects/margo/manifest.ts'
+import { createManifest, type Manifest } from '../../../src/ingest/dialects/margo/manifest.ts'
 
 const [a, b, c] = ['a', 'b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string, string]
 const manifest: Manifest = {

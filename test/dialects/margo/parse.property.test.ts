@@ -1,10 +1,10 @@
 /** Nothing a device can send is a bug of ours: it is a report, or a refusal that says where to look. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
 import { deploymentStates } from '../../../src/domain/values.ts'
+import { parseMargoBody } from '../../../src/ingest/dialects/margo/parse.ts'
 import { anyRoute, fixtureNames, readFixture } from './fixtures.ts'
 
 /** `status`, `status[0].error.code`, `components[1].name` … */

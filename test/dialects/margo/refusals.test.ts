@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { parseMargoBody, type ReportRoute } from '../../../src/dialects/margo/parse.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
+import { parseMargoBody, type ReportRoute } from '../../../src/ingest/dialects/margo/parse.ts'
 import { anyRoute, readFixture, smallest } from './fixtures.ts'
 
 function refusalOf(body: unknown, route: ReportRoute = anyRoute): DomainError {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { statusRoutes } from '../../../src/dialects/margo/routes.ts'
-import { createRouter } from '../../../src/dialects/router.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
+import { statusRoutes } from '../../../src/ingest/dialects/margo/routes.ts'
+import { createRouter } from '../../../src/ingest/dialects/router.ts'
 
 const matchMargoRoute = createRouter(statusRoutes)
 

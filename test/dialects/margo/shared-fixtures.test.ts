@@ -1,13 +1,13 @@
 /** Replays real payloads that are not ours to publish, where they lie beside the project. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../../../src/dialects/body/json.ts'
-import { parseApplicationDeployment } from '../../../src/dialects/margo/application-deployment.ts'
-import { createManifest } from '../../../src/dialects/margo/manifest.ts'
-import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
-import { atOnce } from '../../../src/limits/pace.ts'
+import { parseApplicationDeployment } from '../../../src/ingest/dialects/margo/application-deployment.ts'
+import { createManifest } from '../../../src/ingest/dialects/margo/manifest.ts'
+import { parseMargoBody } from '../../../src/ingest/dialects/margo/parse.ts'
+import { parseJson } from '../../../src/platform/body/json.ts'
+import { atOnce } from '../../../src/platform/limits/pace.ts'
 
 const folder = new URL('../../../../shared/fixtures/margo/payloads/', import.meta.url)
 const present = existsSync(folder)

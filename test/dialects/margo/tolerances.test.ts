@@ -1,7 +1,7 @@
 /** What is accepted although Margo's specification has it otherwise, or says nothing of it. */
 import { describe, expect, it } from 'vitest'
-import { nonConforming, parseMargoBody } from '../../../src/dialects/margo/parse.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
+import { nonConforming, parseMargoBody } from '../../../src/ingest/dialects/margo/parse.ts'
 import { anyRoute, smallest } from './fixtures.ts'
 
 const nothingElse = {

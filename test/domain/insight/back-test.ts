@@ -2,12 +2,13 @@
  * Forecasts of simulated rollouts, compared with what then happened. A case is one rollout of one fleet, seen at one moment, for one percentage.
  * The truth is when that part of its deployments has ended the step in which the forecast found it.
  */
+
+import { planFleet } from '../../../src/apps/simulate/fleet.ts'
+import { createRandom } from '../../../src/apps/simulate/random.ts'
+import { playScript } from '../../../src/apps/simulate/script.ts'
 import { type Forecast, forecast, type Progress, type Steps, startsKept } from '../../../src/domain/insight/forecast.ts'
 import type { Durations } from '../../../src/domain/insight/survival.ts'
 import type { DeploymentState } from '../../../src/domain/values.ts'
-import { planFleet } from '../../../src/simulate/fleet.ts'
-import { createRandom } from '../../../src/simulate/random.ts'
-import { playScript } from '../../../src/simulate/script.ts'
 
 interface Passage {
   readonly at: number

@@ -1,9 +1,9 @@
 /** Planted causes are found in random fleets, and nothing is claimed where there is none. */
 import { describe, expect, it } from 'vitest'
+import { createRandom, type Random } from '../../../src/apps/simulate/random.ts'
 import { diagnose as stepsOf } from '../../../src/domain/insight/diagnosis.ts'
 import { diagnosisLimits, type Observation, type Problem, type Unlikely } from '../../../src/domain/insight/observed.ts'
-import { atOnce } from '../../../src/limits/pace.ts'
-import { createRandom, type Random } from '../../../src/simulate/random.ts'
+import { atOnce } from '../../../src/platform/limits/pace.ts'
 
 type Row = Observation<string>
 

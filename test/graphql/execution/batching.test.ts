@@ -1,6 +1,6 @@
 /** Reads of one turn are loaded together, and their arguments may be large: a filter with thousands of names. */
 import { expect, it } from 'vitest'
-import { batched } from '../../../src/graphql/execution/loaders/batching.ts'
+import { batched } from '../../../src/api/graphql/execution/loaders/batching.ts'
 
 it('loads keys with equal arguments together, and makes the text of an argument once', async () => {
   const texts: string[] = []

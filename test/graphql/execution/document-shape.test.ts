@@ -1,6 +1,6 @@
 import { parse } from 'graphql'
 import { describe, expect, it } from 'vitest'
-import { shapeOf } from '../../../src/graphql/execution/document-shape.ts'
+import { shapeOf } from '../../../src/api/graphql/execution/document-shape.ts'
 
 const shape = (text: string, operationName?: string) => shapeOf(parse(text), operationName)
 

@@ -1,8 +1,8 @@
 /** Expected errors reach clients unchanged; bugs are masked: over HTTP here, over WebSockets in websocket.test.ts. */
 import { GraphQLError } from 'graphql'
 import { describe, expect, it } from 'vitest'
+import { createMaskError, formatError } from '../../../src/api/graphql/execution/errors.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
-import { createMaskError, formatError } from '../../../src/graphql/execution/errors.ts'
 import { type Api, type LoggedError, startApi } from '../harness.ts'
 
 function masker() {

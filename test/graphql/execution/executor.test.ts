@@ -1,10 +1,10 @@
 /** The extended executor, on a schema that fails in every place. */
 import { buildSchema, type ExecutionResult, parse, validateExecutionArgs } from 'graphql'
 import { expect, it } from 'vitest'
-import { createBudget } from '../../../src/graphql/execution/budget.ts'
-import { startExecution } from '../../../src/graphql/execution/executor.ts'
-import { maxRows } from '../../../src/graphql/guards/limits.ts'
-import { createRefuse } from '../../../src/limits/limits.ts'
+import { createBudget } from '../../../src/api/graphql/execution/budget.ts'
+import { startExecution } from '../../../src/api/graphql/execution/executor.ts'
+import { maxRows } from '../../../src/api/graphql/guards/limits.ts'
+import { createRefuse } from '../../../src/platform/limits/limits.ts'
 import { expectNoUnhandledRejections } from '../../support/rejections.ts'
 
 const unhandled = expectNoUnhandledRejections()

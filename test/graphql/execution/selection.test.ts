@@ -1,7 +1,7 @@
 /** The selected fields of a list's rows, for every form of document. */
 import { buildSchema, type GraphQLResolveInfo, graphqlSync } from 'graphql'
 import { expect, it } from 'vitest'
-import { selectedFields } from '../../../src/graphql/execution/selection.ts'
+import { selectedFields } from '../../../src/api/graphql/execution/selection.ts'
 
 const schema = buildSchema(`
   type Query { list: List }

@@ -2,6 +2,10 @@
 import fc from 'fast-check'
 import { GraphQLError } from 'graphql'
 import { expect } from 'vitest'
+import { createEventResult, type EventResult } from '../../../src/api/graphql/execution/event-result.ts'
+import type { SubscriberGroups } from '../../../src/api/graphql/execution/subscriber-group.ts'
+import { createSource, type Source, type SourceEvent } from '../../../src/api/graphql/subscriptions/event-source.ts'
+import { type React, streamState } from '../../../src/api/graphql/subscriptions/state-stream.ts'
 import type { Change } from '../../../src/domain/change.ts'
 import { everyone } from '../../../src/domain/principal.ts'
 import { createBacklog } from '../../../src/feed/backlog.ts'
@@ -9,10 +13,6 @@ import { type ChangePosition, createChangeStream } from '../../../src/feed/chang
 import type { FeedEvent } from '../../../src/feed/event-queue.ts'
 import { createHub, type LogReader } from '../../../src/feed/hub.ts'
 import { createWatchStream } from '../../../src/feed/watch-stream.ts'
-import { createEventResult, type EventResult } from '../../../src/graphql/execution/event-result.ts'
-import type { SubscriberGroups } from '../../../src/graphql/execution/subscriber-group.ts'
-import { createSource, type Source, type SourceEvent } from '../../../src/graphql/subscriptions/event-source.ts'
-import { type React, streamState } from '../../../src/graphql/subscriptions/state-stream.ts'
 import type { Snapshot } from '../../../src/store/database.ts'
 
 /** Sources of a deployment's changes: only the feed, over a log in memory. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createSubscriberGroups } from '../../../src/graphql/execution/subscriber-group.ts'
-import type { Source } from '../../../src/graphql/subscriptions/event-source.ts'
+import { createSubscriberGroups } from '../../../src/api/graphql/execution/subscriber-group.ts'
+import type { Source } from '../../../src/api/graphql/subscriptions/event-source.ts'
 import {
   createUnitOfWork,
   join,

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readRuleFile } from '../../../src/api/graphql/mutations/alert-rule-file.ts'
+import { schema } from '../../../src/api/graphql/schema.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
-import { readRuleFile } from '../../../src/graphql/mutations/alert-rule-file.ts'
-import { schema } from '../../../src/graphql/schema.ts'
 
 let folder: string
 let path: string

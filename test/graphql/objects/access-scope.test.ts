@@ -151,7 +151,7 @@ describe.each(stores)('a caller with an access scope on $name', (store) => {
     expect(narrowed.errors?.[0]?.message).toContain('2 deployments have the ID pump')
     expect(JSON.stringify(narrowed)).not.toContain('hidden')
     const id = await api.ask('{ deployment(deploymentId: "pump", deviceId: "m-2") { id } }')
-    const { keysOf } = await import('../../../src/graphql/objects/node.ts')
+    const { keysOf } = await import('../../../src/api/graphql/objects/node.ts')
     await api.road.writer.submit(forgetDeployments(keysOf('Deployment', [id.deployment.id]) ?? []))
   })
 

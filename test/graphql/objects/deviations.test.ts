@@ -1,8 +1,8 @@
 /** Deviations are stored with their reports, counted exactly, and seen by those who see the device. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { deviationsOf } from '../../../src/dialects/margo/deviations.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
+import { deviationsOf } from '../../../src/ingest/dialects/margo/deviations.ts'
 import { report } from '../../support/clients/reports.ts'
 import { stores } from '../../support/databases/stores.ts'
 import { startApp } from '../../support/servers/app.ts'

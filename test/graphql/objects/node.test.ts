@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { decodeNodeId, encodeNodeId } from '../../../src/graphql/objects/node.ts'
+import { decodeNodeId, encodeNodeId } from '../../../src/api/graphql/objects/node.ts'
 import { createSink } from '../../../src/store/sinks/sinks.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'

@@ -1,6 +1,6 @@
 import type { GraphQLObjectType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { schema } from '../../../src/graphql/schema.ts'
+import { schema } from '../../../src/api/graphql/schema.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { stores } from '../../support/databases/stores.ts'
 import { type Api, startApi } from '../harness.ts'

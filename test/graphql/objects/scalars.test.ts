@@ -1,7 +1,7 @@
 import { parse, validate } from 'graphql'
 import { describe, expect, it } from 'vitest'
-import { parseDateTime, parseRevision } from '../../../src/graphql/objects/scalars.ts'
-import { schema } from '../../../src/graphql/schema.ts'
+import { parseDateTime, parseRevision } from '../../../src/api/graphql/objects/scalars.ts'
+import { schema } from '../../../src/api/graphql/schema.ts'
 
 describe('DateTime', () => {
   it.each([

@@ -1,6 +1,6 @@
 /** An operation that takes too long, or whose client leaves, on every transport. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { sharedSlices } from '../../../src/limits/slices.ts'
+import { sharedSlices } from '../../../src/platform/limits/slices.ts'
 import type { Database, Snapshot } from '../../../src/store/database.ts'
 import { everyStore } from '../../support/databases/stores.ts'
 import { transports } from '../clients.ts'

@@ -1,8 +1,8 @@
 /** All changes of deployments have one interface. A revision has what was and what is. */
 import type { GraphQLInterfaceType } from 'graphql'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { schema } from '../../../src/api/graphql/schema.ts'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../../src/domain/rollout.ts'
-import { schema } from '../../../src/graphql/schema.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts'
 import { forgetDeployments } from '../../../src/ingest/commands/remove.ts'

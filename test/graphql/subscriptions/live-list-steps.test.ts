@@ -1,13 +1,13 @@
 /** The steps of a live list, over a list in memory. live-list.test.ts has the same over a database. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { difference } from '../../../src/graphql/subscriptions/lists/difference.ts'
+import { difference } from '../../../src/api/graphql/subscriptions/lists/difference.ts'
 import {
   type ListReads,
   type ListState,
   type ListUpdate,
   reactToList,
-} from '../../../src/graphql/subscriptions/lists/live-list.ts'
+} from '../../../src/api/graphql/subscriptions/lists/live-list.ts'
 
 interface Row {
   readonly key: number

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodeNodeId } from '../../../src/graphql/objects/node.ts'
+import { decodeNodeId } from '../../../src/api/graphql/objects/node.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { forgetDeployments } from '../../../src/ingest/commands/remove.ts'

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createHeartbeat } from '../../../src/graphql/transport/heartbeat.ts'
+import { createHeartbeat } from '../../../src/api/graphql/transport/heartbeat.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

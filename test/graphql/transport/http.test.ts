@@ -142,7 +142,7 @@ describe('GraphQL over HTTP', () => {
     const page = await fetch(api.url, { headers: { accept: 'text/html' } })
     const html = await page.text()
     expect(html).toContain('GraphiQL · Rollcall')
-    const { defaultQuery } = await import('../../../src/graphql/transport/playground.ts')
+    const { defaultQuery } = await import('../../../src/api/graphql/transport/playground.ts')
     expect(html).toContain(JSON.stringify(defaultQuery).slice(1, 60))
     // The editor of a window that is 1280 pixels wide has so many columns.
     expect(defaultQuery.split('\n').filter((line) => line.startsWith('#') && line.length > 45)).toEqual([])

@@ -1,7 +1,7 @@
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { maxOperationsPerSocket } from '../../../src/graphql/guards/limits.ts'
+import { maxOperationsPerSocket } from '../../../src/api/graphql/guards/limits.ts'
 import { type Api, startApi } from '../harness.ts'
 
 interface Message {

@@ -1,10 +1,10 @@
 /** A small model of desired state, with the rules of docs/wire.md and nothing of the code, and the steps that are played on both. */
 import fc from 'fast-check'
-import { createBundle } from '../../../src/dialects/margo/bundle.ts'
-import { digestOf } from '../../../src/dialects/margo/digest.ts'
 import type { Convergence } from '../../../src/domain/desired.ts'
 import type { DeploymentState } from '../../../src/domain/values.ts'
 import type { ManifestUpdate } from '../../../src/ingest/commands/declare.ts'
+import { createBundle } from '../../../src/ingest/dialects/margo/bundle.ts'
+import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
 
 export const bundle: ManifestUpdate['bundle'] = (documents) => {
   const bytes = createBundle(documents)

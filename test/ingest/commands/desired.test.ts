@@ -4,11 +4,11 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { digestOf } from '../../../src/dialects/margo/digest.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { forgetDeployments, removeDeployments } from '../../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
+import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
 import { beginEpoch } from '../../../src/store/connection/epoch.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'

@@ -1,6 +1,5 @@
 /** A command of thousands of items is one transaction in parts: the rows of one part are in memory, and all parts are committed or none. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { digestOf } from '../../../src/dialects/margo/digest.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import type { Command } from '../../../src/ingest/command.ts'
 import { partSize } from '../../../src/ingest/command-parts.ts'
@@ -8,6 +7,7 @@ import { type DeploymentDeclaration, declareDeployments } from '../../../src/ing
 import { type DeviceRegistration, registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { retireDevices } from '../../../src/ingest/commands/devices/retire.ts'
 import { forgetDeployments, removeDeployments } from '../../../src/ingest/commands/remove.ts'
+import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { audit } from '../../../src/store/read/counts/audit.ts'

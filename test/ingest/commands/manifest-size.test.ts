@@ -1,9 +1,9 @@
 /** What one device should run is bounded: it is loaded whole whenever it changes, and made into one archive. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createBundle } from '../../../src/dialects/margo/bundle.ts'
-import { digestOf } from '../../../src/dialects/margo/digest.ts'
 import { largestManifest } from '../../../src/domain/desired.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
+import { createBundle } from '../../../src/ingest/dialects/margo/bundle.ts'
+import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { newestManifests } from '../../../src/store/read/desired/desired.ts'
 import { targetByName } from '../../../src/store/read/targets/targets.ts'

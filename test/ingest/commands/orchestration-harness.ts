@@ -1,5 +1,4 @@
 import { afterAll, beforeAll } from 'vitest'
-import { toDetail } from '../../../src/dialects/kubernetes/detail.ts'
 import type { LifecycleState } from '../../../src/domain/orchestration/lifecycle.ts'
 import type {
   ActionFact,
@@ -10,6 +9,7 @@ import type { SyncStatus } from '../../../src/domain/orchestration/resource.ts'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../../src/domain/rollout.ts'
 import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts'
 import { reportStateSnapshot } from '../../../src/ingest/commands/resources.ts'
+import { toDetail } from '../../../src/ingest/dialects/kubernetes/detail.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { rolloutByKeyArgs } from '../../../src/store/read/rollouts/rollouts.ts'

@@ -8,7 +8,7 @@ import { type DeviceRegistration, registerDevices } from '../../../src/ingest/co
 import { retireDevices } from '../../../src/ingest/commands/devices/retire.ts'
 import { forgetDeployments, removeDeployments } from '../../../src/ingest/commands/remove.ts'
 import { createUnitOfWork, type UnitOfWork } from '../../../src/ingest/unit-of-work/unit-of-work.ts'
-import { stepsOf } from '../../../src/limits/pace.ts'
+import { stepsOf } from '../../../src/platform/limits/pace.ts'
 
 const items = 300
 const digestOf = (text: string): Digest => `sha256:${createHash('sha256').update(text).digest('hex')}` as Digest

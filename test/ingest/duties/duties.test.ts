@@ -1,11 +1,11 @@
 /** Background duties are isolated: one that fails, or that does not end, keeps no other from being done, and every server shows which. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { defaultTimeouts } from '../../../src/api/rest/guard.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { createDuties, type Duty, type Turn } from '../../../src/ingest/duties/duties.ts'
 import { createMaintenance, type Maintenance } from '../../../src/ingest/duties/maintenance.ts'
-import { defaultTimeouts } from '../../../src/rest/guard.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { pageDeployments } from '../../../src/store/read/deployments.ts'

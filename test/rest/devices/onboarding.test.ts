@@ -34,7 +34,7 @@ describe.each(stores)('on $name, where everything is open', (store) => {
   ])('onboarding at %s registers a client by its key, once', async (path) => {
     const { cert } = await (await certificates.authority('any')).issue('some device')
     const { raw, publicKey } = new X509Certificate(cert)
-    const id = await import('../../../src/auth/devices/public-key.ts').then(({ keyIdOf }) => keyIdOf(publicKey))
+    const id = await import('../../../src/api/auth/devices/public-key.ts').then(({ keyIdOf }) => keyIdOf(publicKey))
     const request = { apiVersion: 'onboarding.margo.org/v1alpha1', kind: 'OnboardingRequest' }
     for (const certificate of [raw.toString('base64'), Buffer.from(cert).toString('base64'), cert])
       expect(await send('POST', path, { ...request, certificate })).toEqual({

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createRandom } from '../../../src/simulate/random.ts'
+import { createRandom } from '../../../src/apps/simulate/random.ts'
 import { documentsAt, entriesAt } from '../../../src/store/read/desired/desired.ts'
 import { findTips } from '../../../src/store/read/desired/manifest-tips.ts'
 import { contentsAt, hashesOf } from '../../git/harness.ts'

@@ -1,6 +1,6 @@
 /** A replica whose clock is ahead holds what only one may do, and dies: the others take over when an ordinary lease has run out. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { defaultTimeouts } from '../../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../../src/api/rest/guard.ts'
 import { postgresStores } from '../../support/databases/stores.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { startNode } from '../../support/servers/child.ts'

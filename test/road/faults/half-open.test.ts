@@ -1,7 +1,7 @@
 /** Connections to PostgreSQL that are half open: nothing arrives, and nothing says so. Devices are answered soon all the same. */
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'vitest'
-import { defaultTimeouts } from '../../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../../src/api/rest/guard.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { expectSound } from '../../support/databases/soundness.ts'
 import { postgresStores } from '../../support/databases/stores.ts'

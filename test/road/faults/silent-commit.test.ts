@@ -1,6 +1,6 @@
 /** The connection to PostgreSQL falls silent with COMMIT on its way: no error comes, and the outcome is unknown. A report is written once all the same. */
 import { describe, it, type TestContext } from 'vitest'
-import { defaultTimeouts } from '../../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../../src/api/rest/guard.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { expectSound } from '../../support/databases/soundness.ts'
 import { postgresStores } from '../../support/databases/stores.ts'

@@ -5,11 +5,11 @@
  */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { digestOf } from '../../../src/dialects/margo/digest.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { removeDeployments } from '../../../src/ingest/commands/remove.ts'
+import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
 import { type Api, startApi } from '../../graphql/harness.ts'
 import { namedAuth } from '../../graphql/principals.ts'
 import { type Store, stores } from '../../support/databases/stores.ts'

@@ -1,9 +1,9 @@
 /** What tenants are sent while a play runs: subscriptions, live states and webhooks. */
 import { expect } from 'vitest'
-import { encodeNodeId } from '../../../src/graphql/objects/node.ts'
-import { createAddressRule } from '../../../src/sinks/address-rule.ts'
-import { createSend } from '../../../src/sinks/send.ts'
-import { createWebhookDeliver } from '../../../src/sinks/webhook.ts'
+import { encodeNodeId } from '../../../src/api/graphql/objects/node.ts'
+import { createAddressRule } from '../../../src/outlets/sinks/address-rule.ts'
+import { createSend } from '../../../src/outlets/sinks/send.ts'
+import { createWebhookDeliver } from '../../../src/outlets/sinks/webhook.ts'
 import { createSink } from '../../../src/store/sinks/sinks.ts'
 import type { Stream, transports } from '../../graphql/clients.ts'
 import type { Api } from '../../graphql/harness.ts'

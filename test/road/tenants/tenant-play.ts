@@ -1,11 +1,11 @@
 /** Plays moves, relabelling, forgetting and returning on a served road, and compares what each tenant receives with the model. */
 import { expect } from 'vitest'
+import type { KindName } from '../../../src/api/export/kinds/kind.ts'
 import { type AccessScope, parseScopes } from '../../../src/domain/access-scope.ts'
-import type { KindName } from '../../../src/export/kinds/kind.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { forgetDeployments } from '../../../src/ingest/commands/remove.ts'
-import { createSinks } from '../../../src/sinks/sinks.ts'
+import { createSinks } from '../../../src/outlets/sinks/sinks.ts'
 import { exportRows } from '../../export/rows.ts'
 import { transports } from '../../graphql/clients.ts'
 import { startApi } from '../../graphql/harness.ts'

@@ -1,6 +1,6 @@
 /** Leases and due times are judged by the database's clock, whatever a server's own clock shows. */
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { defaultTimeouts } from '../../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../../src/api/rest/guard.ts'
 import { createDatabaseClock } from '../../../src/store/connection/clock.ts'
 import { holdLease, holdLeases } from '../../../src/store/leases.ts'
 import { openDatabase } from '../../../src/store/open.ts'

@@ -1,5 +1,5 @@
 /** Everything that happens to a fleet: reports and declarations, and also documents, retirement, standstill and orchestrators. */
-import { digestOf } from '../../../src/dialects/margo/digest.ts'
+
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import { type LifecycleState, startsInstance } from '../../../src/domain/orchestration/lifecycle.ts'
@@ -16,6 +16,7 @@ import { forgetDeployments, removeDeployments } from '../../../src/ingest/comman
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { reportResources, reportStateSnapshot } from '../../../src/ingest/commands/resources.ts'
 import { markStalled } from '../../../src/ingest/commands/stall.ts'
+import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
 import { manifestUpdate } from '../../ingest/commands/desired-model.ts'
 import {
   type Act,

@@ -1,8 +1,9 @@
 /** The whole server on a port of its own, on an empty store: what integration tests talk to, through real sockets. */
-import { type App, createApp } from '../../../src/app.ts'
-import { parseConfig } from '../../../src/config/config.ts'
-import { createLog } from '../../../src/log/log.ts'
-import type { Timeouts } from '../../../src/rest/guard.ts'
+
+import type { Timeouts } from '../../../src/api/rest/guard.ts'
+import { createLog } from '../../../src/platform/log/log.ts'
+import { type App, createApp } from '../../../src/server/app.ts'
+import { parseConfig } from '../../../src/server/config/config.ts'
 import { type EmptyStore, pglite, type Store } from '../databases/stores.ts'
 
 export interface RunningApp {

@@ -1,6 +1,6 @@
 /** The public keys and SPIFFE ids of devices that are registered: one device holds each. */
 import { DomainError } from '../../../domain/errors.ts'
-import { eachPaced, type Paced } from '../../../limits/pace.ts'
+import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
 import type { NewIdentity } from '../../../store/write/tokens.ts'
 import { isEnded } from '../../devices.ts'
 import type { UnitOfWork } from '../../unit-of-work/unit-of-work.ts'

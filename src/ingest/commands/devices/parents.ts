@@ -1,6 +1,6 @@
 /** The parents of devices that are registered: they form no cycle, and none of them is retired. */
 import { DomainError } from '../../../domain/errors.ts'
-import type { Paced } from '../../../limits/pace.ts'
+import type { Paced } from '../../../platform/limits/pace.ts'
 import { parentName } from '../../devices.ts'
 import type { UnitOfWork } from '../../unit-of-work/unit-of-work.ts'
 

@@ -1,6 +1,6 @@
 /** Operators register devices. Of that, the feed shows only that a retired device is in service again. */
 import { inService, type Label } from '../../../domain/target.ts'
-import { eachPaced } from '../../../limits/pace.ts'
+import { eachPaced } from '../../../platform/limits/pace.ts'
 import type { Statement } from '../../../store/write/contract.ts'
 import { issueToken, replaceIdentities, withdrawTokens } from '../../../store/write/tokens.ts'
 import type { Command } from '../../command.ts'

@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { within } from '../../../timing/within.ts'
+import { within } from '../../../platform/timing/within.ts'
 import type { Database, LogHead } from '../../database.ts'
 import { lost } from '../failure.ts'
 import { headText } from '../log-head.ts'

@@ -17,8 +17,8 @@ import {
   type Unlikely,
 } from '../../../domain/insight/observed.ts'
 import type { Revision } from '../../../domain/values.ts'
-import { type Paced, paced } from '../../../limits/pace.ts'
-import { sharedSlices } from '../../../limits/slices.ts'
+import { type Paced, paced } from '../../../platform/limits/pace.ts'
+import { sharedSlices } from '../../../platform/limits/slices.ts'
 import type { Database, Session, Snapshot } from '../../database.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { deviceProfiles, targets } from '../../tables/schema.ts'

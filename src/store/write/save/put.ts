@@ -1,5 +1,5 @@
 /** Statements of a batch that are made one at a time, with pauses: those of a command of ten thousand items take long to print. */
-import type { Paced } from '../../../limits/pace.ts'
+import type { Paced } from '../../../platform/limits/pace.ts'
 import type { Write } from '../../sql/record-set.ts'
 import type { Statement } from '../contract.ts'
 

@@ -1,6 +1,6 @@
 /** Saves a batch's changes of rollouts with a lifecycle, one statement a table as in save.ts. */
 import { storableJson, storableJsonText } from '../../../domain/text.ts'
-import { eachPaced } from '../../../limits/pace.ts'
+import { eachPaced } from '../../../platform/limits/pace.ts'
 import { insertOf, updateOf } from '../../sql/record-set.ts'
 import { bundles, instances, lifecycleActions, resources, resourceTallies } from '../../tables/schema.ts'
 import type { DetailWrite, OrchestrationEffects } from '../contract.ts'

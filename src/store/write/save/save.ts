@@ -4,8 +4,8 @@
  */
 import { counters, isCounted, zeroCounters } from '../../../domain/counters.ts'
 import type { ResourceImage } from '../../../domain/orchestration/resource.ts'
-import { paced } from '../../../limits/pace.ts'
-import { sharedSlices } from '../../../limits/slices.ts'
+import { paced } from '../../../platform/limits/pace.ts'
+import { sharedSlices } from '../../../platform/limits/slices.ts'
 import { doorbellChannel, type Session } from '../../database.ts'
 import { insertOf, iso, updateOf, type Write } from '../../sql/record-set.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'

@@ -1,8 +1,8 @@
 /** Counts by facet read no deployments, are checked by the audit, and end where they would cost more than they save. */
 import { expect, it, onTestFinished } from 'vitest'
-import { longestId } from '../../../../src/dialects/body/text.ts'
 import type { Revision } from '../../../../src/domain/values.ts'
 import { createFacetCounts } from '../../../../src/ingest/duties/facet-counts.ts'
+import { longestId } from '../../../../src/platform/body/text.ts'
 import { readHead } from '../../../../src/store/connection/log-head.ts'
 import { withScope } from '../../../../src/store/read/access-scope.ts'
 import { audit } from '../../../../src/store/read/counts/audit.ts'

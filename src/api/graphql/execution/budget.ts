@@ -1,0 +1,53 @@
+/** The size budget of one response. Execution charges actual data to it, not the document's worst case. */
+import type { DomainError } from '../../../domain/errors.ts'
+import type { LimitName, Refuse } from '../../../platform/limits/limits.ts'
+import { maxAnswerSize, maxErrors, maxRows } from '../guards/limits.ts'
+
+export interface Budget {
+  /** Rows of all lists. Throws the error for the caller, as the next two do. */
+  rows(count: number): void
+  /** Characters of values, as JSON. */
+  characters(count: number): void
+  /** Characters that are about to be read, if known in advance. */
+  expect(count: number): void
+  /** A field failed. */
+  failed(): void
+  /** The error that replaces the whole response. Null: the budget was not exceeded. */
+  excess(): DomainError | null
+}
+
+const messages = {
+  rows: `the response has more than ${maxRows} rows: request fewer per query`,
+  answerSize: `the response has more than ${maxAnswerSize} characters: request less per query`,
+  errors: `more than ${maxErrors} fields of the response failed: request fewer to see the reasons`,
+} satisfies Partial<Record<LimitName, string>>
+
+export function createBudget(refuse: Refuse): Budget {
+  let [rows, characters, expected, errors] = [0, 0, 0, 0]
+  let excess: DomainError | null = null
+
+  function exceed(limit: keyof typeof messages, max: number): DomainError {
+    excess ??= refuse(limit, `${messages[limit]}; committed changes remain`, { max })
+    return excess
+  }
+
+  return {
+    rows(count) {
+      rows += count
+      if (rows > maxRows) throw exceed('rows', maxRows)
+    },
+    characters(count) {
+      characters += count
+      if (characters > maxAnswerSize) throw exceed('answerSize', maxAnswerSize)
+    },
+    expect(count) {
+      expected += count
+      if (expected > maxAnswerSize) throw exceed('answerSize', maxAnswerSize)
+    },
+    failed() {
+      errors += 1
+      if (errors > maxErrors) exceed('errors', maxErrors)
+    },
+    excess: () => excess,
+  }
+}

@@ -1,0 +1,90 @@
+/** Executes queries and mutations for all transports. Each has one context and one snapshot, closed at its end. */
+import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST, validateExecutionArgs } from 'graphql'
+import type { Principal } from '../../../domain/principal.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { LogHead } from '../../../store/database.ts'
+import { refuseOperation } from '../guards/access.ts'
+import { asRefusal } from '../guards/limits.ts'
+import type { Costing } from '../guards/operation-cost.ts'
+import { type ContextDeps, type ContextOptions, createContext } from './context.ts'
+import { executeWithin } from './execute-within.ts'
+import { dependsOnHeadOnly } from './head-dependence.ts'
+
+interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'traceparent' | 'whose' | 'onGone'> {
+  /** What a query must include, from a client that knows what it has seen. Null: the present. */
+  readonly atLeast?: Revision | null
+}
+
+interface Executed {
+  readonly result: ExecutionResult
+  /** If the result depends on this log head alone: it stays valid until the head moves. */
+  readonly head: LogHead | null
+  /** The revision that the result includes. Null: nothing was read or written. */
+  readonly revision: Revision | null
+}
+
+export async function executeOperation(
+  deps: ContextDeps,
+  args: ExecutionArgs,
+  principal: Principal,
+  options: ExecuteOptions = {},
+): Promise<Executed> {
+  const refusals = refuseOperation(args.schema, args.document, principal)
+  if (refusals.length > 0) return { result: { errors: refusals }, head: null, revision: null }
+  const isQuery = getOperationAST(args.document, args.operationName)?.operation === 'query'
+  // Data outside revisions is read from the primary: a revision does not say whether a standby has it.
+  const isOfHead = isQuery && dependsOnHeadOnly(args.schema, args.document)
+  const { atLeast, onGone, ...own } = options
+  // A mutation goes on without its client: half of its writes would be a result that no client asked for.
+  const context = { ...own, principal, onGone: isQuery ? onGone : undefined }
+  const executed = await execute(deps, args, { ...context, freshness: isOfHead ? (atLeast ?? 'present') : 'primary' })
+  const { result, head, revision } = executed.isStandbyLost ? await execute(deps, args, context) : executed
+  return { result, head: isOfHead && !result.errors ? head : null, revision }
+}
+
+interface Attempt extends Executed {
+  readonly isStandbyLost: boolean
+}
+
+async function execute(deps: ContextDeps, args: ExecutionArgs, options: ContextOptions): Promise<Attempt> {
+  const context = createContext(deps, options)
+  try {
+    const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
+    if (!('schema' in validated)) return { result: validated, head: null, revision: null, isStandbyLost: false }
+    const isWriting = validated.operation.operation === 'mutation'
+    const result = await executeWithin(context, validated)
+    // If there is no snapshot, the result has that error.
+    const head = await context.head().catch(() => null)
+    const revision = isWriting ? Math.max(deps.writer.newest, head?.revision ?? 0) : (head?.revision ?? null)
+    return { result, head, revision, isStandbyLost: result.errors !== undefined && (await context.isStandbyLost()) }
+  } finally {
+    const closing = context.close()
+    if (!context.signal().aborted) await closing
+  }
+}
+
+/** Checks that depend on variables run here, per request, and not with the document, which is cached. */
+export function validateWithin<Validated extends Costing>(
+  { limits }: ContextDeps,
+  args: ExecutionArgs,
+  validate: (args: ExecutionArgs) => Validated | readonly GraphQLError[],
+): Validated | { readonly errors: readonly GraphQLError[] } {
+  const { refusal, errors } = limits.checkVariables(args.variableValues)
+  if (refusal) return { errors: [asRefusal(refusal)] }
+  const validated = validate({ ...args, options: { maxCoercionErrors: errors } })
+  if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
+  const tooCostly = limits.checkCost(validated)
+  return tooCostly ? { errors: [asRefusal(tooCostly)] } : validated
+}
+
+/** A wrong operation name or variable is the client's error: 400, not 500. */
+function asBadInput(error: GraphQLError): GraphQLError {
+  const extensions = { code: 'BAD_USER_INPUT', ...error.extensions, http: { spec: true, status: 400 } }
+  return new GraphQLError(error.message, {
+    nodes: error.nodes,
+    source: error.source,
+    positions: error.positions,
+    path: error.path,
+    extensions,
+  })
+}

@@ -1,0 +1,106 @@
+import { retireDevices } from '../../../ingest/commands/devices/retire.ts'
+import { lazyList } from '../../../ingest/item-list.ts'
+import { builder } from '../builder.ts'
+import { required } from '../execution/required.ts'
+import { Device } from '../objects/refs.ts'
+import { manifestUpdateOf } from './manifest-update.ts'
+import { addMutation } from './mutation.ts'
+
+const RetiringDeviceInput = builder.inputType('RetiringDeviceInput', {
+  description: 'A device to retire.',
+  fields: (t) => ({
+    deviceId: t.string({ required: true, description: 'The device ID that its reports use.' }),
+    replacedBy: t.string({ description: 'The device ID of the replacement. The device must exist.' }),
+  }),
+})
+
+interface RetiredRow {
+  readonly key: number
+  readonly isChanged: boolean
+  readonly children: number
+  readonly deployments: number
+}
+
+const RetiredDevice = builder.objectRef<RetiredRow>('RetiredDevice').implement({
+  access: 'operator',
+  description: 'A retired device.',
+  fields: (t) => ({
+    // Read only if the operation asks for it: there may be 10,000.
+    device: t.field({
+      type: Device,
+      description: 'The device.',
+      resolve: async ({ key }, _, context) => required(await (await context.reader()).target(key, null), 'device'),
+    }),
+    changed: t.exposeBoolean('isChanged', {
+      description:
+        'Whether this call changed the device. False: it was already retired with the same reason and replacement.',
+    }),
+    children: t.exposeInt('children', { description: 'Number of devices behind it that were retired too.' }),
+    deployments: t.exposeInt('deployments', {
+      description: 'Number of deployments that were closed, including those of devices behind it.',
+    }),
+  }),
+})
+
+addMutation('retireDevices', {
+  access: 'operator of all',
+  description:
+    'Retires devices, all or none. Their credentials end and their reports are refused (410). They and their deployments leave all lists and counts, and their documents leave the manifests. Their history is retained. `registerDevices` puts a device back in service.',
+  input: {
+    description: 'The devices to retire.',
+    fields: (t) => ({
+      devices: t.field({
+        type: [RetiringDeviceInput],
+        required: true,
+        description: 'The devices, without duplicates. At most 10,000.',
+      }),
+      reason: t.string({
+        required: true,
+        description: 'The reason: 1 to 256 characters. It is shown with the devices and in their changes.',
+      }),
+      withChildren: t.boolean({
+        defaultValue: false,
+        description:
+          'Whether to retire the devices behind them too. If false, a gateway with devices in service behind it is refused.',
+      }),
+    }),
+  },
+  errors: ['NotFound', 'Conflict'],
+  check: ({ devices, reason }, check) => {
+    check.name(['reason'], reason)
+    if (!check.list(['devices'], devices)) return
+    devices.forEach(({ deviceId, replacedBy }, index) => {
+      check.name(['devices', index, 'deviceId'], deviceId)
+      check.name(['devices', index, 'replacedBy'], replacedBy)
+    })
+    check.unique(
+      devices.map((_, index) => ['devices', index, 'deviceId']),
+      devices.map(({ deviceId }) => deviceId),
+      'is a duplicate',
+    )
+  },
+  act: async ({ devices, reason, withChildren }, context) => {
+    const { revision, results } = await context.write(
+      retireDevices(
+        lazyList(devices, ({ deviceId, replacedBy }) => ({ deviceId, replacedBy: replacedBy ?? null })),
+        {
+          reason,
+          withChildren: withChildren ?? false,
+          manifestUpdate: manifestUpdateOf(context, `retired: ${reason}`),
+        },
+      ),
+    )
+    return { revision, results }
+  },
+  success: {
+    access: 'operator',
+    description: 'All devices are retired.',
+    fields: (t) => ({
+      revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
+      results: t.expose('results', {
+        type: [RetiredDevice],
+        description: 'One result per device, in the order of the input.',
+      }),
+    }),
+  },
+})

@@ -1,0 +1,60 @@
+/** Capabilities of devices. They grant no access: these routes require the same credential as all others. */
+
+import { DomainError } from '../../../domain/errors.ts'
+import { forgetCapabilities, recordCapabilities } from '../../../ingest/commands/devices/capabilities.ts'
+import { parentName } from '../../../ingest/devices.ts'
+import type { DeviceRoute } from '../../../ingest/dialects/margo/device-routes.ts'
+import { parseCapabilities } from '../../../ingest/dialects/margo/introduction.ts'
+import { parseJson } from '../../../platform/body/json.ts'
+import type { Database } from '../../../store/database.ts'
+import { hasCapabilities } from '../../../store/read/targets/profiles.ts'
+import { answer, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
+import { authenticate, type SubmitDeps, submitFor } from './device-caller.ts'
+
+export interface CapabilitiesDeps extends SubmitDeps {
+  readonly database: Pick<Database, 'session'>
+}
+
+/** Bytes. */
+const bodyLimit = 256 << 10
+
+type CapabilitiesRoute = Extract<DeviceRoute, { kind: 'capabilities' }>
+
+export async function takeCapabilities(
+  deps: CapabilitiesDeps,
+  exchange: Exchange,
+  route: CapabilitiesRoute,
+): Promise<void> {
+  requireMediaType(exchange.request, ['application/json'])
+  const read = lazyBody(exchange, bodyLimit)
+  const caller = await authenticate(deps, exchange, read)
+  const body = await read()
+  const { id, labels } = parseCapabilities(parseJson(body), route.deviceId)
+  const device = route.deviceId ?? route.reporter ?? caller.device ?? id
+  const reporter = route.reporter ?? caller.device ?? device
+  deps.admission.admitDevice(caller.device ?? reporter)
+  const { session } = deps.database
+  const parent = route.deviceId === null ? null : parentName(device)
+  if (parent !== null && !(await hasCapabilities(session, parent)))
+    throw new DomainError(
+      'NOT_FOUND_YET',
+      `${parent} has not sent its capabilities yet: a gateway sends them before the devices behind it`,
+    )
+  const isNew = route.generation !== '1.0.0-rc.3' || !(await hasCapabilities(session, device))
+  const sent = { text: body.toString().replace(/^\uFEFF/, ''), generation: `margo/${route.generation}`, labels }
+  await submitFor(deps, exchange, caller, recordCapabilities(device, reporter, caller.device, sent))
+  answer(exchange, isNew ? 201 : 200, 'application/json', '{"acknowledgement":"received"}')
+}
+
+export async function dropCapabilities(
+  deps: CapabilitiesDeps,
+  exchange: Exchange,
+  route: CapabilitiesRoute,
+): Promise<void> {
+  const caller = await authenticate(deps, exchange, lazyBody(exchange, bodyLimit))
+  const device = route.deviceId ?? ''
+  const reporter = route.reporter ?? caller.device ?? device
+  deps.admission.admitDevice(caller.device ?? reporter)
+  await submitFor(deps, exchange, caller, forgetCapabilities(device, reporter, caller.device))
+  exchange.response.writeHead(204).end()
+}

@@ -1,0 +1,266 @@
+/** Routes requests to handlers, and responds to unknown routes and errors. */
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { DomainError } from '../../domain/errors.ts'
+import { type Access, describeAccess, may, type Principal } from '../../domain/principal.ts'
+import { emcoRoutes } from '../../ingest/dialects/emco/routes.ts'
+import { k8spluginRoutes } from '../../ingest/dialects/k8splugin/routes.ts'
+import { desiredRoutes } from '../../ingest/dialects/margo/desired-routes.ts'
+import { deviceRoutes } from '../../ingest/dialects/margo/device-routes.ts'
+import { statusRoutes } from '../../ingest/dialects/margo/routes.ts'
+import { createRouter, type Route } from '../../ingest/dialects/router.ts'
+import type { Metrics } from '../../outlets/metrics/metrics.ts'
+import type { Admission } from '../../platform/limits/admission.ts'
+import { ClientGone } from '../../platform/limits/bodies.ts'
+import { CompactRequest } from '../../platform/limits/compact-request.ts'
+import { createRequestIds, type Log } from '../../platform/log/log.ts'
+import { incompleteness, isTransient } from '../../store/connection/failure.ts'
+import { findTips } from '../../store/read/desired/manifest-tips.ts'
+import type { ApiAuth } from '../auth/api/api-auth.ts'
+import { createLookup } from '../auth/devices/lookup.ts'
+import { crossOriginHeaders } from '../graphql/transport/cross-origin.ts'
+import { answerGraphql } from '../graphql/transport/request-body.ts'
+import { createDesired } from './devices/desired.ts'
+import { type DeviceDeps, deviceMethods } from './devices/device-methods.ts'
+import { type GitDeps, gitMethods } from './devices/git.ts'
+import { type ReportDeps, takeBacklog, takeReport } from './devices/reports.ts'
+import { answer, type Exchange, type Methods, requireNoEncoding } from './exchange.ts'
+import {
+  admit,
+  cutOffSlow,
+  defaultTimeouts,
+  dropUnreadBody,
+  refuseForeignPage,
+  refuseTransferCoding,
+  safeHeaders,
+  type Timeouts,
+} from './guard.ts'
+import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
+import { adviceFor } from './nearest-route.ts'
+import { prefers } from './negotiation.ts'
+import { emcoMethods } from './orchestrators/emco.ts'
+import { type K8spluginDeps, k8spluginMethods } from './orchestrators/k8splugin.ts'
+import { keepInventory } from './orchestrators/subscriptions.ts'
+import { toOriginForm } from './origin-form.ts'
+import { createPage } from './page/page.ts'
+import { limitPipelines } from './pipelines.ts'
+import { toProblem } from './problem.ts'
+import { createScrapers } from './scrapers.ts'
+import { type SessionDeps, sessionMethods } from './session.ts'
+import { createTlsServer } from './tls/tls-server.ts'
+import type { TlsWatch } from './tls/tls-watch.ts'
+
+interface ServerDeps
+  extends ReportDeps,
+    Omit<HealthDeps, 'writer'>,
+    K8spluginDeps,
+    SessionDeps,
+    Omit<GitDeps, 'findTip'> {
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Receives errors of requests that a database outage may have caused. */
+  readonly databaseFailed: (error: unknown) => void
+  readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut' | 'takesKeys' | 'isKey'>
+  readonly admission: Admission
+  /** The public URL of this server. Null: the Host of the request. */
+  readonly publicUrl: string | null
+  readonly repositoryOf: DeviceDeps['repositoryOf']
+  readonly timeouts?: Timeouts | undefined
+  /** Further routes, by template. */
+  readonly routes?: Readonly<Record<string, Methods>>
+  /** Called with the template of the route of each request. */
+  readonly routed?: ((template: string) => void) | undefined
+  /** Null: plain HTTP. */
+  readonly tls?: TlsWatch | null
+  /** `headers`: additional headers of the response. */
+  readonly graphql: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    headers: Readonly<Record<string, string>>,
+  ) => unknown
+  /** Origins of other sites whose pages may use /graphql. */
+  readonly origins: readonly string[]
+}
+
+export function createHttpServer(deps: ServerDeps): Server {
+  const { log, metrics, admission, timeouts = defaultTimeouts, tls = null } = deps
+  const requestId = createRequestIds()
+  const sendMetrics = async (exchange: Exchange) => {
+    const isOpen = prefers(exchange.request.headers.accept, 'application/openmetrics-text', 'text/plain')
+    const [type, text] = isOpen
+      ? [metrics.openMetricsType, await metrics.printOpenMetrics()]
+      : [metrics.contentType, await metrics.print()]
+    answer(exchange, 200, type, text, { vary: 'accept' })
+  }
+  const page = createPage()
+  const findTip = createLookup((names) => findTips(deps.database.session, names))
+  const fetching = { ...deps, findTip }
+  const sendDesired = createDesired(fetching)
+  const inventoryMethods = (isEnding: boolean): Methods => ({
+    POST: { access: 'operator of all', handle: (exchange) => keepInventory(deps, exchange, isEnding) },
+  })
+  const routes: Readonly<Record<string, Methods>> = {
+    '/': { GET: { access: 'public', handle: page.show } },
+    '/reports': { POST: { access: 'device', handle: (exchange) => takeBacklog(deps, exchange) } },
+    '/healthz': { GET: { access: 'public', handle: sendLiveness } },
+    '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
+    '/api/cnf-adapter/v1/aai-update/': inventoryMethods(false),
+    '/api/cnf-adapter/v1/aai-update': inventoryMethods(false),
+    '/api/cnf-adapter/v1/aai-delete/': inventoryMethods(true),
+    '/api/cnf-adapter/v1/aai-delete': inventoryMethods(true),
+    '/session': sessionMethods(deps),
+    '/assets/*': { GET: { access: 'public', handle: page.sendAsset } },
+    '/metrics': { GET: { access: 'viewer of all', handle: sendMetrics } },
+  }
+
+  /** The caller. Throws FORBIDDEN if its role does not allow the access. */
+  async function identify({ request }: Exchange, access: Access): Promise<Principal> {
+    const principal = await deps.auth.identify(deps.credentials.of(request))
+    if (may(principal, access)) return principal
+    throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
+  }
+  const identifyScraper = createScrapers(
+    (exchange: Exchange) => identify(exchange, 'viewer of all'),
+    ({ request }) => deps.credentials.of(request).token,
+    deps.clock,
+  )
+
+  const methodsAt = createRouter<Methods>(
+    [
+      ...handledBy(statusRoutes, (status) => ({
+        POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) },
+      })),
+      ...handledBy(desiredRoutes, (desired) => ({
+        GET: { access: 'device', handle: (exchange) => sendDesired(exchange, desired) },
+      })),
+      ...handledBy(deviceRoutes, (device) => deviceMethods(deps, device)),
+      ...handledBy(k8spluginRoutes, (k8splugin) => k8spluginMethods(deps, k8splugin)),
+      ...handledBy(emcoRoutes, (emco) => emcoMethods(deps, emco)),
+      ...Object.entries({ ...routes, ...deps.routes }).map(([template, methods]) => ({
+        template,
+        read: () => methods,
+      })),
+      { template: '/git/*', read: (_, path) => gitMethods(fetching, path) },
+    ],
+    deps.routed,
+  )
+
+  async function route(exchange: Exchange): Promise<void> {
+    admit(admission, exchange.request, exchange.path)
+    refuseTransferCoding(exchange.request)
+    refuseForeignPage(exchange.request, deps.credentials)
+    const methods = methodsAt(exchange.path)
+    if (!methods && page.canShow(exchange)) return page.show(exchange)
+    if (!methods)
+      throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: ${adviceFor(exchange.path)}`)
+    const { [exchange.method]: named, GET: get }: Methods = methods
+    const found = named ?? (exchange.method === 'HEAD' ? get : undefined)
+    if (!found) throw methodNotAllowed(exchange, Object.keys(methods))
+    if (found.access === 'public' || found.access === 'device') await found.handle(exchange)
+    else if (exchange.path === '/metrics') await found.handle(exchange, await identifyScraper(exchange))
+    else await found.handle(exchange, await identify(exchange, found.access))
+  }
+
+  function fail(exchange: Exchange, error: unknown): void {
+    if (error instanceof ClientGone) return
+    const problem = toProblem(error, exchange.id)
+    const { status, headers, body } = problem
+    if (status === 413) admission.refuse('bodySize', 'the body was not read')
+    if (exchange.method === 'POST') metrics.reportRefused(status)
+    if (incompleteness(error) !== null) deps.databaseFailed(error)
+    else if (!(error instanceof DomainError)) {
+      const facts = { requestId: exchange.id, path: exchange.path, error }
+      if (isTransient(error)) deps.databaseFailed(error)
+      else log.error(facts, 'a request failed with an unexpected error')
+    }
+    // The connection is closed, so the client does not take a partial response for a complete one.
+    if (exchange.response.headersSent) return void exchange.response.destroy()
+    const { 'content-type': type = 'application/problem+json', ...more } = headers
+    answer(exchange, status, type, body, more)
+  }
+
+  function askGraphql(
+    request: IncomingMessage,
+    response: ServerResponse,
+    headers: Readonly<Record<string, string>>,
+  ): void {
+    try {
+      if (deps.isClosing()) throw new DomainError('UNAVAILABLE', 'the server is shutting down: send the request again')
+      admission.admit(request)
+      deps.credentials.requireOwnName(request)
+      refuseTransferCoding(request)
+      if (request.method === 'POST') requireNoEncoding(request)
+      // Yoga makes a URL of it, and would answer with the stack of the failure.
+      if (!URL.canParse(`http://${request.headers.host ?? 'localhost'}`))
+        throw new DomainError('INVALID_REQUEST', 'the header Host must be a host name with an optional port')
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error
+      answerGraphql(response, error, { ...headers, ...crossOriginHeaders(request, deps.origins) })
+      return
+    }
+    deps.graphql(request, response, headers)
+  }
+
+  const pipelines = limitPipelines()
+  // The interval of Node's timeout checks: short relative to the timeout.
+  const options = {
+    IncomingMessage: CompactRequest,
+    ServerResponse: admission.Response,
+    connectionsCheckingInterval: Math.min(timeouts.headers / 3, 5_000),
+    // The HTTP client of Java offers h2c with its first request. It is a request like any other (RFC 9110 §7.8). So is one behind others that wait:
+    // Node would forget these, and an event stream among them would never end.
+    shouldUpgradeCallback: ({ headers, socket }: IncomingMessage) =>
+      /\bwebsocket\b/i.test(headers.upgrade ?? '') && !pipelines.isBusy(socket),
+  }
+  const listener: RequestListener = (request, response) => {
+    if (!pipelines.begin(request, response)) return
+    dropUnreadBody(request, admission.bodies)
+    toOriginForm(request)
+    const url = request.url ?? '/'
+    const query = url.indexOf('?')
+    const path = query < 0 ? url : url.slice(0, query)
+    const id = requestId(request.headers['x-request-id'])
+    const headers = { ...safeHeaders, 'x-request-id': id, ...(deps.isClosing() ? { connection: 'close' } : {}) }
+    if (path === '/graphql') {
+      askGraphql(request, response, headers)
+      return
+    }
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    const exchange: Exchange = {
+      request,
+      response,
+      bodies: admission.bodies,
+      method: request.method ?? 'GET',
+      path,
+      id,
+    }
+    route(exchange).catch((error: unknown) => fail(exchange, error))
+  }
+  const server = tls
+    ? createTlsServer(tls, { ...options, handshakeTimeout: timeouts.headers }, listener)
+    : createServer(options, listener)
+  // Not in Node's documentation. Otherwise Node ends a connection without a response as soon as the client sends no more.
+  if (!tls) Object.assign(server, { httpAllowHalfOpen: true })
+  // Before what accepts WebSockets.
+  server.on('upgrade', toOriginForm)
+  cutOffSlow(server, admission, timeouts, pipelines.refuseInTurn)
+  server.keepAliveTimeout = 75_000
+  return server
+}
+
+function handledBy<Found>(
+  routes: readonly Route<Found>[],
+  methodsOf: (found: Found) => Methods,
+): readonly Route<Methods>[] {
+  return routes.map(({ template, read }) => ({
+    template,
+    read(segments, path) {
+      const found = read(segments, path)
+      return found && methodsOf(found)
+    },
+  }))
+}
+
+function methodNotAllowed({ method, path, response }: Exchange, allowed: readonly string[]): DomainError {
+  response.setHeader('allow', allowed.join(', '))
+  return new DomainError('METHOD_NOT_ALLOWED', `${method} is not for ${path}: use ${allowed.join(' or ')}`)
+}

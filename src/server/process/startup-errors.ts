@@ -1,0 +1,29 @@
+/** Errors at the start of a program, in sentences for its operator. */
+
+import { DomainError } from '../../domain/errors.ts'
+import { ConfigError } from '../../platform/config-error.ts'
+import type { StoreConfig } from '../../store/open.ts'
+import { UsageError } from './arguments.ts'
+
+/** One sentence for errors that the operator can correct, a stack for all others. */
+export function explain(error: unknown): string {
+  if (error instanceof ConfigError || error instanceof DomainError || error instanceof UsageError) return error.message
+  const { code, message, stack, cause } = error as NodeJS.ErrnoException
+  return code === undefined && cause === undefined ? (stack ?? message) : message
+}
+
+/** Adds the operation of the server, and the remedy, to an error of the system. */
+export function withRemedy(what: string, remedy: string): (error: unknown) => never {
+  return (cause) => {
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (cause instanceof DomainError || code === undefined) throw cause
+    throw new Error(`${what} (${message || code}): ${remedy}`, { cause })
+  }
+}
+
+/** For a database that cannot be opened. The cause says whether it is unreachable, or refuses what the server needs. */
+export function withStoreRemedy({ url, dataDir }: StoreConfig): (error: unknown) => never {
+  return url === null
+    ? withRemedy(`the data directory ${dataDir} cannot be used`, 'set DATA_DIR to another one')
+    : withRemedy('the database cannot be used', 'check DATABASE_URL and the rights of its user')
+}
