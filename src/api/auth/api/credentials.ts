@@ -37,7 +37,10 @@ export interface Credentials {
   of(request: Asking, payload?: unknown): Presented
   /** Whether the page of the request may send requests, anonymously or with its own token. A request without an origin is not from a page, and is allowed. */
   mayAsk(request: Asking): boolean
-  /** Throws INVALID_REQUEST if there are several headers Host, or if it is a name of another server, where only the name keeps pages of other sites away. */
+  /**
+   * Throws INVALID_REQUEST for headers that a proxy and this server can read differently, and if Host is a name of another server, where only the
+   * name keeps pages of other sites away.
+   */
   requireOwnName(request: Asking): void
   /** Throws FORBIDDEN for a page of another site: it must neither open nor end a session. */
   requireOwnPage(request: Asking): void
@@ -83,7 +86,8 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   }
 
   function requireOwnName(request: Asking): void {
-    if (!hasOneHost(request)) throw new DomainError('INVALID_REQUEST', 'the header Host is there twice: send it once')
+    const ambiguity = ambiguityOf(request)
+    if (ambiguity !== null) throw new DomainError('INVALID_REQUEST', ambiguity)
     if (hasOwnName(request)) return
     throw new DomainError(
       'INVALID_REQUEST',
@@ -123,7 +127,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
       return setCookie(cookieName(secure), value, { seconds, isSecure: secure, sameSite: 'Strict' })
     },
     mayAsk: (request) =>
-      hasOneHost(request) &&
+      ambiguityOf(request) === null &&
       hasOwnName(request) &&
       (request.headers.origin === undefined || origins.includes('*') || isOwnPage(request)),
     requireOwnName,
@@ -137,12 +141,27 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   }
 }
 
-/** Of several, Node takes the first, and a proxy before it may have taken another (RFC 9112 §3.2). */
-function hasOneHost({ rawHeaders = [] }: Asking): boolean {
-  let hosts = 0
-  for (let index = 0; index < rawHeaders.length; index += 2)
-    if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === 'host') hosts += 1
-  return hosts <= 1
+/** Those that may be there once. */
+const singles = ['Host', 'Origin', 'Authorization', 'Content-Type', 'X-API-Key'] as const
+/** A name or an address, and a port. */
+const hostAndPort = /^(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i
+
+/**
+ * Why a proxy can have read another request than this server. Of two headers Node takes the first, and a proxy may have taken the second
+ * (RFC 9112 §3.2, RFC 9110 §5.3). URL would take what is after an `@` of a Host for the host. Null: all read the same.
+ */
+function ambiguityOf({ headers: { host }, rawHeaders = [] }: Asking): string | null {
+  let seen = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ''
+    const single = singles.findIndex((one) => one.length === name.length && one.toLowerCase() === name.toLowerCase())
+    if (single < 0) continue
+    if (seen & (1 << single)) return `the header ${singles[single]} is there twice: send it once`
+    seen |= 1 << single
+  }
+  return host === undefined || hostAndPort.test(host)
+    ? null
+    : 'the header Host must be a host name with an optional port'
 }
 
 function cookieName(isSecure: boolean): string {

@@ -1,4 +1,7 @@
-/** A request with two headers Host: a proxy may have taken the one, and this server would take the other (RFC 9112 §3.2). */
+/**
+ * Headers that a proxy and this server can read differently: one that may be there once and is there twice, and a Host that is more than a host
+ * and a port (RFC 9112 §3.2).
+ */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
@@ -21,6 +24,45 @@ const twice = 'Host: 127.0.0.1\r\nhOST: board.example'
 const query = JSON.stringify({ query: '{ revision }' })
 const report = JSON.stringify({ deploymentId: 'd', status: { state: 'installed' }, components: [] })
 const json = 'Content-Type: application/json'
+const head = `POST /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\n`
+
+it.each([
+  ['Content-Type', json, 'content-TYPE: text/plain'],
+  ['Authorization', 'Authorization: Bearer one', 'authorization: Bearer two'],
+  ['X-API-Key', 'X-API-Key: one', 'x-api-key: two'],
+  ['Origin', 'Origin: https://board.example', 'origin: https://other.example'],
+])('is refused with two headers %s', async (name, one, two) => {
+  const type = name === 'Content-Type' ? '' : `${json}\r\n`
+  expect(await send(`${head}${type}${one}`, query)).toMatch(/^200 /)
+  const refusal = new RegExp(`^400 [\\s\\S]*the header ${name} is there twice: send it once`)
+  expect(await send(`${head}${type}${one}\r\n${two}`, query)).toMatch(refusal)
+  expect(await send(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n${one}\r\n${two}`)).toMatch(refusal)
+})
+
+it.each([
+  'a@127.0.0.1',
+  '127.0.0.1/x',
+  '127.0.0.1?x',
+  '127.0.0.1#x',
+  '',
+  '127.0.0.1:80:80',
+  '127.0.0.1:655360',
+  '[::1',
+  'a b',
+  'a,b',
+  '127.0.0.1\\x',
+])('is refused with the Host %s', async (host) => {
+  const refusal = /^400 [\s\S]*the header Host must be a host name with an optional port/
+  expect(await send(`GET /healthz HTTP/1.1\r\nHost: ${host}`)).toMatch(refusal)
+  expect(await send(`POST /graphql HTTP/1.1\r\nHost: ${host}\r\n${json}`, query)).toMatch(refusal)
+})
+
+it.each(['[::1]:4000', 'localhost', 'edge_1:80', 'xn--mnchen-3ya.internal', 'LOCALHOST:'])(
+  'is answered with the Host %s',
+  async (host) => {
+    expect(await send(`GET /healthz HTTP/1.1\r\nHost: ${host}`)).toMatch(/^200 /)
+  },
+)
 
 it.each([
   ['a page', 'GET / HTTP/1.1', ''],
@@ -47,5 +89,10 @@ it('opens no WebSocket', async () => {
       )
     })
   expect(await upgrade('Host: 127.0.0.1')).toBe('101')
-  expect(await upgrade(twice)).toBe('403')
+  for (const host of [
+    twice,
+    'Host: a@127.0.0.1',
+    'Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\norigin: http://127.0.0.1',
+  ])
+    expect(await upgrade(host)).toBe('403')
 })
