@@ -24,6 +24,10 @@ describe('the command line of rollcall', () => {
     [['wait', '--for=installed', '--rollout', 'x', '--timeout', 'soon'], /^--timeout must be a duration/],
     [['counts', '--label', 'site'], /^--label must be <key>=<value>/],
     [['counts', '--url', 'here'], /^the server's address must be a URL/],
+    ...['http://localhost.:4000', 'http://here/?a', 'http://here#a'].map((url): [string[], RegExp] => [
+      ['counts', '--url', url],
+      /without a query or a dot at the end of the host/,
+    ]),
     [['counts', '--url', 'http://ada:secret@here'], /^the server's address must not contain a user or a password/],
     [
       ['counts', '--token', 'two\nlines'],

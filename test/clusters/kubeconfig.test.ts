@@ -45,6 +45,15 @@ describe('the kubeconfig', () => {
     )
   })
 
+  it.each(['https://localhost.:6443', 'ftp://a', 'a'])(
+    'has a server that certificates can name: %s',
+    async (server) => {
+      await expect(loadKubeconfig(write(config('a', server)), 'a')).rejects.toThrow(
+        'the server of context "a" must be an http or https URL, and its host without a dot at the end',
+      )
+    },
+  )
+
   it('is not quoted when it cannot be read', async () => {
     const [file = ''] = write('users: [{ name: a, user: { token: my-secret')
     const refusal = await loadKubeconfig([file], 'a').catch((error: unknown) => error)

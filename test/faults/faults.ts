@@ -20,7 +20,7 @@ const rows: readonly Row[] = [
   // Who may what.
   ['api/auth/api/api-auth.ts', 'key.expiresAt <= clock()', 'key.expiresAt <= 0', 'a key works after its time', 'auth/api'],
   ['api/auth/api/followers.ts', 'return !current || rightsKey(current) !== rightsKey(principal)', 'return !current', 'a stream keeps rights that its session has lost', 'auth/api/followers'],
-  ['api/auth/api/credentials.ts', 'one.toLowerCase() === name.toLowerCase()', 'one === name', 'a second Host header passes in another spelling', 'rest/ambiguous-headers'],
+  ['api/auth/api/credentials.ts', 'one.toLowerCase() === name.toLowerCase()', 'one === name', 'a second Host header passes in another spelling', 'rest/ambiguous-requests'],
   ['ingest/devices.ts', 'if (retired) throw', 'if (retired === null) throw', 'a retired device still reports', 'ingest/commands', 'graphql/mutations'],
   ['api/auth/devices/certificates.ts', 'now > certificate.validToDate.getTime()', 'now < 0', 'a certificate works after its end', 'auth/devices'],
   ['api/auth/oidc/sign-in.ts', "parameters.get('state') !== record.state", 'false', 'another person’s sign-in is taken', 'auth/oidc/attacks'],

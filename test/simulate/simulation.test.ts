@@ -195,10 +195,15 @@ describe('npm run simulate', () => {
   })
 
   it.each([
+    ...['0x10', '1e3', ' 5', '+5', '٥'].map((text): [string[], number, RegExp] => [
+      ['--devices', text],
+      64,
+      /^--devices must be a whole number/,
+    ]),
     [['--devices', 'many'], 64, /^--devices must be a whole number from 1 to 100000, but is "many"/],
     [['--duration', '2 weeks'], 64, /^--duration must be a duration such as 90s/],
     [['--fast'], 64, /--fast/],
-    [['--url', 'nowhere'], 64, /^--url must be an address/],
+    [['--url', 'nowhere'], 64, /^the server's address must be a URL/],
     [['--help'], 0, /^Usage: npm run simulate/],
   ])('explains %j', async (args, code, message) => {
     const child = startNode(['src/apps/simulate/simulate.ts', ...args])

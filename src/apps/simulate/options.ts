@@ -1,5 +1,12 @@
 /** Parses the command line of `npm run simulate`. */
-import { bearerToken, commandOf, parseDuration, parseFlags, UsageError } from '../../server/process/arguments.ts'
+import {
+  bearerToken,
+  commandOf,
+  parseDuration,
+  parseFlags,
+  serverAddress,
+  UsageError,
+} from '../../server/process/arguments.ts'
 import type { SimulationOptions } from './simulation.ts'
 
 export const usage = `Usage: ${commandOf('simulate')} [options]
@@ -47,7 +54,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv, no
   const token = bearerToken(values.token, env)
   return {
     isHelp: false,
-    url: webAddress(values.url),
+    url: serverAddress(values.url, {}),
     ...(values.mqtt !== undefined && { mqtt: brokerAddress(values.mqtt) }),
     devices: wholeNumber('--devices', values.devices, 1, 100_000),
     rollouts: wholeNumber('--rollouts', values.rollouts, 1, 50),
@@ -63,22 +70,17 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv, no
 
 function wholeNumber(name: string, text: string, least: number, most: number): number {
   const value = Number(text)
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return value
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value
   throw new UsageError(`${name} must be a whole number from ${least} to ${most}, but is ${JSON.stringify(text)}`)
 }
 
 function positive(name: string, text: string): number {
   const value = Number(text)
-  if (value > 0 && Number.isFinite(value)) return value
+  if (/^\d{1,15}(\.\d{1,15})?$/.test(text) && value > 0) return value
   throw new UsageError(`${name} must be a number greater than 0, but is ${JSON.stringify(text)}`)
 }
 
-function webAddress(text: string): string {
-  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text
-  throw new UsageError(`--url must be an address such as http://127.0.0.1:4000, but is ${JSON.stringify(text)}`)
-}
-
 function brokerAddress(text: string): string {
-  if (/^(mqtts?|wss?):\/\//.test(text) && URL.canParse(text)) return text
+  if (/^(mqtts?|wss?):\/\//.test(text) && URL.parse(text)?.hostname.endsWith('.') === false) return text
   throw new UsageError(`--mqtt must be an address such as mqtt://127.0.0.1:1883, but is ${JSON.stringify(text)}`)
 }

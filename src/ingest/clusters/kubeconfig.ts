@@ -22,6 +22,12 @@ export async function loadKubeconfig(files: readonly string[] | null, context: s
   merged.setCurrentContext(wanted)
   const cluster = merged.getCurrentCluster()
   if (!cluster) throw new KubeconfigError(`context "${wanted}" names a cluster that the kubeconfig does not have`)
+  // No certificate has a name with a dot at the end.
+  const server = URL.parse(cluster.server)
+  if (server === null || !/^https?:$/.test(server.protocol) || server.hostname.endsWith('.'))
+    throw new KubeconfigError(
+      `the server of context "${wanted}" must be an http or https URL, and its host without a dot at the end`,
+    )
   // kubectl accepts a plain http address. The library accepts it only with the option that skips certificate checks.
   if (cluster.server.startsWith('http:')) Object.assign(cluster, { skipTLSVerify: true })
   return merged

@@ -15,7 +15,7 @@ export interface Addresses {
   isTrusted(request: Hop): boolean
 }
 
-/** `proxies`: addresses and ranges of trusted proxies, such as 10.0.0.0/8. */
+/** `proxies`: addresses and ranges of trusted proxies, such as 10.20.30.0/24. */
 export function createAddresses(proxies: readonly string[]): Addresses {
   const trusted = new BlockList()
   for (const entry of proxies) {

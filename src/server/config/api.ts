@@ -4,8 +4,9 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import type { ApiAuthConfig, ApiAuthMethod } from '../../api/auth/api/api-auth.ts'
 import type { OidcConfig } from '../../api/auth/oidc/config.ts'
+import { secureUrl } from './addresses.ts'
 import { readRoleTable } from './roles.ts'
-import { anyOf, oidcScopes, publicUrl, secret, secureUrl, skew, tenants } from './values.ts'
+import { anyOf, oidcScopes, secret, skew, tenants } from './values.ts'
 
 /** JSON, or the path of a file of YAML or JSON. */
 const roles = z.string().transform((text, context) => {
@@ -31,7 +32,7 @@ const roles = z.string().transform((text, context) => {
 export const apiVariables = {
   API_AUTH: anyOf(['open', 'key', 'jwt']).optional(),
   API_ADMIN_KEY: secret(24).nullable().default(null),
-  API_JWT_JWKS_URL: publicUrl.nullable().default(null),
+  API_JWT_JWKS_URL: secureUrl.nullable().default(null),
   API_JWT_SECRET: secret(32).nullable().default(null),
   API_JWT_ISSUER: z.string().nullable().default(null),
   API_JWT_AUDIENCE: z.string().nullable().default(null),
@@ -57,14 +58,22 @@ export function apiMethodsOf({ API_AUTH: given, OIDC_ISSUER: issuer }: Values): 
 
 /** Entra ID's tenant of all personal Microsoft accounts. Anyone can have one. */
 const personalAccounts = '9188040d-6c67-4c5b-b112-36a304b66dad'
+/** By the host of their issuer. */
+const accountsOfAnyone = new Map([
+  ['accounts.google.com', 'a Google account'],
+  ['appleid.apple.com', 'an Apple account'],
+  ['gitlab.com', 'a GitLab account'],
+])
 
 /** Whether a role is given to anyone on the internet. */
 export function oidcProblems({ OIDC_ISSUER: issuer, OIDC_TENANTS: tenants, OIDC_ROLES: grants }: Values): string[] {
-  const [, tenant = ''] = /^https:\/\/login\.microsoftonline\.com\/([^/]+)\//.exec(issuer ?? '') ?? []
-  const isForAnyone = [tenant, ...(tenants ?? [])].some((one) => one === 'consumers' || one === personalAccounts)
-  return isForAnyone && grants?.some(({ group }) => group === '*')
-    ? ['OIDC_ROLES has "*", which is every person with a Microsoft account here: name groups instead']
-    : []
+  if (issuer === null || !grants?.some(({ group }) => group === '*')) return []
+  const [, tenant = ''] = /^https:\/\/login\.microsoftonline\.com\/([^/]+)\//.exec(issuer) ?? []
+  const isPersonal = [tenant, ...(tenants ?? [])].some((one) => one === 'consumers' || one === personalAccounts)
+  const account = isPersonal ? 'a Microsoft account' : accountsOfAnyone.get(new URL(issuer).hostname)
+  return account === undefined
+    ? []
+    : [`OIDC_ROLES has "*", which is every person with ${account} here: name groups instead`]
 }
 
 export function apiAuthOf(v: Values): ApiAuthConfig {

@@ -1,6 +1,7 @@
 /** The variables of the archive. Those of S3 have the names that Amazon's own tools use, so other values than ours are no mistake. */
 import { z } from 'zod'
 import type { ArchiveConfig } from '../../api/export/archive/open.ts'
+import { isWeb } from './addresses.ts'
 import { flag } from './values.ts'
 
 /** A bucket, and the beginning of the names of the objects. */
@@ -60,17 +61,13 @@ export function archiveProblems(given: Readonly<Record<string, string | undefine
   if (region !== undefined && !/^[a-z0-9-]{1,40}$/.test(region))
     problems.push('AWS_REGION must be letters in lower case, digits and "-"')
   // The message does not quote the URL, which may hold a password.
-  if (given[name] !== undefined && !isEndpoint(given[name]))
-    problems.push(`${name} must be an http or https URL without a user, a password and a query`)
+  if (given[name] !== undefined && !isWeb(URL.parse(given[name])))
+    problems.push(
+      `${name} must be an http or https URL without a user, a password and a query, and its host without a dot at the end`,
+    )
   return problems
 }
 
 function isBucket(address: string): boolean {
   return bucketAddress.test(address)
-}
-
-function isEndpoint(address: string): boolean {
-  const url = URL.parse(address)
-  if (url === null || !/^https?:$/.test(url.protocol)) return false
-  return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
 }

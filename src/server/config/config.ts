@@ -10,6 +10,7 @@ import { ConfigError } from '../../platform/config-error.ts'
 import { defaultLimits, type LimitsConfig } from '../../platform/limits/limits.ts'
 import type { LogLevel } from '../../platform/log/log.ts'
 import type { StoreConfig } from '../../store/open.ts'
+import { databaseUrl, databaseUrls, origins, proxies, publicUrl } from './addresses.ts'
 import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf, oidcProblems } from './api.ts'
 import { archiveConfig, archiveVariables } from './archive.ts'
 import { deviceAuthConfig, deviceAuthVariables } from './device-auth.ts'
@@ -21,8 +22,6 @@ import {
   certificateHeader,
   clusters,
   cost,
-  databaseUrl,
-  databaseUrls,
   days,
   depth,
   factor,
@@ -33,11 +32,8 @@ import {
   metricsRollouts,
   numberUnlessOff,
   operationSeconds,
-  origins,
   port,
   processes,
-  proxies,
-  publicUrl,
   rate,
   readLag,
   seconds,

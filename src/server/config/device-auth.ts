@@ -1,21 +1,13 @@
 /** The variables that say how devices authenticate. */
 import { z } from 'zod'
 import type { DeviceAuthConfig } from '../../api/auth/devices/device-auth.ts'
-import {
-  anyOf,
-  type certificateHeader,
-  flag,
-  publicUrl,
-  secret,
-  signatureWindow,
-  skew,
-  trustDomains,
-} from './values.ts'
+import { secureUrl } from './addresses.ts'
+import { anyOf, type certificateHeader, flag, secret, signatureWindow, skew, trustDomains } from './values.ts'
 
 export const deviceAuthVariables = {
   DEVICE_AUTH: anyOf(['open', 'token', 'signature', 'mtls']).optional(),
   DEVICE_PROVISION: flag.default(false),
-  DEVICE_JWT_JWKS_URL: publicUrl.nullable().default(null),
+  DEVICE_JWT_JWKS_URL: secureUrl.nullable().default(null),
   DEVICE_JWT_SECRET: secret(32).nullable().default(null),
   DEVICE_JWT_ISSUER: z.string().nullable().default(null),
   DEVICE_JWT_AUDIENCE: z.string().nullable().default(null),

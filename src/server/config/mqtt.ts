@@ -2,11 +2,13 @@
 import { z } from 'zod'
 import type { MqttConfig } from '../../api/mqtt/connection.ts'
 import { parseScopes } from '../../domain/access-scope.ts'
+import { isOfServer } from './addresses.ts'
 import { listOf, setting } from './values.ts'
 
 /** The message does not quote the URL, which may hold a password. */
-const brokerUrl = z.string().refine(isBroker, {
-  error: 'must be an mqtt, mqtts, ws or wss URL without a user and a password (MQTT_USER, MQTT_PASSWORD)',
+const brokerUrl = z.string().refine((text) => isOfServer(URL.parse(text), /^(mqtts?|wss?):$/), {
+  error:
+    'must be an mqtt, mqtts, ws or wss URL without a user and a password (MQTT_USER, MQTT_PASSWORD), and its host without a dot at the end',
 })
 const topicPrefix = setting('one or more levels of letters, digits, ".", "_" and "-", separated by "/"', (text) =>
   /^[\w.-]{1,64}(\/[\w.-]{1,64}){0,7}$/.test(text) ? text : null,
@@ -50,10 +52,4 @@ export function mqttConfig(v: Given): MqttConfig | null {
     sessions: v.MQTT_SESSIONS,
     ...v.MQTT_PUBLISH,
   }
-}
-
-function isBroker(text: string): boolean {
-  const url = URL.parse(text)
-  if (url === null || !/^(mqtts?|wss?):$/.test(url.protocol)) return false
-  return url.hostname !== '' && url.username === '' && url.password === ''
 }

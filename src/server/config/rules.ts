@@ -22,6 +22,7 @@ export function contradictionsIn(given: Environment): string[] {
     ...missingForApi(given, listOf(given.API_AUTH ?? '')),
     ...missingForOidc(given),
     ...missingForDevices(given, listOf(given.DEVICE_AUTH ?? '')),
+    ...sharedTokens(given),
   ]
 }
 
@@ -147,6 +148,15 @@ function missingForTokens(given: Environment, prefix: string): string[] {
       `${prefix}JWKS_URL requires ${prefix}ISSUER and ${prefix}AUDIENCE: its keys also sign tokens for other services`,
     )
   return problems
+}
+
+/** A token of a caller would be one of the device that its subject names, and a device could present its token as a caller. */
+function sharedTokens(given: Environment): string[] {
+  const isShared = (name: string): boolean => given[`API_JWT_${name}`] === given[`DEVICE_JWT_${name}`]
+  const hasKeys = ['JWKS_URL', 'SECRET'].some((name) => given[`API_JWT_${name}`] !== undefined && isShared(name))
+  return hasKeys && isShared('ISSUER') && isShared('AUDIENCE')
+    ? ['DEVICE_JWT_AUDIENCE must differ from API_JWT_AUDIENCE: the same keys sign tokens of callers and of devices']
+    : []
 }
 
 /** A variable without effect is an error: its operator expects it to be in force. */

@@ -1,7 +1,8 @@
 /** The variables of notifications and of the A&AI inventory. */
 import { z } from 'zod'
 import type { AaiConfig } from '../../outlets/sinks/aai.ts'
-import { aaiVersion, allowList, days, headerText, listOf, publicUrl } from './values.ts'
+import { allowList, publicUrl } from './addresses.ts'
+import { aaiVersion, days, headerText, listOf } from './values.ts'
 
 export const sinksVariables = {
   SINK_ALLOW: allowList.default([]),

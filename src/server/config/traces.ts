@@ -1,10 +1,12 @@
 /** The variables of traces. They have the names that OpenTelemetry's specification gives them. */
 import { z } from 'zod'
 import type { TracesConfig } from '../../outlets/traces/config.ts'
+import { isWeb } from './addresses.ts'
 
 /** The message does not quote the URL, which may hold a password. */
-const collectorUrl = z.string().refine(isCollector, {
-  error: 'must be an http or https URL without a user and a password (OTEL_EXPORTER_OTLP_HEADERS)',
+const collectorUrl = z.string().refine((text) => isWeb(URL.parse(text)), {
+  error:
+    'must be an http or https URL without a user and a password (OTEL_EXPORTER_OTLP_HEADERS), and its host without a dot at the end',
 })
 /** `name=value` pairs, whose values are percent-encoded. The message does not quote them. */
 const headers = z.string().transform((text, context): Readonly<Record<string, string>> => {
@@ -43,12 +45,6 @@ export function tracesConfig(v: Given): TracesConfig | null {
     service: v.OTEL_SERVICE_NAME,
     requests: v.TRACE_REQUESTS,
   }
-}
-
-function isCollector(text: string): boolean {
-  const url = URL.parse(text)
-  if (url === null || !/^https?:$/.test(url.protocol)) return false
-  return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
 }
 
 function nameOf(pair: RegExpExecArray | null): string {

@@ -1,6 +1,4 @@
 /** Types of variables: each parses the text, or names the accepted values. */
-
-import { isIP } from 'node:net'
 import { z } from 'zod'
 import { logLevels } from '../../platform/log/log.ts'
 
@@ -30,29 +28,17 @@ export const factor = setting('a number from 1 to 1000, or off', (text) =>
 export const secondsOrOff = setting('a whole number of seconds from 1 to 2147483647, or off', (text) =>
   text === 'off' || (/^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= 2_147_483_647) ? text : null,
 )
-export const flag = setting(
-  'true or false',
-  (text) => ({ true: true, '1': true, false: false, '0': false })[text.toLowerCase()] ?? null,
-)
+const flags = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+])
+export const flag = setting('true or false', (text) => flags.get(text.toLowerCase()) ?? null)
 export const logLevel = setting(
   `one of ${logLevels.join(', ')}`,
   (text) => logLevels.find((level) => level === text) ?? null,
 )
-export const publicUrl = setting(
-  'an http or https URL without query or fragment, such as https://rollcall.example',
-  (text) => {
-    const url = URL.parse(text)
-    return url && isWeb(url) && url.search === '' && url.hash === '' ? url.href.replace(/\/+$/, '') : null
-  },
-)
-/** As the issuer writes it: a slash at its end belongs to its name. */
-export const secureUrl = setting('an https URL without query or fragment, or http on a loopback address', (text) => {
-  const url = URL.parse(text)
-  const isPlain = url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
-  return url && isWeb(url) && (url.protocol === 'https:' || isPlain) && url.search === '' && url.hash === ''
-    ? text
-    : null
-})
 export const oidcScopes = setting('scopes separated by spaces, with openid', (text) =>
   /^[\x21\x23-\x5b\x5d-\x7e]+( +[\x21\x23-\x5b\x5d-\x7e]+)*$/.test(text) && text.split(' ').includes('openid')
     ? text
@@ -63,18 +49,6 @@ export const tenants = setting('IDs of tenants of Entra ID, separated by commas'
   return list.length > 0 && list.every((tenant) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(tenant))
     ? list
     : null
-})
-export const origins = setting('origins such as https://board.example, separated by commas, or *', (text) => {
-  const list = listOf(text)
-  return list.every((origin) => origin === '*' || isOrigin(origin)) ? list : null
-})
-export const allowList = setting('host names, addresses and ranges such as 10.0.0.0/8, separated by commas', (text) => {
-  const list = listOf(text)
-  return list.every((entry) => isAddressOrRange(entry) || /^[\w.-]+$/.test(entry)) ? list : null
-})
-export const proxies = setting('addresses and ranges such as 10.0.0.0/8, separated by commas', (text) => {
-  const list = listOf(text)
-  return list.every(isAddressOrRange) ? list : null
 })
 export const certificateHeader = setting('overwritten or refused', (text) =>
   text === 'overwritten' || text === 'refused' ? text : null,
@@ -117,14 +91,6 @@ export const clusters = setting(
     return names.size === list.length && list.every(({ name }) => name !== '') ? list : null
   },
 )
-/** The URL may contain a password, so the message does not repeat it. */
-export const databaseUrl = z.string().refine(isDatabase, { error: 'must be a URL that begins with postgres://' })
-export const databaseUrls = z
-  .string()
-  .refine((text) => listOf(text).length > 0 && listOf(text).every(isDatabase), {
-    error: 'must be URLs that begin with postgres://, separated by commas; a comma within a URL is written %2C',
-  })
-  .transform(listOf)
 export const readLag = setting('a whole number of seconds from 3 to 3600', (text) =>
   isNumber(text, 3, 3_600) ? Number(text) : null,
 )
@@ -153,7 +119,9 @@ export function setting<T>(expected: string, parse: (text: string) => T | null) 
   return z.string().transform((text, context): T => {
     const value = parse(text)
     if (value !== null) return value
-    context.addIssue(`must be ${expected}, but is ${JSON.stringify(text)}`)
+    // The log must not hold a password.
+    const isSecret = /:\/\/[^/]*@/.test(text)
+    context.addIssue(`must be ${expected}, but ${isSecret ? 'it names a user' : `is ${JSON.stringify(text)}`}`)
     return z.NEVER
   })
 }
@@ -174,26 +142,6 @@ export function listOf(text: string): readonly string[] {
     .filter((part) => part !== '')
 }
 
-function isAddressOrRange(text: string): boolean {
-  const [address = '', prefix = '0', ...more] = text.split('/')
-  const family = isIP(address)
-  return family !== 0 && more.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
-}
-
 function isNumber(text: string, least: number, most: number): boolean {
   return /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most
-}
-
-function isDatabase(text: string): boolean {
-  return ['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? '')
-}
-
-function isOrigin(text: string): boolean {
-  const url = URL.parse(text)
-  return url !== null && isWeb(url) && url.origin === text
-}
-
-/** `localhost.` would be another origin than `localhost`, and is no other host. */
-function isWeb(url: URL): boolean {
-  return (url.protocol === 'http:' || url.protocol === 'https:') && !url.hostname.endsWith('.')
 }

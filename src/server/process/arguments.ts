@@ -42,13 +42,14 @@ export function usageErrorOf(error: unknown, options: ParseArgsOptionsConfig): U
 export function serverAddress(given: string | undefined, env: NodeJS.ProcessEnv): string {
   const text = given ?? env.ROLLCALL_URL ?? 'http://127.0.0.1:4000'
   const url = /^https?:\/\//.test(text) ? URL.parse(text) : null
-  if (!url)
-    throw new UsageError(
-      `the server's address must be a URL such as http://127.0.0.1:4000, but is ${JSON.stringify(text)}`,
-    )
   // Messages name the address.
-  if (url.username || url.password)
+  if (url?.username || url?.password)
     throw new UsageError("the server's address must not contain a user or a password: use --token")
+  // `localhost.` is localhost under another name, with a stored session of its own.
+  if (!url || url.hostname.endsWith('../../apps/cli') || url.search || url.hash)
+    throw new UsageError(
+      `the server's address must be a URL such as http://127.0.0.1:4000, without a query or a dot at the end of the host, but is ${JSON.stringify(text)}`,
+    )
   return text
 }
 

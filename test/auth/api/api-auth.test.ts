@@ -100,8 +100,10 @@ describe('a server with API_AUTH=key,jwt', () => {
   })
 
   it('refuses reads without a role', async () => {
-    const { body } = await ask({ authorization: `Bearer ${await token({ realm_access: { roles: ['boss'] } })}` })
-    expect(body.errors[0].extensions.code).toBe('FORBIDDEN')
+    for (const roles of [['boss'], [['viewer']], { viewer: true }]) {
+      const { body } = await ask({ authorization: `Bearer ${await token({ realm_access: { roles } })}` })
+      expect(body.errors[0].extensions.code).toBe('FORBIDDEN')
+    }
   })
 
   it('shows its metrics to viewers only, and its health to everyone', async () => {

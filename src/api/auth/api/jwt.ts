@@ -41,9 +41,9 @@ function scopesIn(claim: unknown): string[] {
   return claim !== undefined && scopes.length === 0 ? [noScope] : scopes
 }
 
-/** A list, or a text separated by spaces, as OAuth writes scopes. Any other value becomes an item that no parser accepts. */
+/** A list, or a text separated by spaces, as OAuth writes scopes. Any other value becomes an item that no parser accepts, in a list too: `[["admin"]]` is no role. */
 function listOf(value: unknown): string[] {
   if (value === undefined || value === null) return []
   if (typeof value === 'string') return value.split(' ').filter((part) => part !== '')
-  return Array.isArray(value) ? value.map(String) : [JSON.stringify(value)]
+  return [value].flat().map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
 }

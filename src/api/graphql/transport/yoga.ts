@@ -133,16 +133,20 @@ async function execute(
   return result
 }
 
-/** Yoga parses JSON in URLs without handling syntax errors. */
+const inJson = ['variables', 'extensions']
+const parameters = [...inJson, 'query', 'operationName', 'documentId']
+
+/** Yoga parses JSON in URLs without handling syntax errors, and takes one of several values. */
 function useSoundAddresses(): Plugin {
   return {
     onRequestParse({ request, url }) {
       if (request.method !== 'GET') return
-      for (const name of ['variables', 'extensions']) {
-        const text = url.searchParams.get(name)
-        if (!text || isJson(text)) continue
-        const extensions = { code: 'BAD_REQUEST', http: { spec: true, status: 400 } }
-        throw new GraphQLError(`${name} must be URL-encoded JSON`, { extensions })
+      const extensions = { code: 'BAD_REQUEST', http: { spec: true, status: 400 } }
+      for (const name of parameters) {
+        const [text = '', ...more] = url.searchParams.getAll(name)
+        if (more.length > 0) throw new GraphQLError(`${name} must be given once`, { extensions })
+        if (text !== '' && inJson.includes(name) && !isJson(text))
+          throw new GraphQLError(`${name} must be URL-encoded JSON`, { extensions })
       }
     },
   }

@@ -10,7 +10,7 @@ import { DomainError } from '../../../domain/errors.ts'
 import { readIds } from '../../../ingest/dialects/router.ts'
 import type { Git } from '../../git/git.ts'
 import type { Protocol } from '../../git/program.ts'
-import { answer, type Exchange, lazyBody, type Methods, searchOf } from '../exchange.ts'
+import { answer, type Exchange, lazyBody, type Methods, singleParameters } from '../exchange.ts'
 import { toProblem } from '../problem.ts'
 import { emptyBody } from './device-caller.ts'
 import { type GitCallerDeps, isGit, requireReader } from './git-caller.ts'
@@ -54,7 +54,7 @@ export function gitMethods(deps: GitDeps, path: string): Methods | null {
 
 async function advertise(deps: GitDeps, exchange: Exchange, device: string): Promise<void> {
   const { request } = exchange
-  const service = new URLSearchParams(searchOf(request.url)).get('service')
+  const service = singleParameters(request.url).get('service')
   requireGit(deps)
   if (service === receivePack) throw readOnly()
   if (service !== uploadPack) throw notForBrowsers(exchange.path)

@@ -19,7 +19,7 @@ import {
   sumOfReadiness,
 } from '../../../store/read/orchestration/resources.ts'
 import { rolloutsByKey } from '../../../store/read/rollouts/rollouts.ts'
-import { type Exchange, type Methods, type Route, searchOf, sendJson, tracedBy } from '../exchange.ts'
+import { type Exchange, type Methods, type Route, sendJson, singleParameters, tracedBy } from '../exchange.ts'
 import { createStreamedJson } from '../streamed-json.ts'
 import { type SnapshotDeps, withSnapshot } from '../with-snapshot.ts'
 import { readLargeJson } from './large-json.ts'
@@ -43,7 +43,7 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
           access: 'viewer',
           handle(exchange, principal) {
             const send = createStreamedJson(exchange)
-            const wanted = new URLSearchParams(searchOf(exchange.request.url))
+            const wanted = singleParameters(exchange.request.url)
             return withSnapshot(deps, exchange.request, principal, (snapshot) =>
               send(listInstances(withScope(snapshot, principal.accessScope), wanted)),
             )
@@ -61,9 +61,7 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
     case 'status': {
       const { instanceId } = route
       return {
-        GET: read(deps, (snapshot, { request }) =>
-          showStatus(snapshot, instanceId, new URLSearchParams(searchOf(request.url))),
-        ),
+        GET: read(deps, (snapshot, { request }) => showStatus(snapshot, instanceId, singleParameters(request.url))),
         PUT: { access: 'reporter of all', handle: (exchange) => takeStatus(deps, exchange, instanceId) },
       }
     }

@@ -22,7 +22,7 @@ export function parseStatusQuery(search: string): StatusQuery {
   const type = oneOf(given, 'type', ['rsync', 'cluster'] as const)
   const status = oneOf(given, 'status', ['deployed', 'ready'] as const)
   const output = oneOf(given, 'output', ['summary', 'all', 'detail', 'rsync'] as const)
-  const instance = given.get('instance')
+  const instance = single(given, 'instance')
   const isListed = (name: string): boolean => given.has(name)
   return {
     // An early draft requests the applied objects with output=rsync.
@@ -39,8 +39,13 @@ export function parseStatusQuery(search: string): StatusQuery {
   }
 }
 
+function single(given: URLSearchParams, name: string): string | null {
+  const [value = null, ...more] = given.getAll(name)
+  return more.length === 0 ? value : invalid(name, 'must be given once')
+}
+
 function oneOf<Value extends string>(given: URLSearchParams, name: string, values: readonly Value[]): Value | null {
-  const value = given.get(name)
+  const value = single(given, name)
   if (value === null) return null
   return values.find((one) => one === value) ?? invalid(name, `must be one of ${values.join(', ')}`)
 }

@@ -1,6 +1,6 @@
 /**
- * Headers that a proxy and this server can read differently: one that may be there once and is there twice, and a Host that is more than a host
- * and a port (RFC 9112 §3.2).
+ * Requests that a proxy and this server can read differently: a header or a parameter that may be there once is there twice, or the Host is more than
+ * a host and a port (RFC 9112 §3.2).
  */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -63,6 +63,24 @@ it.each(['[::1]:4000', 'localhost', 'edge_1:80', 'xn--mnchen-3ya.internal', 'LOC
     expect(await send(`GET /healthz HTTP/1.1\r\nHost: ${host}`)).toMatch(/^200 /)
   },
 )
+
+it.each([
+  ['query', '/graphql?query={revision}&query={revision}'],
+  ['variables', '/graphql?query={revision}&variables={}&variables={}'],
+  ['documentId', '/graphql?documentId=a&query={revision}&documentId=b'],
+  ['rb-name', '/v1/instance?rb-name=a&rb-name=b'],
+  ['kind', '/v1/instance/i/status?kind=a&kind=b'],
+  ['type', '/v2/projects/p/composite-apps/c/v1/deployment-intent-groups/d/status?type=rsync&type=cluster'],
+  ['instance', '/v2/projects/p/composite-apps/c/v1/deployment-intent-groups/d/status?instance=a&instance=b'],
+  ['service', '/git/edge.git/info/refs?service=git-upload-pack&service=git-upload-pack'],
+  ['format', '/export/changes?format=csv&format=ndjson'],
+])('is refused with two parameters %s', async (name, path) => {
+  const answer = await send(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/graphql-response+json, */*`)
+  expect(answer).toMatch(/^400 /)
+  expect(answer).toMatch(
+    new RegExp(`${name} (must be|is) given (once|more than once)|"field":"${name}","message":"must be given once"`),
+  )
+})
 
 it.each([
   ['a page', 'GET / HTTP/1.1', ''],
