@@ -342,6 +342,9 @@ CREATE TABLE "deployment_search" (
 CREATE TABLE "duties" (
 	"name" text PRIMARY KEY NOT NULL,
 	"cursor" bigint,
+	"version" integer DEFAULT 1 NOT NULL,
+	"former_version" integer,
+	"former_cursor" bigint,
 	"follows_log" boolean DEFAULT false NOT NULL,
 	"attempted_at" timestamp(3) with time zone,
 	"succeeded_at" timestamp(3) with time zone,

@@ -1,9 +1,9 @@
 /** The duties that index deployments look up only those whose names, errors or places have changed, as the entries of the log say. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { followOnce, readPosition } from '../../src/store/write/derived/changed-deployments.ts'
-import { nameStatements, namesDuty } from '../../src/store/write/derived/deployment-names.ts'
-import { searchDuty, searchStatements } from '../../src/store/write/derived/search-entries.ts'
+import { step } from '../../src/store/projection.ts'
+import { namesProjection } from '../../src/store/write/derived/deployment-names.ts'
+import { searchProjection } from '../../src/store/write/derived/search-entries.ts'
 import { report } from '../support/clients/reports.ts'
 import { openFresh } from '../support/databases/databases.ts'
 import { type Store, stores } from '../support/databases/stores.ts'
@@ -14,15 +14,20 @@ async function start(store: Store) {
   onTestFinished(() => road.writer.drain())
   onTestFinished(() => road.feed.close())
   const { session } = road.database
+  const { database } = road
+  /** What the first step read. */
   const follow = async (limit = 100): Promise<string> => {
-    const position = await readPosition(session, searchDuty)
-    for (let next = position; ; ) {
-      const read = await followOnce(session, searchStatements, next, limit)
-      if (!read?.hasMore) return position.readFrom
-      next = { ...next, cursor: read.cursor }
+    const texts: string[] = []
+    const run: typeof session.run = (text, parameters) => {
+      texts.push(text)
+      return session.run(text, parameters)
     }
+    while ((await step({ ...database, session: { ...session, run } }, searchProjection, limit))?.hasMore);
+    const [first] = texts.filter((text) => text.includes('with turn as'))
+    return first?.includes('found_by_changed') ? 'log' : 'deployments'
   }
   return {
+    database,
     session,
     follow,
     send: (n: number, some: Partial<Parameters<typeof report>[0]> = {}) =>
@@ -89,9 +94,9 @@ describe.each(stores)('the index of what deployments are found by, on $name', (s
   })
 
   it('follows the log only when all deployments were read', async () => {
-    const { send, follow, rewritten, session } = await start(store)
+    const { send, follow, rewritten, database } = await start(store)
     for (let n = 0; n < 3; n += 1) await send(n)
-    expect(await followOnce(session, searchStatements, await readPosition(session, searchDuty), 2)).toMatchObject({
+    expect(await step(database, searchProjection, 2)).toMatchObject({
       hasMore: true,
     })
     // Its entry says that it is found as before, and it was not read yet.
@@ -112,8 +117,8 @@ describe.each(stores)('the index of what deployments are found by, on $name', (s
   })
 
   it('keeps names of new deployments and of those that moved to another rollout', async () => {
-    const { send, session } = await start(store)
-    const index = async () => followOnce(session, nameStatements, await readPosition(session, namesDuty), 100)
+    const { send, database, session } = await start(store)
+    const index = async () => step(database, namesProjection, 100)
     const names = async () => session.run('select deployment_id as id from deployment_names order by 1')
     await send(1)
     await index()

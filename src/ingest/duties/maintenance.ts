@@ -6,10 +6,12 @@ import { randomUUID } from 'node:crypto'
 import type { Millis } from '../../domain/values.ts'
 import type { Database } from '../../store/database.ts'
 import { holdLease } from '../../store/leases.ts'
+import { summariesProjection } from '../../store/write/derived/change-summaries.ts'
+import { namesProjection } from '../../store/write/derived/deployment-names.ts'
+import { searchProjection } from '../../store/write/derived/search-entries.ts'
 import type { StallLimits } from '../../store/write/standstill.ts'
 import { createAlertEvaluation } from '../alerts/evaluation.ts'
 import type { Writer } from '../writer.ts'
-import { createSummaries } from './change-summaries.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createDuties, type Duty } from './duties.ts'
 import { createFacetCounts } from './facet-counts.ts'
@@ -23,7 +25,7 @@ import {
   day,
 } from './housekeeping.ts'
 import { inTurn } from './in-turn.ts'
-import { createNameIndex, createSearchIndex } from './search-index.ts'
+import { createProjecting } from './projections.ts'
 import { createStandstill } from './standstill.ts'
 
 export interface Maintenance {
@@ -114,9 +116,9 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     createStandstill(background, writer, stalling),
     createAlertEvaluation(database, writer),
     createCheckpoints(background),
-    createSearchIndex(background),
-    createNameIndex(background),
-    createSummaries(background),
+    ...[searchProjection, namesProjection, summariesProjection].map((projection) =>
+      createProjecting(background, projection),
+    ),
     createFacetCounts(background),
     createStatistics(session),
     ...(forgetRemovedDays === null ? [] : [createForgetting(session, writer, forgetRemovedDays * day)]),

@@ -8,7 +8,12 @@ export const duties = pgTable('duties', {
   name: text('name').primaryKey(),
   /** Every entry of the log up to this revision has been read. Null: the duty reads no log. */
   cursor: revision('cursor'),
-  /** Whether the log may be followed from the cursor (write/derived/changed-deployments.ts). */
+  /** Of the projection (store/projection.ts). */
+  version: integer('version').notNull().default(1),
+  /** While a projection is made again: the version of its rows of before, and up to where they are right. */
+  formerVersion: integer('former_version'),
+  formerCursor: revision('former_cursor'),
+  /** Whether the log may be followed from the cursor (store/projection.ts). */
   followsLog: boolean('follows_log').notNull().default(false),
   attemptedAt: instant('attempted_at'),
   succeededAt: instant('succeeded_at'),

@@ -9,8 +9,9 @@
 import { storableJson } from '../../domain/text.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
+import { covered } from '../projection.ts'
 import { iso } from '../sql/record-set.ts'
-import { fewestPeers, isUnderWay } from './step-durations.ts'
+import { fewestPeers, isUnderWay, shortest, stepsProjection } from './step-durations.ts'
 
 export interface StallLimits {
   /** The factor of the peers' 95th percentile. Null: peers are ignored. */
@@ -19,9 +20,6 @@ export interface StallLimits {
   readonly after: number | null
 }
 
-/** Seconds. A shorter time is no standstill, even if the peers are faster. */
-export const shortest = 60
-
 interface Overdue {
   readonly key: number
   readonly revision: Revision
@@ -29,7 +27,7 @@ interface Overdue {
   readonly verdict: 'STALLED' | 'GONE' | 'PEERS'
 }
 
-/** $1 now, $2 listening since, $3 factor, $4 after, $5 the cursor of step-durations.ts, $6 rows at most. */
+/** $1 now, $2 listening since, $3 factor, $4 after, $5 rows at most. */
 const find = `
   with limits as materialized (
     select u.rollout_key, u.component, u.state,
@@ -40,22 +38,22 @@ const find = `
     select p.deployment_key, p.since, true as has_peers from limits u cross join lateral (
       select deployment_key, since from steps_in_progress s
       where s.rollout_key = u.rollout_key and s.component = u.component and s.state = u.state and s.since < $1::timestamptz - u.longest
-      order by s.since limit $6::int) p
+      order by s.since limit $5::int) p
     where $2::timestamptz < $1::timestamptz - u.longest
     union all
     select p.deployment_key, p.since, false
     from (values (false), (true)) peers(has) cross join lateral (
       select deployment_key, since from steps_in_progress s
       where s.has_peers = peers.has and s.since < $1::timestamptz - make_interval(secs => greatest($4::int, ${shortest}))
-      order by s.since limit $6::int) p
+      order by s.since limit $5::int) p
     where $4::int is not null and ($3::float8 is null or not peers.has)
       and $2::timestamptz < $1::timestamptz - make_interval(secs => greatest($4::int, ${shortest}))
   ), first as (
-    select deployment_key, max(since) as since, bool_or(has_peers) as has_peers from overdue group by 1 limit $6::int
+    select deployment_key, max(since) as since, bool_or(has_peers) as has_peers from overdue group by 1 limit $5::int
   )
   select d.key, d.revision, case
       when not (${isUnderWay}) or d.changed_at > f.since or exists (
-        select from change_log l where l.deployment_key = d.key and l.resource_key is not null and l.first_revision > $5::bigint) then 'GONE'
+        select from change_log l where l.deployment_key = d.key and l.resource_key is not null and l.first_revision > ${covered(stepsProjection)}) then 'GONE'
       when f.has_peers or $3::float8 is null or not exists (
         select from steps_in_progress s join usual_durations u using (rollout_key, component, state)
         where s.deployment_key = d.key and u.count >= ${fewestPeers}) then 'STALLED'
@@ -68,10 +66,9 @@ export function findOverdue(
   now: Millis,
   { factor, after }: StallLimits,
   listeningSince: Millis,
-  cursor: Revision,
   limit: number,
 ): Promise<Overdue[]> {
-  return session.run(find, [iso(now), iso(listeningSince), factor, after, cursor, limit])
+  return session.run(find, [iso(now), iso(listeningSince), factor, after, limit])
 }
 
 /** Notes the results, so that no step is found twice: marks steps with PEERS, and removes the others. A later change of a deployment adds its steps again. */

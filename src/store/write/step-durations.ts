@@ -2,8 +2,7 @@
  * How long deployments stay in each state, from the log. Each entry is read once, so the cost follows from the changes. docs/design/duties.md
  * has the design. Counting in the writer's transaction was rejected: it would slow every report. A reader of the log is a minute late instead.
  */
-import type { Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
+import type { Projection } from '../projection.ts'
 import { sumOfStates } from '../sql/state-counters.ts'
 
 /** Buckets for each doubling of a duration: each is 4.4 % wide. */
@@ -13,7 +12,8 @@ export const fewestPeers = 10
 /** Steps of one deployment that are followed. */
 const mostSteps = 32
 
-export const standstillDuty = 'standstill'
+/** Seconds. A shorter time is no standstill, even if the peers are faster. */
+export const shortest = 60
 
 /** Whether `d` can stand still: it is in progress, was reported, and does not wait for a reason that it gives (an error on PENDING). */
 export const isUnderWay = `d.state in ('PENDING', 'INSTALLING', 'REMOVING') and d.forgotten_at is null and d.is_current and d.claimed
@@ -24,17 +24,18 @@ const isPassed = `step."from" in ('PENDING', 'INSTALLING', 'REMOVING') and step.
 
 /**
  * Each row is looked up in an index ("offset 0"): the database believes in many more entries than there are, and would read whole tables to join them.
- * $1 the cursor, $2 the newest revision to read, $3 entries at most. Nothing happens if the cursor has moved: another replica has
- * read them.
+ * Each statement also reads the durations that are known of the steps that it comes by, and those are the same for many entries. A step that
+ * ended within the delay needs no row in the index of steps.
  */
-const follow = `
-  with turn as (
-    select from duties where name = '${standstillDuty}' and coalesce(cursor, 0) = $1::bigint for update
-  ), entries as materialized (
-    select l.* from turn cross join lateral (
-      select first_revision, last_revision, deployment_key, resource_key, rollout_key, from_target_key, at, before, changes from change_log
-      where first_revision > $1::bigint and first_revision <= $2::bigint order by first_revision limit $3::int) l
-  ), changed as materialized (
+export const stepsProjection: Projection = {
+  name: 'standstill',
+  version: 1,
+  tables: ['step_durations', 'usual_durations', 'steps_in_progress'],
+  reads: 'entries',
+  columns: 'deployment_key, resource_key, rollout_key, from_target_key, at, before, changes',
+  most: { postgres: 2_000, pglite: 250 },
+  delay: shortest * 1_000,
+  write: `changed as materialized (
     select e.* from entries e cross join lateral (
       select from rollouts r where r.key = e.rollout_key
         and ${sumOfStates('r')} >= ${fewestPeers} offset 0) r
@@ -78,7 +79,7 @@ const follow = `
   ), standing as (
     select d.key, d.rollout_key, d.state, d.components, greatest(d.changed_at, t.resource_at) as since
     from touched t cross join lateral (select d.* from deployments d where d.key = t.deployment_key offset 0) d
-    where ${isUnderWay} and d.revision <= $2::bigint
+    where ${isUnderWay} and d.revision <= $3::bigint
   ), parts as materialized (
     select s.key, s.rollout_key, s.since, part->>'name' as component, (part->>'state')::deployment_state as state
     from standing s cross join lateral (
@@ -101,27 +102,5 @@ const follow = `
     select p.key, p.component, p.rollout_key, p.state, p.since, p.key in (select key from compared) from parts p
     on conflict (deployment_key, component) do update
       set rollout_key = excluded.rollout_key, state = excluded.state, since = excluded.since, has_peers = excluded.has_peers
-  )
-  update duties set cursor = case when (select count(*) from entries) < $3::int then $2::bigint else (select max(last_revision) from entries) end
-  where name = '${standstillDuty}' and exists (select from turn)
-  returning cursor, (select count(*)::int from entries) as entries`
-
-/** The cursor of the reader. */
-export async function readFollowed(session: Session): Promise<Revision> {
-  await session.run(`insert into duties (name, cursor) values ('${standstillDuty}', 0) on conflict (name) do nothing`)
-  const [row] = await session.run<{ cursor: Revision }>(
-    `select coalesce(cursor, 0) as cursor from duties where name = '${standstillDuty}'`,
-  )
-  return row?.cursor ?? 0
-}
-
-/** Reads at most `limit` entries after `cursor`, up to `newest`. Null: another replica has read them. */
-export async function followSteps(
-  session: Session,
-  cursor: Revision,
-  newest: Revision,
-  limit: number,
-): Promise<{ readonly cursor: Revision; readonly entries: number } | null> {
-  const [row] = await session.run<{ cursor: Revision; entries: number }>(follow, [cursor, newest, limit])
-  return row ?? null
+  )`,
 }

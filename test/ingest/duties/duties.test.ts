@@ -175,17 +175,19 @@ describe.each(stores)('a background duty on $name', (store) => {
 describe.each(stores)('the duty that follows durations on $name', (store) => {
   it('reads more entries at a time, the longer it is behind', async () => {
     const asked: number[] = []
-    const { keeper, pass } = await open(store, async (text, [cursor, newest, entries] = []) => {
+    const { keeper, pass } = await open(store, async (text, [cursor, entries, newest] = []) => {
       if (!text.includes('insert into step_durations')) return
       asked.push(Number(entries))
-      return [{ cursor: asked.length < 6 ? Number(cursor) + 1 : Number(newest), entries }]
+      return [{ cursor: asked.length < 10 ? Number(cursor) + 1 : Number(newest), hasMore: asked.length < 10 }]
     })
     pass(61_000)
     await keeper.tick()
     expect(asked).toEqual(
-      store.name === 'PostgreSQL' ? [250, 500, 1_000, 2_000, 2_000, 2_000] : Array.from(asked, () => 250),
+      store.name === 'PostgreSQL'
+        ? [50, 100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000, 2_000]
+        : [50, 100, 200, ...Array.from({ length: 7 }, () => 250)],
     )
-    expect(asked.length).toBe(6)
+    expect(asked.length).toBe(10)
   })
 })
 

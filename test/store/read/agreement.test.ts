@@ -11,6 +11,7 @@ import type { Revision } from '../../../src/domain/values.ts'
 import { createFacetCounts } from '../../../src/ingest/duties/facet-counts.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Session } from '../../../src/store/database.ts'
+import { step as makeStep } from '../../../src/store/projection.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { audit } from '../../../src/store/read/counts/audit.ts'
 import { countConvergence, countDeployments } from '../../../src/store/read/counts/deployment-counts.ts'
@@ -23,10 +24,9 @@ import { countResources, pageResources, sumOfReadiness } from '../../../src/stor
 import { deploymentOrders } from '../../../src/store/read/orders/deployment-order.ts'
 import { targetsByKey } from '../../../src/store/read/targets/targets.ts'
 import { type ResourceRecord, toResource } from '../../../src/store/sql/rows-orchestration.ts'
-import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
-import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
+import { namesProjection } from '../../../src/store/write/derived/deployment-names.ts'
+import { searchProjection } from '../../../src/store/write/derived/search-entries.ts'
 import { everyStore } from '../../support/databases/stores.ts'
 import { anyAct, instanceIds } from './all-acts.ts'
 import { limits, ownerOf, searched } from './deployments/questions.ts'
@@ -70,10 +70,8 @@ describe.each(everyStore)('a fleet with orchestrators on $name', (store) => {
             const { revision } = await readHead(session)
             seen.set(revision, await readResources(session))
             if (step % 13 === 10) await facets.run(turn)
-            if (step % 17 === 5)
-              await followOnce(session, searchStatements, await readPosition(session, searchDuty), 1_000)
-            if (step % 19 === 5)
-              await followOnce(session, nameStatements, await readPosition(session, namesDuty), 1_000)
+            if (step % 17 === 5) await makeStep(database, searchProjection, 1_000)
+            if (step % 19 === 5) await makeStep(database, namesProjection, 1_000)
             if (step % 29 === 28)
               await writeCheckpoints(database, revision, [0, ...(await keysOf(session, 'rollouts'))])
           },

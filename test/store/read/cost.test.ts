@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { Revision } from '../../../src/domain/values.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
+import { step } from '../../../src/store/projection.ts'
 import { countChanges } from '../../../src/store/read/changes/change-counts.ts'
 import { pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
 import { countDeployments } from '../../../src/store/read/counts/deployment-counts.ts'
@@ -20,8 +21,7 @@ import { deploymentOrders } from '../../../src/store/read/orders/deployment-orde
 import { countReports, pageReports } from '../../../src/store/read/reports/reports.ts'
 import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts/rollouts.ts'
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets/targets.ts'
-import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
-import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
+import { namesProjection } from '../../../src/store/write/derived/deployment-names.ts'
 import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { fillFleet, size, spring } from './even-fleet.ts'
 import { inSnapshot, watched } from './history.ts'
@@ -43,7 +43,7 @@ describe.each(stores)('reads on $name', (store) => {
     database = await empty.open()
     base = await inSnapshot(database, async ({ head }) => (await head).revision)
     await database.transaction((session) => fillFleet(session, base))
-    while (await followOnce(database.session, nameStatements, await readPosition(database.session, namesDuty), size));
+    while (await step(database, namesProjection, size));
     await database.transaction((session) => session.run('analyze'))
   })
   afterAll(async () => {

@@ -3,16 +3,16 @@ import fc from 'fast-check'
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import type { Target } from '../../../src/domain/target.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
+import { step as makeStep } from '../../../src/store/projection.ts'
 import type { Scope } from '../../../src/store/read/deployment-scope.ts'
 import { pageDeployments } from '../../../src/store/read/deployments.ts'
 import { deploymentOrders } from '../../../src/store/read/orders/deployment-order.ts'
 import { targetsByKey } from '../../../src/store/read/targets/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
-import { readSummarized, summarizeNext } from '../../../src/store/write/derived/change-summaries.ts'
-import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
-import { nameStatements, namesDuty } from '../../../src/store/write/derived/deployment-names.ts'
-import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
+import { summariesProjection } from '../../../src/store/write/derived/change-summaries.ts'
+import { namesProjection } from '../../../src/store/write/derived/deployment-names.ts'
+import { searchProjection } from '../../../src/store/write/derived/search-entries.ts'
 import { limits, ownerOf, type Question } from './deployments/questions.ts'
 import { type Life, live } from './history.ts'
 import { comparisons, filters, matches } from './reference.ts'
@@ -28,10 +28,9 @@ export async function recordLife(database: Database): Promise<RecordedLife> {
   // What duties derive is out of date in part, and lacks what is new.
   const life = await live(database, 5, 90, async (step) => {
     if (step % 25 !== 24) return
-    await followOnce(database.session, searchStatements, await readPosition(database.session, searchDuty), 1_000)
-    await followOnce(database.session, nameStatements, await readPosition(database.session, namesDuty), 1_000)
-    for (let next: number | null = (await readSummarized(database.session)).cursor; next !== null; )
-      next = await summarizeNext(database.session, next, 5)
+    await makeStep(database, searchProjection, 1_000)
+    await makeStep(database, namesProjection, 1_000)
+    while (await makeStep(database, summariesProjection, 5));
   })
   const present = life.moments.at(-1)?.deployments ?? []
   const targetKeys = present.map(({ targetKey }) => targetKey)

@@ -1,9 +1,9 @@
 /** The limit of the names that a search examines. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Database } from '../../../src/store/database.ts'
+import { step } from '../../../src/store/projection.ts'
 import { type SearchKind, search } from '../../../src/store/read/search.ts'
-import { followOnce, readPosition } from '../../../src/store/write/derived/changed-deployments.ts'
-import { searchDuty, searchStatements } from '../../../src/store/write/derived/search-entries.ts'
+import { searchProjection } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { readPlans } from './plan.ts'
 
@@ -48,8 +48,7 @@ describe.each(stores)('search on $name', (store) => {
        select 5000 + i, 'Pump-' || i, 'site-' || i, 10 + i, i, 'INSTALLED', true, '[]', true, 1, now(), now(), i, '{}' from generate_series(1, 900) i`,
     )
     expect(await namesOf('DEPLOYMENT', 3, 'ump-77')).toEqual([])
-    const index = async () =>
-      followOnce(database.session, searchStatements, await readPosition(database.session, searchDuty), 1_000)
+    const index = async () => step(database, searchProjection, 1_000)
     while (await index());
     expect(await namesOf('DEPLOYMENT', 20, 'uMp-77')).toEqual(Array.from({ length: 10 }, (_, i) => `Pump-77${i}`))
     expect(await namesOf('DEVICE', 20, 'ite-77')).toEqual(Array.from({ length: 10 }, (_, i) => `site-77${i}`))

@@ -7,8 +7,10 @@ import type { ChangeCondition, ChangeFilter } from '../../../domain/change.ts'
 import { leavesOf } from '../../../domain/selectors/selector.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { covered } from '../../projection.ts'
 import { all } from '../../sql/parameters.ts'
-import { changeLog, changeSummaries, duties } from '../../tables/schema.ts'
+import { changeLog, changeSummaries } from '../../tables/schema.ts'
+import { summariesProjection } from '../../write/derived/change-summaries.ts'
 import { hasTerm } from '../filters/search-ranges.ts'
 import type { Range } from './rows.ts'
 
@@ -25,7 +27,7 @@ interface Parts {
 /** Blocks of one scan: more than it reads. */
 const mostBlocks = 200
 
-export const summarizedTo = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'summaries')`
+export const summarizedTo = sql.raw(covered(summariesProjection))
 
 /** The conditions on a block that a filter's changes require. */
 export function termsOf(filter: ChangeFilter): SQL[] {

@@ -5,8 +5,10 @@
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { isStorable } from '../../../domain/text.ts'
+import { covered } from '../../projection.ts'
 import { all, hasElementOf, isHashed, listParameter } from '../../sql/parameters.ts'
-import { deploymentSearch, duties, targets } from '../../tables/schema.ts'
+import { deploymentSearch, targets } from '../../tables/schema.ts'
+import { searchProjection } from '../../write/derived/search-entries.ts'
 import { type DeploymentCondition, d } from './deployment-filter.ts'
 import { byRevision, type Range, type Ranges, rowsOfIndexKeys, rowsOfKeys, rowsWhere, type Served } from './range.ts'
 
@@ -103,6 +105,6 @@ function onTargetsCalled(text: string): Range {
 }
 
 /** The deployments that have changed since have a higher revision. */
-export const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'search')`
+export const cursor = sql.raw(covered(searchProjection))
 const hasChanged = sql`${d.revision} > ${cursor}`
 const changedSince = rowsWhere(hasChanged, byRevision)

@@ -2,9 +2,10 @@
 import { sql } from 'drizzle-orm'
 import type { DeploymentState, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { covered } from '../../projection.ts'
 import { isAnyOf } from '../../sql/parameters.ts'
-import { duties, stepDurations } from '../../tables/schema.ts'
-import { standstillDuty } from '../../write/step-durations.ts'
+import { stepDurations } from '../../tables/schema.ts'
+import { stepsProjection } from '../../write/step-durations.ts'
 import { seesWholeRollouts } from './rollout-life.ts'
 
 /** Milliseconds. A value is the mean of its bucket, which is 4.4 % wide. */
@@ -45,14 +46,12 @@ export async function stepDurationsOf(
         ${stepDurations.total} from ${stepDurations} where ${isAnyOf(stepDurations.rolloutKey, rolloutKeys, 'bigint')}
       order by ${stepDurations.rolloutKey}, ${stepDurations.component}, ${stepDurations.state}, ${stepDurations.bucket}`,
   )
-  const [duty] = await session.rows<{ cursor: Revision | null }>(
-    sql`select ${duties.cursor} from ${duties} where ${duties.name} = ${standstillDuty}`,
-  )
+  const [known] = await session.run<{ cursor: Revision }>(`select ${covered(stepsProjection)} as cursor`)
   const byRollout = Map.groupBy(buckets, ({ rollout }) => rollout)
   return new Map(
     rolloutKeys.map((key) => {
       const bySteps = Map.groupBy(byRollout.get(key) ?? [], ({ component, state }) => `${state} ${component}`)
-      return [key, { steps: [...bySteps.values()].map(summarize), countedTo: duty?.cursor ?? null }]
+      return [key, { steps: [...bySteps.values()].map(summarize), countedTo: known?.cursor || null }]
     }),
   )
 }

@@ -3,9 +3,11 @@
  * the writer, so those that have changed since its cursor are read from the deployments and merged. Without it, a page sorts the whole rollout.
  */
 import { type SQL, sql } from 'drizzle-orm'
+import { covered } from '../../projection.ts'
 import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
-import { deploymentNames, deployments, duties } from '../../tables/schema.ts'
+import { deploymentNames, deployments } from '../../tables/schema.ts'
+import { namesProjection } from '../../write/derived/deployment-names.ts'
 import { d } from '../filters/deployment-filter.ts'
 import { type NameOrder, orders } from '../orders/deployment-order.ts'
 import type { Walk } from './walk.ts'
@@ -17,7 +19,7 @@ import type { Walk } from './walk.ts'
 export const inOrderOfRollout = fixed(sql`order by ${d.rolloutKey}, ${d.revision} limit (select null::bigint)`)
 
 const isThere = sql`${d.forgottenAt} is null`
-const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'names')`
+const cursor = sql.raw(covered(namesProjection))
 
 /** `walked`: the entries that are read for those that match. Null: nearly all match, and a page reads until it is full. */
 export function walkByName(order: NameOrder, rollout: SQL, matches: readonly SQL[], walked: number | null): Walk {

@@ -2,13 +2,10 @@
  * Summarises the log behind the writer: which kinds of changes, states, components and error codes each 1,000 entries have. Complete blocks only: a
  * row is written once, and readers scan the entries behind the cursor.
  */
-import type { Revision } from '../../../domain/values.ts'
-import type { Session } from '../../database.ts'
-
-export const summariesDuty = 'summaries'
+import type { Projection } from '../../projection.ts'
 
 /** Entries of one summary. */
-export const summarySize = 1_000
+const size = 1_000
 
 /** The times of so many entries of a block are kept (store/read/changes/newest-entry.ts): the others lie between two of them. */
 const samples = 32
@@ -26,16 +23,18 @@ const oldestBefore = `
     where from_state is not null group by grouping sets (from_state, from_convergence)) ended`
 
 /**
- * Summarises the next $2 entries after the cursor $1. Nothing happens if there are fewer, or if another replica has moved the cursor. Devices of a rollout
- * go through the same changes, so equal JSON is parsed once. A record set parses each change once, and only distinct facts become terms.
+ * Devices of a rollout go through the same changes, so equal JSON is parsed once. A record set parses each change once, and only distinct facts
+ * become terms.
  */
-const summarize = `
-  with turn as (
-    select from duties where name = '${summariesDuty}' and coalesce(cursor, 0) = $1::bigint for update
-  ), entries as materialized (
-    select l.* from turn cross join lateral (
-      select first_revision, last_revision, at, changes, from_state, from_convergence, from_revision, row_number() over (order by first_revision) as n from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
-  ), facts as (
+export const summariesProjection: Projection = {
+  name: 'summaries',
+  version: 1,
+  tables: ['change_summaries'],
+  reads: 'entries',
+  columns: 'at, changes, from_state, from_convergence, from_revision',
+  most: { postgres: size, pglite: size },
+  inBlocks: true,
+  write: `facts as (
     select distinct kind, component, error->>'code' as code,
       case when kind in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED') then "to" end as state
     from (select distinct changes::text collate "C" as changes from entries) alike
@@ -47,36 +46,14 @@ const summarize = `
   ), sorts as (
     select case when count(*) > ${mostTerms} then array[sort || ':'] else array_agg(term order by term) end as terms from terms group by sort
   ), sampled as (
-    select array_agg(last_revision order by n) as revisions, array_agg(at order by n) as times from entries where n % ($2::int / ${samples} + 1) = 0
+    select array_agg(last_revision order by n) as revisions, array_agg(at order by n) as times
+    from (select *, row_number() over (order by first_revision) as n from entries) numbered where n % ($2::int / ${samples} + 1) = 0
   ), written as (
     insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before, last_at, sample_revisions, sample_times)
     select min(first_revision), max(last_revision), count(*), array(select unnest(terms) from sorts), (${oldestBefore}),
       (select at from entries order by first_revision desc limit 1), (select revisions from sampled), (select times from sampled)
-    from entries having count(*) = $2::int
+    from entries having count(*) > 0
     on conflict (first_revision) do update set last_revision = excluded.last_revision, entries = excluded.entries, terms = excluded.terms,
       oldest_before = excluded.oldest_before, last_at = excluded.last_at, sample_revisions = excluded.sample_revisions, sample_times = excluded.sample_times
-    returning last_revision
-  )
-  update duties set cursor = (select last_revision from written) where name = '${summariesDuty}' and exists (select from written)
-  returning cursor`
-
-/** The cursor: the entries up to it are summarised. And the head of the log. */
-export async function readSummarized(
-  session: Session,
-): Promise<{ readonly cursor: Revision; readonly head: Revision }> {
-  await session.run(`insert into duties (name, cursor) values ('${summariesDuty}', 0) on conflict (name) do nothing`)
-  const [row] = await session.run<{ cursor: Revision; head: Revision }>(
-    `select coalesce(d.cursor, 0) as cursor, h.revision as head from duties d cross join log_head h where d.name = '${summariesDuty}'`,
-  )
-  return row ?? { cursor: 0, head: 0 }
-}
-
-/** The new cursor. Null: too few entries follow, or another replica has summarised them. */
-export async function summarizeNext(
-  session: Session,
-  cursor: Revision,
-  entries: number = summarySize,
-): Promise<Revision | null> {
-  const [row] = await session.run<{ cursor: Revision }>(summarize, [cursor, entries])
-  return row?.cursor ?? null
+  )`,
 }

@@ -3,9 +3,7 @@
  * for it in the writer's transaction. Readers add the deployments that have changed since the cursor (store/read/filters/search-ranges.ts), so
  * an index that is late costs time, not exactness.
  */
-import { followDeployments } from './changed-deployments.ts'
-
-export const searchDuty = 'search'
+import type { Projection } from '../../projection.ts'
 
 /** Characters of a deployment's text. A longer text, of many errors, is not indexed: each search reads its deployment. */
 const longest = 4_000
@@ -23,11 +21,15 @@ const gateways = `
     union all select g.parent_key, above.level + 1 from above join targets g on g.key = above.key where above.level < 8
   ) select string_agg(lower(g.name), chr(10)) from above join targets g on g.key = above.key)`
 
-/** Keeps the index up to date (followOnce). A deployment whose entry would be the same is not written. */
-export const searchStatements = followDeployments(
-  searchDuty,
-  '*',
-  `made as (
+/** A deployment whose entry would be the same is not written. */
+export const searchProjection: Projection = {
+  name: 'search',
+  version: 1,
+  tables: ['deployment_search'],
+  reads: 'deployments',
+  columns: '*',
+  most: { postgres: 250, pglite: 100 },
+  write: `made as (
     select d.key, array(
         select distinct term collate "C" from (
           select 'a:' || d.application union all select 'v:' || d.application_version
@@ -50,4 +52,4 @@ export const searchStatements = followDeployments(
   ), gone as (
     delete from deployment_search where deployment_key = any (array(select key from changed where forgotten_at is not null))
   )`,
-)
+}

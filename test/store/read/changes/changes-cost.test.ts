@@ -2,11 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ChangeFilter } from '../../../../src/domain/change.ts'
 import type { Revision } from '../../../../src/domain/values.ts'
-import { createSummaries } from '../../../../src/ingest/duties/change-summaries.ts'
+import { createProjecting } from '../../../../src/ingest/duties/projections.ts'
 import type { Database } from '../../../../src/store/database.ts'
 import { countChanges } from '../../../../src/store/read/changes/change-counts.ts'
 import { pageChanges } from '../../../../src/store/read/changes/changes.ts'
 import { scanLimits } from '../../../../src/store/read/changes/scan.ts'
+import { summariesProjection } from '../../../../src/store/write/derived/change-summaries.ts'
 import { stores } from '../../../support/databases/stores.ts'
 import { buffersOf, openLongLog } from '../long-log.ts'
 
@@ -27,7 +28,9 @@ describe.each(stores)('changes of a rollout with many entries on $name', (store)
       `update change_log set changes = json_build_array(${change}) where first_revision > ${base + size}`,
     )
     await database.session.run('vacuum analyze change_log')
-    while (!(await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })));
+    while (
+      !(await createProjecting(database, summariesProjection).run({ now: 0, listeningSince: 0, isOver: () => false }))
+    );
   }, 240_000)
   afterAll(() => close())
 

@@ -4,12 +4,13 @@ import { type Change, type ChangeFilter, matchesChange } from '../../../../src/d
 import type { DomainError } from '../../../../src/domain/errors.ts'
 import type { Revision } from '../../../../src/domain/values.ts'
 import type { Database } from '../../../../src/store/database.ts'
+import { step } from '../../../../src/store/projection.ts'
 import { countChanges } from '../../../../src/store/read/changes/change-counts.ts'
 import { pageChanges, readLog } from '../../../../src/store/read/changes/changes.ts'
 import { type ScanLimits, scanLimits } from '../../../../src/store/read/changes/scan.ts'
 import type { ChangeScope } from '../../../../src/store/read/changes/scope.ts'
 import type { Page, PageRequest } from '../../../../src/store/sql/order.ts'
-import { readSummarized, summarizeNext } from '../../../../src/store/write/derived/change-summaries.ts'
+import { summariesProjection } from '../../../../src/store/write/derived/change-summaries.ts'
 import { pruneHistory } from '../../../../src/store/write/retention.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
 import { componentNames, inSnapshot, live, watched } from '../history.ts'
@@ -35,8 +36,10 @@ describe.each(stores)('the changes on $name', (store) => {
     const { moments } = await live(database, 3, 90)
     log = await readLog(database.session, start, 10_000)
     // The newest entries have no summary, as behind the duty.
-    for (let { cursor } = await readSummarized(database.session); cursor < start + (2 * log.length) / 3; )
-      cursor = (await summarizeNext(database.session, cursor, 5)) ?? Number.MAX_SAFE_INTEGER
+    while (
+      ((await step(database, summariesProjection, 5))?.cursor ?? Number.MAX_SAFE_INTEGER) <
+      start + (2 * log.length) / 3
+    );
     const last = moments.at(-1)?.deployments ?? []
     deploymentKeys = last.map(({ key }) => key)
     // Also those that all deployments have left.

@@ -4,10 +4,11 @@ import { describe, expect, it } from 'vitest'
 import type { Millis, Revision } from '../../../../src/domain/values.ts'
 import { readHead } from '../../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../../src/store/database.ts'
+import { step } from '../../../../src/store/projection.ts'
 import { newestEntry } from '../../../../src/store/read/changes/newest-entry.ts'
 import { resolvePast } from '../../../../src/store/read/past.ts'
 import { timeParameter } from '../../../../src/store/sql/parameters.ts'
-import { summarizeNext } from '../../../../src/store/write/derived/change-summaries.ts'
+import { summariesProjection } from '../../../../src/store/write/derived/change-summaries.ts'
 import { openFresh } from '../../../support/databases/databases.ts'
 import { type Store, stores } from '../../../support/databases/stores.ts'
 import { inSnapshot } from '../history.ts'
@@ -40,8 +41,7 @@ describe.each(stores)('the newest entry up to a time on $name', (store) => {
         const entries = entriesAfter(base, between)
         const { session } = database
         await fill(session, entries)
-        let cursor = base
-        for (const size of blocks) cursor = (await summarizeNext(session, cursor, size)) ?? cursor
+        for (const size of blocks) await step(database, summariesProjection, size)
         const end = entries.at(-1)?.last ?? base
         // An epoch ends where an entry does.
         const border = entries[Math.floor((entries.length * divided) / 1000)]?.first ?? base + 1
@@ -74,7 +74,7 @@ describe.each(stores)('the newest entry up to a time on $name', (store) => {
       Array.from({ length: 40 }, () => ({ span: 1, gap: 0, wait: 1_000 })),
     )
     await fill(session, entries)
-    for (let cursor: Revision | null = base; cursor !== null; ) cursor = await summarizeNext(session, cursor, 10)
+    while (await step(database, summariesProjection, 10));
     const [tail, next, last] = [entries[14], entries[15], entries.at(-1)]
     if (!tail || !next || !last) return expect.unreachable()
     await session.run('delete from change_log where last_revision <= $1', [tail.last])
@@ -99,7 +99,7 @@ describe.each(stores)('the newest entry up to a time on $name', (store) => {
     )
     const { session } = database
     await fill(session, entries)
-    for (let cursor: Revision | null = base; cursor !== null; ) cursor = await summarizeNext(session, cursor, 100)
+    while (await step(database, summariesProjection, 100));
     const end = base + entries.length
     const searched = (at: Millis) => buffersOf(database, (s) => find(s, base, end, '<=', at))
     const measure = async (): Promise<number> => {
@@ -149,6 +149,7 @@ async function fill(session: Session, entries: readonly Entry[]): Promise<void> 
      select true, (e->>0)::bigint, (e->>1)::bigint, timestamptz 'epoch' + (e->>2)::bigint * interval '1 ms', '[]' from json_array_elements($1::text::json) e`,
     [JSON.stringify(entries.map(({ first, last, at }) => [first, last, at]))],
   )
+  await session.run('update log_head set revision = greatest(revision, $1)', [entries.at(-1)?.last ?? 0])
 }
 
 async function find(

@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../../src/domain/deployment.ts'
 import type { Database } from '../../../../src/store/database.ts'
+import { step } from '../../../../src/store/projection.ts'
 import { withScope } from '../../../../src/store/read/access-scope.ts'
 import { countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
 import { countSearched } from '../../../../src/store/read/counts/searched-total.ts'
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
-import { followOnce, readPosition } from '../../../../src/store/write/derived/changed-deployments.ts'
-import { searchDuty, searchStatements } from '../../../../src/store/write/derived/search-entries.ts'
+import { searchProjection } from '../../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
 import { limits, type Question, whole } from '../deployments/questions.ts'
 import { componentNames } from '../history.ts'
@@ -100,7 +100,7 @@ describe.each(stores)('counts of filters on $name', (store) => {
       }
     }
     await compare()
-    while (await followOnce(session, searchStatements, await readPosition(session, searchDuty), 100)) await compare()
+    while (await step(database, searchProjection, 100)) await compare()
     // Too many entries, and too many deployments to compare.
     expect(await countSearched(session, 'fleet', { components: ['api'] }, whole.limits, 1)).toBeNull()
     await expect(

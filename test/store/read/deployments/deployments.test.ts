@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../../src/domain/deployment.ts'
 import type { Database } from '../../../../src/store/database.ts'
+import { step } from '../../../../src/store/projection.ts'
 import { withScope } from '../../../../src/store/read/access-scope.ts'
 import { countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
 import type { Scope } from '../../../../src/store/read/deployment-scope.ts'
@@ -9,8 +10,7 @@ import type { DeploymentFilter } from '../../../../src/store/read/filters/deploy
 import { type DeploymentOrder, deploymentOrders, orders } from '../../../../src/store/read/orders/deployment-order.ts'
 import { writeCursor } from '../../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../../src/store/sql/order.ts'
-import { followOnce, readPosition } from '../../../../src/store/write/derived/changed-deployments.ts'
-import { searchDuty, searchStatements } from '../../../../src/store/write/derived/search-entries.ts'
+import { searchProjection } from '../../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
 import { runs } from '../../../support/runner/depth.ts'
 import { answerTo, pageOfParent, type RecordedLife, recordLife, targetOf } from '../recorded-life.ts'
@@ -247,13 +247,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
       return session.run('select deployment_key as key, terms::text, text from deployment_search order by 1')
     }
     const follow = async (limit: number, stops: () => Promise<void>): Promise<void> => {
-      for (
-        let read = await followOnce(session, searchStatements, await readPosition(session, searchDuty), limit);
-        read;
-      ) {
-        await stops()
-        read = await followOnce(session, searchStatements, await readPosition(session, searchDuty), limit)
-      }
+      while (await step(database, searchProjection, limit)) await stops()
     }
     const searches = fc.sample(
       fc.record({

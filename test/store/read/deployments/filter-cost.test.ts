@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ChangeFilter, ChangeSelector } from '../../../../src/domain/change.ts'
 import { DomainError } from '../../../../src/domain/errors.ts'
-import { createSummaries } from '../../../../src/ingest/duties/change-summaries.ts'
+import { createProjecting } from '../../../../src/ingest/duties/projections.ts'
 import { readHead } from '../../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../../src/store/database.ts'
+import { step } from '../../../../src/store/projection.ts'
 import { countChanges } from '../../../../src/store/read/changes/change-counts.ts'
 import { pageChanges } from '../../../../src/store/read/changes/changes.ts'
 import { scanLimits } from '../../../../src/store/read/changes/scan.ts'
@@ -19,9 +20,9 @@ import { countGroups, pageGroups } from '../../../../src/store/read/groups/group
 import { deploymentOrders, orders } from '../../../../src/store/read/orders/deployment-order.ts'
 import { writeCursor } from '../../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../../src/store/sql/order.ts'
-import { followOnce, readPosition } from '../../../../src/store/write/derived/changed-deployments.ts'
+import { summariesProjection } from '../../../../src/store/write/derived/change-summaries.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'
-import { searchDuty, searchStatements } from '../../../../src/store/write/derived/search-entries.ts'
+import { searchProjection } from '../../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
 import { readPlans } from '../plan.ts'
 import { began, fillFleet, size } from './filtered-fleet.ts'
@@ -68,11 +69,9 @@ describe.each(stores)('filtered reads on $name', (store) => {
     empty = await store.create()
     database = await empty.open()
     base = await database.transaction(fillFleet)
-    while (
-      await followOnce(database.session, searchStatements, await readPosition(database.session, searchDuty), size - 3)
-    );
+    while (await step(database, searchProjection, size - 3));
     await database.session.run('analyze')
-    await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })
+    await createProjecting(database, summariesProjection).run({ now: 0, listeningSince: 0, isOver: () => false })
     // As the duty does.
     await writeCheckpoints(database, (await readHead(database.session)).revision, [0])
   })

@@ -2,13 +2,13 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Database, Session } from '../../../../src/store/database.ts'
+import { step } from '../../../../src/store/projection.ts'
 import { countDeployments } from '../../../../src/store/read/counts/deployment-counts.ts'
 import { pageDeployments } from '../../../../src/store/read/deployments.ts'
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
 import type { SourceLimits } from '../../../../src/store/read/filters/source.ts'
 import { isAnyOf } from '../../../../src/store/sql/parameters.ts'
-import { followOnce, readPosition } from '../../../../src/store/write/derived/changed-deployments.ts'
-import { searchDuty, searchStatements } from '../../../../src/store/write/derived/search-entries.ts'
+import { searchProjection } from '../../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
 import { readPlans } from '../plan.ts'
 
@@ -36,9 +36,7 @@ describe.each(stores)('long lists on $name', (store) => {
     database = await empty.open()
     await database.transaction(fill)
     // The last ones have changed since they were indexed.
-    while (
-      await followOnce(database.session, searchStatements, await readPosition(database.session, searchDuty), size - 20)
-    );
+    while (await step(database, searchProjection, size - 20));
     await database.session.run('analyze')
   })
   afterAll(async () => {

@@ -1,9 +1,8 @@
 /** Counts in the past touch a bounded part of the log, however long it is: buffers, not times, and without statistics. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../../src/domain/values.ts'
-import { createSummaries } from '../../../../src/ingest/duties/change-summaries.ts'
 import { createCheckpoints } from '../../../../src/ingest/duties/checkpoints.ts'
-import { createNameIndex } from '../../../../src/ingest/duties/search-index.ts'
+import { createProjecting } from '../../../../src/ingest/duties/projections.ts'
 import type { Database, Session } from '../../../../src/store/database.ts'
 import { withScope } from '../../../../src/store/read/access-scope.ts'
 import { audit } from '../../../../src/store/read/counts/audit.ts'
@@ -15,6 +14,8 @@ import { orders } from '../../../../src/store/read/orders/deployment-order.ts'
 import { newestFirst, type RolloutOrder } from '../../../../src/store/read/orders/rollout-order.ts'
 import { countRollouts, pageRollouts } from '../../../../src/store/read/rollouts/rollouts.ts'
 import { writeCursor } from '../../../../src/store/sql/cursor.ts'
+import { summariesProjection } from '../../../../src/store/write/derived/change-summaries.ts'
+import { namesProjection } from '../../../../src/store/write/derived/deployment-names.ts'
 import { stores } from '../../../support/databases/stores.ts'
 import { inSnapshot } from '../history.ts'
 import { buffersOf, openLongLog } from '../long-log.ts'
@@ -157,7 +158,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
   })
 
   it('and pages of one rollout by name read the rows of the page', { timeout: 120_000 }, async () => {
-    const names = createNameIndex(database)
+    const names = createProjecting(database, namesProjection)
     const [late, early] = [base + 2 * size - 100, base + size]
     // As when the duty has fallen 100 deployments behind.
     while (!(await names.run({ now: 0, listeningSince: 0, isOver: () => false })));
@@ -226,7 +227,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
   })
 
   it('and pages of one rollout look up the few rows that an access scope leaves', { timeout: 120_000 }, async () => {
-    const names = createNameIndex(database)
+    const names = createProjecting(database, namesProjection)
     while (!(await names.run({ now: 0, listeningSince: 0, isOver: () => false })));
     await database.session.run(`update targets set labels = '[{"key": "site", "value": "north"}]' where key = 20000`)
     const scoped = { labels: [{ key: 'site', value: 'north' }], projects: null }
@@ -261,7 +262,9 @@ describe.each(stores)('counts in the past on $name', (store) => {
       )
     await run(`update deployments set revision = ${head} + 2 * key where key <= ${cycles}`)
     await run(`update log_head set revision = ${head + 2 * cycles}`)
-    while (!(await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })));
+    while (
+      !(await createProjecting(database, summariesProjection).run({ now: 0, listeningSince: 0, isOver: () => false }))
+    );
     const installing = Array.from({ length: 40 }, (_, n) => 140 - n)
     const page = { size: 30, after: null, before: null, backward: false }
     const none = { small: 0, candidates: 2_000, walked: 0, counted: 0 }

@@ -4,6 +4,7 @@ import { isCounted } from '../../../../src/domain/counters.ts'
 import type { DeploymentImage } from '../../../../src/domain/deployment.ts'
 import { deploymentStates } from '../../../../src/domain/values.ts'
 import { readHead } from '../../../../src/store/connection/log-head.ts'
+import { step } from '../../../../src/store/projection.ts'
 import { readLog } from '../../../../src/store/read/changes/changes.ts'
 import type { Scope } from '../../../../src/store/read/deployment-scope.ts'
 import { pageDeployments } from '../../../../src/store/read/deployments.ts'
@@ -12,7 +13,7 @@ import { sourceLimits } from '../../../../src/store/read/filters/source.ts'
 import { countGroups, pageGroups } from '../../../../src/store/read/groups/groups.ts'
 import type { DeploymentOrder } from '../../../../src/store/read/orders/deployment-order.ts'
 import type { PageRequest } from '../../../../src/store/sql/order.ts'
-import { readSummarized, summarizeNext } from '../../../../src/store/write/derived/change-summaries.ts'
+import { summariesProjection } from '../../../../src/store/write/derived/change-summaries.ts'
 import { openFresh } from '../../../support/databases/databases.ts'
 import { stores } from '../../../support/databases/stores.ts'
 import { foldAll, live } from '../history.ts'
@@ -42,8 +43,7 @@ it.each(stores)(
     onTestFinished(() => database.close())
     const start = (await readHead(database.session)).revision
     const { moments } = await live(database, 11, 25)
-    for (let next: number | null = (await readSummarized(database.session)).cursor; next !== null; )
-      next = await summarizeNext(database.session, next, 7)
+    while (await step(database, summariesProjection, 7));
     const changes = await readLog(database.session, start, 10_000)
     const rollouts = [...new Set(moments.at(-1)?.deployments.map(({ rolloutKey }) => rolloutKey))]
     // Nothing is unwound that the list does not pass.

@@ -1,9 +1,10 @@
 /** What lists and counts of devices in the past touch: buffers, not times. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../../src/domain/values.ts'
-import { createSummaries } from '../../../../src/ingest/duties/change-summaries.ts'
+import { createProjecting } from '../../../../src/ingest/duties/projections.ts'
 import type { Database, Session } from '../../../../src/store/database.ts'
 import { countByConnectivity, countDevices, pageDevices } from '../../../../src/store/read/targets/targets.ts'
+import { summariesProjection } from '../../../../src/store/write/derived/change-summaries.ts'
 import { stores } from '../../../support/databases/stores.ts'
 import { buffersOf, openLongLog } from '../long-log.ts'
 
@@ -24,7 +25,9 @@ describe.each(stores)('devices in the past on $name', (store) => {
        from deployments d where d.key = deployment_key and first_revision between ${base + size + 1001} and ${base + size + 1040}`,
     )
     await database.session.run('vacuum analyze')
-    while (!(await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })));
+    while (
+      !(await createProjecting(database, summariesProjection).run({ now: 0, listeningSince: 0, isOver: () => false }))
+    );
   }, 240_000)
   afterAll(() => close())
 
