@@ -46,7 +46,7 @@ export function serverAddress(given: string | undefined, env: NodeJS.ProcessEnv)
   if (url?.username || url?.password)
     throw new UsageError("the server's address must not contain a user or a password: use --token")
   // `localhost.` is localhost under another name, with a stored session of its own.
-  if (!url || url.hostname.endsWith('../../apps/cli') || url.search || url.hash)
+  if (!url || url.hostname.endsWith('.') || url.search || url.hash)
     throw new UsageError(
       `the server's address must be a URL such as http://127.0.0.1:4000, without a query or a dot at the end of the host, but is ${JSON.stringify(text)}`,
     )
