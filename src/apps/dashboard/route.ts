@@ -115,10 +115,10 @@ export const href = (path: readonly string[], parameters: Parameters = {}): stri
   return addressOf(path, write(new URLSearchParams(), { at: chosenTime.value, window, ...parameters }))
 }
 
-/** Browsers drop `.` and `../..` from paths, and no path has an empty part. */
+/** Browsers drop `.` and `..` from paths, and no path has an empty part. */
 function addressOf(path: readonly string[], query: string): string {
   const steps = path.map(encodeURIComponent).join('/')
-  return path.some((step) => ['', '.', '../..'].includes(step))
+  return path.some((step) => ['', '.', '..'].includes(step))
     ? `${root.pathname}#/${steps}${query}`
     : `${root.pathname}${steps}${query}`
 }

@@ -98,7 +98,7 @@ async function preparePage(): Promise<Bundle> {
     async ([path, text]) => [path, await toAsset(path, Buffer.from(text))] as const,
   )
   const pages = Array.from({ length: deepest + 1 }, (_, depth) =>
-    toAsset('.html', Buffer.from(html.replaceAll(/(href|src)="(assets|graphql)/g, `$1="${'..'.repeat(depth)}$2`))),
+    toAsset('.html', Buffer.from(html.replaceAll(/(href|src)="(assets|graphql)/g, `$1="${'../'.repeat(depth)}$2`))),
   )
   return { pages: await Promise.all(pages), assets: new Map(await Promise.all(prepared)) }
 }
