@@ -61,3 +61,14 @@ export interface TargetName {
   readonly provider: string
   readonly name: string
 }
+
+export interface ClusterName extends TargetName {
+  readonly kind: 'CLUSTER'
+}
+
+/** Null: it is not `provider+name`. */
+export function parseCluster(text: string): ClusterName | null {
+  const cut = text.indexOf('+')
+  if (cut < 1 || cut === text.length - 1) return null
+  return { kind: 'CLUSTER', provider: text.slice(0, cut), name: text.slice(cut + 1) }
+}

@@ -19,6 +19,8 @@ import { watchTls } from '../api/rest/tls/tls-watch.ts'
 import { createFeed } from '../feed/feed.ts'
 import { createClusters } from '../ingest/clusters/clusters.ts'
 import { applyRuleFile } from '../ingest/commands/alert-rules.ts'
+import type { Dialect } from '../ingest/dialects/dialect.ts'
+import { dialects as allDialects } from '../ingest/dialects/index.ts'
 import { createMaintenance } from '../ingest/duties/maintenance.ts'
 import { createHeartbeats } from '../ingest/heartbeats.ts'
 import { createWriter } from '../ingest/writer.ts'
@@ -62,12 +64,15 @@ interface AppDeps {
   readonly log: Log
   /** Absent: the database's clock, which all replicas share. */
   readonly clock?: () => number
+  /** Absent: those of dialects/index.ts. */
+  readonly dialects?: readonly Dialect[]
   /** Time-outs for slow and silent clients. */
   readonly timeouts?: Timeouts
 }
 
 export async function createApp({ config, database, log, timeouts = defaultTimeouts, ...deps }: AppDeps): Promise<App> {
   const { closing: closeTimeout = 10_000 } = timeouts
+  const { dialects = allDialects } = deps
   const { now: clock, close: stopClock } = deps.clock
     ? { now: deps.clock, close: () => {} }
     : await createDatabaseClock(database)
@@ -203,6 +208,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   const interval = timeouts.duties
   const traces = await openTraces(config, { database, hub, log, clock, ...(interval && { interval }) })
   const server = createHttpServer({
+    dialects,
     tls,
     routes: { ...exportRoutes({ database, deadline, admission, auth }), ...oidc?.routes },
     devices,

@@ -1,7 +1,7 @@
 /** Replays what other projects send and expect, which is not ours to publish, where it lies beside the project. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { canShow } from '../../src/ingest/dialects/emco/bundle-state.ts'
+import { canShow } from '../../src/ingest/dialects/kubernetes/bundle-state.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { startAai } from '../support/systems/aai.ts'
 import { type Answer, newContext, newGroup } from '../support/systems/emco.ts'

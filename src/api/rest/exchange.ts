@@ -57,17 +57,6 @@ export function searchOf(url = ''): string {
   return start < 0 ? '' : url.slice(start + 1)
 }
 
-/** The parameters of a query, each given at most once. Throws BAD_USER_INPUT: of two values, another program may take the other one. */
-export function singleParameters(url = ''): URLSearchParams {
-  const given = new URLSearchParams(searchOf(url))
-  for (const name of given.keys())
-    if (given.getAll(name).length > 1) {
-      const message = `${name} is given more than once`
-      throw new DomainError('BAD_USER_INPUT', message, { problems: [{ field: name, message }] })
-    }
-  return given
-}
-
 /** Waits until the client has read what was written, or is gone. */
 export function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {

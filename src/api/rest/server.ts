@@ -2,12 +2,11 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { DomainError } from '../../domain/errors.ts'
 import { type Access, describeAccess, may, type Principal } from '../../domain/principal.ts'
-import { emcoRoutes } from '../../ingest/dialects/emco/routes.ts'
-import { k8spluginRoutes } from '../../ingest/dialects/k8splugin/routes.ts'
-import { desiredRoutes } from '../../ingest/dialects/margo/desired-routes.ts'
+import type { Dialect } from '../../ingest/dialects/dialect.ts'
+import { type DesiredRoute, desiredRoutes } from '../../ingest/dialects/margo/desired-routes.ts'
 import { deviceRoutes } from '../../ingest/dialects/margo/device-routes.ts'
-import { statusRoutes } from '../../ingest/dialects/margo/routes.ts'
-import { createRouter, type Route } from '../../ingest/dialects/router.ts'
+import { type MargoRoute, statusRoutes } from '../../ingest/dialects/margo/routes.ts'
+import { createRouter, mapRoutes } from '../../ingest/dialects/router.ts'
 import type { Metrics } from '../../outlets/metrics/metrics.ts'
 import type { Admission } from '../../platform/limits/admission.ts'
 import { ClientGone } from '../../platform/limits/bodies.ts'
@@ -23,6 +22,7 @@ import { createDesired } from './devices/desired.ts'
 import { type DeviceDeps, deviceMethods } from './devices/device-methods.ts'
 import { type GitDeps, gitMethods } from './devices/git.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './devices/reports.ts'
+import { type DialectDeps, serveMethods } from './dialects/serve.ts'
 import { answer, type Exchange, type Methods, requireNoEncoding } from './exchange.ts'
 import {
   admit,
@@ -37,9 +37,6 @@ import {
 import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
 import { adviceFor } from './nearest-route.ts'
 import { prefers } from './negotiation.ts'
-import { emcoMethods } from './orchestrators/emco.ts'
-import { type K8spluginDeps, k8spluginMethods } from './orchestrators/k8splugin.ts'
-import { keepInventory } from './orchestrators/subscriptions.ts'
 import { toOriginForm } from './origin-form.ts'
 import { createPage } from './page/page.ts'
 import { limitPipelines } from './pipelines.ts'
@@ -52,9 +49,10 @@ import type { TlsWatch } from './tls/tls-watch.ts'
 interface ServerDeps
   extends ReportDeps,
     Omit<HealthDeps, 'writer'>,
-    K8spluginDeps,
+    DialectDeps,
     SessionDeps,
     Omit<GitDeps, 'findTip'> {
+  readonly dialects: readonly Dialect[]
   readonly log: Log
   readonly metrics: Metrics
   /** Receives errors of requests that a database outage may have caused. */
@@ -95,18 +93,11 @@ export function createHttpServer(deps: ServerDeps): Server {
   const findTip = createLookup((names) => findTips(deps.database.session, names))
   const fetching = { ...deps, findTip }
   const sendDesired = createDesired(fetching)
-  const inventoryMethods = (isEnding: boolean): Methods => ({
-    POST: { access: 'operator of all', handle: (exchange) => keepInventory(deps, exchange, isEnding) },
-  })
   const routes: Readonly<Record<string, Methods>> = {
     '/': { GET: { access: 'public', handle: page.show } },
     '/reports': { POST: { access: 'device', handle: (exchange) => takeBacklog(deps, exchange) } },
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
-    '/api/cnf-adapter/v1/aai-update/': inventoryMethods(false),
-    '/api/cnf-adapter/v1/aai-update': inventoryMethods(false),
-    '/api/cnf-adapter/v1/aai-delete/': inventoryMethods(true),
-    '/api/cnf-adapter/v1/aai-delete': inventoryMethods(true),
     '/session': sessionMethods(deps),
     '/assets/*': { GET: { access: 'public', handle: page.sendAsset } },
     '/metrics': { GET: { access: 'viewer of all', handle: sendMetrics } },
@@ -126,15 +117,14 @@ export function createHttpServer(deps: ServerDeps): Server {
 
   const methodsAt = createRouter<Methods>(
     [
-      ...handledBy(statusRoutes, (status) => ({
+      ...mapRoutes<MargoRoute, Methods>(statusRoutes, (status) => ({
         POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) },
       })),
-      ...handledBy(desiredRoutes, (desired) => ({
+      ...mapRoutes<DesiredRoute, Methods>(desiredRoutes, (desired) => ({
         GET: { access: 'device', handle: (exchange) => sendDesired(exchange, desired) },
       })),
-      ...handledBy(deviceRoutes, (device) => deviceMethods(deps, device)),
-      ...handledBy(k8spluginRoutes, (k8splugin) => k8spluginMethods(deps, k8splugin)),
-      ...handledBy(emcoRoutes, (emco) => emcoMethods(deps, emco)),
+      ...mapRoutes(deviceRoutes, (device) => deviceMethods(deps, device)),
+      ...deps.dialects.flatMap(({ routes }) => mapRoutes(routes, (methods) => serveMethods(deps, methods))),
       ...Object.entries({ ...routes, ...deps.routes }).map(([template, methods]) => ({
         template,
         read: () => methods,
@@ -242,19 +232,6 @@ export function createHttpServer(deps: ServerDeps): Server {
   cutOffSlow(server, admission, timeouts, pipelines.refuseInTurn)
   server.keepAliveTimeout = 75_000
   return server
-}
-
-function handledBy<Found>(
-  routes: readonly Route<Found>[],
-  methodsOf: (found: Found) => Methods,
-): readonly Route<Methods>[] {
-  return routes.map(({ template, read }) => ({
-    template,
-    read(segments, path) {
-      const found = read(segments, path)
-      return found && methodsOf(found)
-    },
-  }))
 }
 
 function methodNotAllowed({ method, path, response }: Exchange, allowed: readonly string[]): DomainError {

@@ -65,3 +65,10 @@ export interface ListedResource
   /** Null: not requested. */
   readonly detail: unknown
 }
+
+export interface ResourceCounts {
+  readonly total: number
+  readonly sync: Readonly<Record<SyncStatus, number>>
+  readonly presence: Readonly<Record<Presence, number>>
+  readonly readiness: Readonly<Record<Readiness, number>>
+}

@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { idProblem } from '../../platform/body/text.ts'
 import type { Paced } from '../../platform/limits/pace.ts'
 import { memberOf } from '../../platform/outbound/json.ts'
-import { type BundleState, canShow, parseBundleState } from '../dialects/emco/bundle-state.ts'
+import { type BundleState, canShow, parseBundleState } from '../dialects/kubernetes/bundle-state.ts'
 
 export const path = '/apis/k8splugin.io/v1alpha1/resourcebundlestates'
 

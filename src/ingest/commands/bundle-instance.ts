@@ -1,8 +1,14 @@
-/** An instance of a k8splugin. One request gives the instance with the list of its resources, another one the status of them (docs/wire.md §3). */
+/** An instance of a resource bundle. One request gives the instance with the list of its resources, another one the status of them (docs/wire.md §3). */
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/orchestration/instance.ts'
 import { applyMoveToRollout } from '../../domain/orchestration/orchestrated.ts'
-import type { BundleInstance, ObjectName, ObservedObject } from '../../domain/orchestration/orchestrated-facts.ts'
+import type {
+  BundleInstance,
+  ComponentSnapshot,
+  ObjectName,
+  ObservedObject,
+  Outcomes,
+} from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Resource, SyncStatus } from '../../domain/orchestration/resource.ts'
 import type { Verdict } from '../../domain/report.ts'
 import type { Rollout } from '../../domain/rollout.ts'
@@ -14,30 +20,15 @@ import { inParts, partSize } from '../command-parts.ts'
 import type { InstanceOnTarget } from '../derived-states.ts'
 import { assess, blankResource, matchListed, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
-import {
-  applySnapshot,
-  type ComponentSnapshot,
-  deriveStates,
-  partNeeds,
-  writeResources,
-  writeSnapshot,
-} from './component-snapshot.ts'
-
-interface BundleReported {
-  readonly revision: number
-  readonly instanceKey: number
-  readonly verdict: Verdict
-  /** It did not exist, or it was removed. */
-  readonly isNew: boolean
-}
+import { applySnapshot, deriveStates, partNeeds, writeResources, writeSnapshot } from './component-snapshot.ts'
 
 /** Applies a complete list of resources. A resource that is no longer listed may still exist in the cluster. */
-export function reportInstance(fact: BundleInstance): Command<BundleReported> {
+export function reportInstance(fact: BundleInstance): Command<Outcomes['instance']> {
   const { instanceId, component, resources } = fact
   const region = { kind: 'CLOUD_REGION', provider: '', name: fact.cloudRegion } as const
   const needs = { rollouts: [fact.rollout], targets: [region] }
   const own = { rollout: fact.rollout, contexts: [instanceId] }
-  const statements = ({ instanceKey }: BundleReported) => [saveDocument(instanceKey, fact.document)]
+  const statements = ({ instanceKey }: Outcomes['instance']) => [saveDocument(instanceKey, fact.document)]
   if (resources.length <= partSize)
     return {
       needs: { ...needs, orchestrated: [{ ...own, whole: 'with resources' }] },
@@ -65,7 +56,7 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
   }
 }
 
-function* applyList(work: UnitOfWork, fact: BundleInstance): Paced<BundleReported> {
+function* applyList(work: UnitOfWork, fact: BundleInstance): Paced<Outcomes['instance']> {
   const { place, before, isNew } = beginInstance(work, fact)
   const listed = new Set(yield* eachPaced(fact.resources, (item) => putListed(work, place, fact, item)))
   // Also of another component: the bundle that the instance had before an upgrade.
@@ -205,7 +196,12 @@ function endListed(work: UnitOfWork, { instance }: InstanceOnTarget, known: Reso
   putResource(work, instance, known, assess({ ...known, sync: null, goneAt }, known), {})
 }
 
-function reported(work: UnitOfWork, { instance }: InstanceOnTarget, before: number, isNew: boolean): BundleReported {
+function reported(
+  work: UnitOfWork,
+  { instance }: InstanceOnTarget,
+  before: number,
+  isNew: boolean,
+): Outcomes['instance'] {
   const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
   return { revision: work.revision(), instanceKey: instance.key, verdict, isNew }
 }

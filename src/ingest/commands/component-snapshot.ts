@@ -10,7 +10,7 @@
  */
 import { presentGroup } from '../../domain/orchestration/api-group.ts'
 import type { Instance } from '../../domain/orchestration/instance.ts'
-import type { ObjectName, ObservedObject } from '../../domain/orchestration/orchestrated-facts.ts'
+import type { ComponentSnapshot, ObjectName, ObservedObject } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Resource } from '../../domain/orchestration/resource.ts'
 import type { Verdict } from '../../domain/report.ts'
 import { eachPaced, type Paced } from '../../platform/limits/pace.ts'
@@ -20,18 +20,6 @@ import { eachPart, partSize } from '../command-parts.ts'
 import { deriveDeployment, deriveInstance, type InstanceOnTarget, latestOf } from '../derived-states.ts'
 import { assess, blankResource, matchListed, matchResource, putResource, withAssessment } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
-
-export interface ComponentSnapshot {
-  readonly component: string
-  /** The version of the custom resource. An older version of the same one is STALE. Null: unknown, so the snapshot is the newest. */
-  readonly uid: string | null
-  readonly resourceVersion: string | null
-  readonly objects: readonly ObservedObject[]
-  /** It lists the objects of all components, and new ones are of `component`: an upgrade leaves resources of a former component. */
-  readonly isOfAll?: true
-  /** Whether the source can show objects of that kind, also when it lists none. */
-  readonly canShow: (group: string, kind: string) => boolean
-}
 
 export function* applySnapshot(work: UnitOfWork, place: InstanceOnTarget, snapshot: ComponentSnapshot): Paced<Verdict> {
   const before = work.revision()

@@ -1,25 +1,22 @@
 /** Records users' actions on a rollout in order, with their consequences (docs/wire.md §2.2). */
 import type { Instance } from '../../domain/orchestration/instance.ts'
 import { type LifecycleState, startsInstance } from '../../domain/orchestration/lifecycle.ts'
-import type { ActionFact } from '../../domain/orchestration/orchestrated-facts.ts'
+import type { ActionFact, Outcomes } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { Command } from '../command.ts'
 import { deriveDeployments, deriveInstance, makeCurrent } from '../derived-states.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 import { newActions } from './new-actions.ts'
 
-interface Acted {
-  readonly rolloutKey: number
-  readonly revision: number
-  /** The number of new actions. 0: all were repeated. */
-  readonly recorded: number
-}
-
 /**
  * Records one action, or an orchestrator's complete list. Known actions are skipped. Records all of them or none. `actor`: the name of the
  * caller.
  */
-export function recordActions(name: LifecycleRolloutName, facts: readonly ActionFact[], actor: string): Command<Acted> {
+export function recordActions(
+  name: LifecycleRolloutName,
+  facts: readonly ActionFact[],
+  actor: string,
+): Command<Outcomes['actions']> {
   const contexts = facts.flatMap(({ instanceId }) => (instanceId === null ? [] : [instanceId]))
   return {
     needs: { rollouts: [name], orchestrated: [{ rollout: name, contexts, actions: true }] },

@@ -1,7 +1,7 @@
 /** Resources that an orchestrator applies and that a cluster shows: one model, two sources (docs/wire.md §2.3). */
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/orchestration/instance.ts'
-import type { AppliedResource } from '../../domain/orchestration/orchestrated-facts.ts'
+import type { AppliedResource, Outcomes, StateSnapshot } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Resource } from '../../domain/orchestration/resource.ts'
 import type { Verdict } from '../../domain/report.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
@@ -12,32 +12,14 @@ import { inParts, partSize } from '../command-parts.ts'
 import { deriveDeployment, deriveInstance, type InstanceOnTarget, latestOf } from '../derived-states.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
-import {
-  applySnapshot,
-  type ComponentSnapshot,
-  deploymentKeyOf,
-  partNeeds,
-  writeSnapshot,
-} from './component-snapshot.ts'
-
-/** A snapshot of a component on a cluster. */
-interface StateSnapshot extends ComponentSnapshot {
-  /** The status context in the labels of the resources, or the id of an instance. */
-  readonly context: string
-  readonly target: TargetName
-}
-
-interface ResourcesReported {
-  readonly revision: number
-  readonly verdicts: readonly Verdict[]
-}
+import { applySnapshot, deploymentKeyOf, partNeeds, writeSnapshot } from './component-snapshot.ts'
 
 /** Applies resources by rollout and AppContext. Their sum is computed at the end of the call. */
 export function reportResources(
   name: LifecycleRolloutName,
   instanceId: string,
   items: readonly AppliedResource[],
-): Command<ResourcesReported> {
+): Command<Outcomes['resources']> {
   const hasFailed = items.some(({ sync }) => sync === 'FAILED')
   if (items.length <= partSize)
     return reportPart(name, instanceId, { items, hasFailed, begun: null, isContinued: false, isLast: true })
@@ -82,7 +64,7 @@ interface ReportedPart {
   readonly isLast: boolean
 }
 
-interface PartReported extends ResourcesReported {
+type PartReported = Outcomes['resources'] & {
   /** The key of the deployment that is continued. */
   readonly begun: number | null
 }

@@ -46,6 +46,19 @@ export function createRouter<Found>(
   }
 }
 
+export function mapRoutes<Found, Result>(
+  routes: readonly Route<Found>[],
+  resultOf: (found: Found) => Result,
+): readonly Route<Result>[] {
+  return routes.map(({ template, read }) => ({
+    template,
+    read(segments, path) {
+      const found = read(segments, path)
+      return found && resultOf(found)
+    },
+  }))
+}
+
 /** Decodes the segments. Throws SEMANTIC_ERROR that names each one that is empty, too long or cannot be decoded. */
 export function readIds<Name extends string>(segments: Readonly<Record<Name, string>>): Readonly<Record<Name, string>> {
   const problems: Problems = { list: null }

@@ -2,8 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sendStatus } from '../../../src/api/rest/orchestrators/emco-status.ts'
+import { show } from '../../../src/api/rest/dialects/serve.ts'
 import { everyone } from '../../../src/domain/principal.ts'
+import { showStatus } from '../../../src/ingest/dialects/emco/status.ts'
 import { createAdmission } from '../../../src/platform/limits/admission.ts'
 import { createDeadline } from '../../../src/platform/limits/deadline.ts'
 import type { Database } from '../../../src/store/database.ts'
@@ -60,7 +61,8 @@ describe.each(stores)('a client that does not read an EMCO status, on $name', (s
       ...{ bodies: admission.bodies, method: 'GET', path: `${emco.base}/status`, id: '' },
     }
     const deps = { database: counting, deadline: () => createDeadline(15_000, admission.refuse), admission }
-    const sent = sendStatus(deps, exchange, everyone, { ...key, kind: 'DEPLOYMENT_INTENT_GROUP', provider: null })
+    const status = showStatus({ ...key, kind: 'DEPLOYMENT_INTENT_GROUP', provider: null })
+    const sent = show(deps, exchange, everyone, status)
     return { sent, unread, open: () => open }
   }
 

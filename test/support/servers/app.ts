@@ -1,6 +1,7 @@
 /** The whole server on a port of its own, on an empty store: what integration tests talk to, through real sockets. */
 
 import type { Timeouts } from '../../../src/api/rest/guard.ts'
+import type { Dialect } from '../../../src/ingest/dialects/dialect.ts'
 import { createLog } from '../../../src/platform/log/log.ts'
 import { type App, createApp } from '../../../src/server/app.ts'
 import { parseConfig } from '../../../src/server/config/config.ts'
@@ -27,6 +28,7 @@ export interface AppOptions {
   readonly env?: Record<string, string>
   readonly clock?: () => number
   readonly timeouts?: Timeouts
+  readonly dialects?: readonly Dialect[]
 }
 
 export async function startApp({
@@ -35,6 +37,7 @@ export async function startApp({
   env = {},
   clock,
   timeouts,
+  dialects,
 }: AppOptions = {}): Promise<RunningApp> {
   const empty = on ?? (await store.create())
   const logged: Record<string, unknown>[] = []
@@ -46,6 +49,7 @@ export async function startApp({
     log,
     ...(clock ? { clock } : {}),
     ...(timeouts ? { timeouts } : {}),
+    ...(dialects ? { dialects } : {}),
   })
   const { url, port } = await app.listen()
   return {

@@ -1,7 +1,6 @@
-/** Shared input parsing of the orchestrators' mutations, which use the same commands as EMCO's routes. */
-
+/** Shared input parsing of the orchestrators' mutations, which use the same commands as the orchestrators' routes. */
 import { clusterIntents, deploymentIntentGroup, type LifecycleRolloutName } from '../../../domain/rollout.ts'
-import { type ClusterName, parseCluster } from '../../../ingest/dialects/emco/routes.ts'
+import { type ClusterName, parseCluster } from '../../../domain/target.ts'
 import type { RolloutKey } from '../objects/rollouts/rollout.ts'
 import type { InputCheck } from './input-check.ts'
 

@@ -1,5 +1,5 @@
 import { reportStateSnapshot } from '../../../ingest/commands/resources.ts'
-import { parseBundleState } from '../../../ingest/dialects/emco/bundle-state.ts'
+import { parseBundleState } from '../../../ingest/dialects/kubernetes/bundle-state.ts'
 import { paced } from '../../../platform/limits/pace.ts'
 import { RolloutKey } from '../objects/rollouts/rollout.ts'
 import { VerdictEnum } from '../objects/vocabulary.ts'

@@ -8,9 +8,10 @@ import { gunzip } from 'node:zlib'
 import { manifestOwner } from '../../../domain/desired.ts'
 import { DomainError } from '../../../domain/errors.ts'
 import { readIds } from '../../../ingest/dialects/router.ts'
+import { singleParameters } from '../../../platform/body/parameters.ts'
 import type { Git } from '../../git/git.ts'
 import type { Protocol } from '../../git/program.ts'
-import { answer, type Exchange, lazyBody, type Methods, singleParameters } from '../exchange.ts'
+import { answer, type Exchange, lazyBody, type Methods, searchOf } from '../exchange.ts'
 import { toProblem } from '../problem.ts'
 import { emptyBody } from './device-caller.ts'
 import { type GitCallerDeps, isGit, requireReader } from './git-caller.ts'
@@ -54,7 +55,7 @@ export function gitMethods(deps: GitDeps, path: string): Methods | null {
 
 async function advertise(deps: GitDeps, exchange: Exchange, device: string): Promise<void> {
   const { request } = exchange
-  const service = singleParameters(request.url).get('service')
+  const service = singleParameters(searchOf(request.url)).get('service')
   requireGit(deps)
   if (service === receivePack) throw readOnly()
   if (service !== uploadPack) throw notForBrowsers(exchange.path)

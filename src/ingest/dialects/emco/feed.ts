@@ -1,7 +1,7 @@
 /** What orchestrators report: actions, resources with their rsync status, and connectivity, with the keys of every generation (docs/wire.md §2.1). */
 import type { FieldProblem } from '../../../domain/errors.ts'
-import type { ActionFact, AppliedResource } from '../../../domain/orchestration/orchestrated-facts.ts'
-import type { Connectivity } from '../../../domain/target.ts'
+import { type ActionFact, type AppliedResource, mostItems } from '../../../domain/orchestration/orchestrated-facts.ts'
+import { type ClusterName, type Connectivity, parseCluster } from '../../../domain/target.ts'
 import type { Millis } from '../../../domain/values.ts'
 import type { Room } from '../../../platform/body/json-reader.ts'
 import {
@@ -16,13 +16,9 @@ import {
 import { readId } from '../../../platform/body/text.ts'
 import { readTime } from '../../../platform/body/time.ts'
 import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
+import { canShow } from '../kubernetes/bundle-state.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
-import { canShow } from './bundle-state.ts'
-import { type ClusterName, parseCluster } from './routes.ts'
 import { actionWords, connectivityWords, syncWords, toAction, toConnectivity, toSync } from './vocabulary.ts'
-
-/** In one request. */
-export const mostItems = 10_000
 
 /** One action, or EMCO's own list of all actions. */
 export function parseActions(body: unknown): ActionFact[] {

@@ -1,6 +1,6 @@
 /** The parameters of a status query (docs/wire.md §2.1). Unknown parameters are ignored, as in EMCO. */
 import { DomainError } from '../../../domain/errors.ts'
-import { parseCluster } from './routes.ts'
+import { parseCluster } from '../../../domain/target.ts'
 
 export interface StatusQuery {
   /** The kind of status, and with it the generation of keys: the design's (rsync, cluster) or that of 22.03 (deployed, ready). */

@@ -1,19 +1,10 @@
 /** EMCO's two resources with a status (docs/wire.md §2.1), and the routes that report their facts. */
-import type { Lifecycle } from '../../../domain/orchestration/lifecycle.ts'
-import { clusterIntents, deploymentIntentGroup, type RolloutName } from '../../../domain/rollout.ts'
+import { clusterIntents, deploymentIntentGroup, type LifecycleRolloutName } from '../../../domain/rollout.ts'
+import { type ClusterName, parseCluster } from '../../../domain/target.ts'
 import { refusal, shown } from '../../../platform/body/problems.ts'
 import { type Route, readIds, type Segments } from '../router.ts'
 
-export type EmcoRollout = RolloutName & { readonly kind: Lifecycle }
-
-/** A cluster as EMCO names it: `provider+name`. */
-export interface ClusterName {
-  readonly kind: 'CLUSTER'
-  readonly provider: string
-  readonly name: string
-}
-
-export type EmcoRoute = { readonly rollout: EmcoRollout } & (
+export type EmcoRoute = { readonly rollout: LifecycleRolloutName } & (
   | { readonly of: 'status' }
   | { readonly of: 'actions' }
   | { readonly of: 'resources'; readonly contextId: string }
@@ -37,7 +28,7 @@ export const emcoRoutes: readonly Route<EmcoRoute>[] = [
   },
 ]
 
-function routesOf(at: string, rolloutOf: (segments: Segments) => EmcoRollout): Route<EmcoRoute>[] {
+function routesOf(at: string, rolloutOf: (segments: Segments) => LifecycleRolloutName): Route<EmcoRoute>[] {
   return [
     { template: `${at}/status`, read: (segments) => ({ rollout: rolloutOf(segments), of: 'status' }) },
     { template: `${at}/actions`, read: (segments) => ({ rollout: rolloutOf(segments), of: 'actions' }) },
@@ -59,7 +50,7 @@ function routesOf(at: string, rolloutOf: (segments: Segments) => EmcoRollout): R
   ]
 }
 
-function groupOf(segments: Segments): EmcoRollout {
+function groupOf(segments: Segments): LifecycleRolloutName {
   const { project = '', version = '', ...ids } = readIds(segments)
   const rollout = deploymentIntentGroup(
     project,
@@ -67,7 +58,7 @@ function groupOf(segments: Segments): EmcoRollout {
     version,
     ids['deployment-intent-group'] ?? '',
   )
-  return rollout as EmcoRollout
+  return rollout as LifecycleRolloutName
 }
 
 function clusterOf(segments: Segments): ClusterName {
@@ -77,13 +68,6 @@ function clusterOf(segments: Segments): ClusterName {
   return { kind: 'CLUSTER', provider, name }
 }
 
-function intentsOf({ provider, name }: ClusterName): EmcoRollout {
-  return clusterIntents(provider, name) as EmcoRollout
-}
-
-/** Null: it is not `provider+name`. */
-export function parseCluster(text: string): ClusterName | null {
-  const cut = text.indexOf('+')
-  if (cut < 1 || cut === text.length - 1) return null
-  return { kind: 'CLUSTER', provider: text.slice(0, cut), name: text.slice(cut + 1) }
+function intentsOf({ provider, name }: ClusterName): LifecycleRolloutName {
+  return clusterIntents(provider, name) as LifecycleRolloutName
 }

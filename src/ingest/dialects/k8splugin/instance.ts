@@ -5,7 +5,7 @@ import type { DeploymentState } from '../../../domain/values.ts'
 import { plainJson } from '../../../platform/body/json.ts'
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../../../platform/body/problems.ts'
 import { longestId, readId, textProblem } from '../../../platform/body/text.ts'
-import { mostObjects } from '../emco/bundle-state.ts'
+import { mostObjects } from '../kubernetes/bundle-state.ts'
 
 const statuses: Readonly<Record<string, DeploymentState>> = {
   CREATING: 'INSTALLING',

@@ -1,18 +1,12 @@
 /** so-cnf-adapter's call that states which A&AI objects own an instance (docs/wire.md §4). */
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../../../platform/body/problems.ts'
 import { idProblem, readId, urlProblem } from '../../../platform/body/text.ts'
+import type { InventoryPlace } from '../dialect.ts'
 
-interface InventoryOwner {
-  readonly instanceId: string
-  readonly cloudOwner: string
-  readonly cloudRegion: string
-  readonly tenantId: string
-  readonly genericVnfId: string | null
-  readonly vfModuleId: string | null
-  readonly callbackUrl: string | null
-}
-
-export function parseInventoryOwner(body: unknown, refuseUrl: (url: string) => string | null): InventoryOwner {
+export function parseInventoryOwner(
+  body: unknown,
+  refuseUrl: (url: string) => string | null,
+): InventoryPlace & { readonly instanceId: string } {
   const problems: Problems = { list: null }
   if (!isObject(body))
     throw refusal([{ field: 'body', message: `must be an object, but is ${shown(body)}` }], 'The request')

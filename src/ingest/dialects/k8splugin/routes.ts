@@ -24,6 +24,14 @@ export const k8spluginRoutes: readonly Route<K8spluginRoute>[] = [
   },
 ]
 
+/** Clients send them with and without a slash at the end. */
+export const inventoryRoutes: readonly Route<{ readonly isEnding: boolean }>[] = ['update', 'delete'].flatMap((call) =>
+  ['', '/'].map((end) => ({
+    template: `/api/cnf-adapter/v1/aai-${call}${end}`,
+    read: () => ({ isEnding: call === 'delete' }),
+  })),
+)
+
 function instanceOf(segments: Segments): { readonly instanceId: string } {
   const { instanceId = '' } = readIds(segments)
   return { instanceId }

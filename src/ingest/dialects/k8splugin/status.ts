@@ -6,7 +6,7 @@ import type { Room } from '../../../platform/body/json-reader.ts'
 import { isObject, type Problems, refusal, shown } from '../../../platform/body/problems.ts'
 import { readId } from '../../../platform/body/text.ts'
 import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
-import { mostObjects } from '../emco/bundle-state.ts'
+import { mostObjects } from '../kubernetes/bundle-state.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
 import { readGvk } from './instance.ts'
 

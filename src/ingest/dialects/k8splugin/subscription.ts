@@ -2,23 +2,14 @@
 import { plainJson } from '../../../platform/body/json.ts'
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../../../platform/body/problems.ts'
 import { idProblem, readId, urlProblem } from '../../../platform/body/text.ts'
-
-interface SubscriptionBody {
-  readonly name: string
-  readonly callbackUrl: string
-  /** Seconds. */
-  readonly minNotifyInterval: number
-  readonly metadata: unknown
-  /** Signs the callbacks; Rollcall's own field. Undefined: unchanged. */
-  readonly secret?: string | null
-}
+import type { CallbackSettings } from '../dialect.ts'
 
 /** `refuseUrl`: returns why an address may not be called. `name`: the name in the path, which the body may repeat. */
 export function parseSubscription(
   body: unknown,
   refuseUrl: (url: string) => string | null,
   name: string | null,
-): SubscriptionBody {
+): CallbackSettings & { readonly name: string } {
   const problems: Problems = { list: null }
   if (!isObject(body))
     throw refusal([{ field: 'body', message: `must be an object, but is ${shown(body)}` }], 'The subscription')
@@ -38,9 +29,10 @@ export function parseSubscription(
   if (problems.list || given === null || callbackUrl === null) throw refusal(problems.list ?? [], 'The subscription')
   return {
     name: given,
-    callbackUrl,
+    url: callbackUrl,
     minNotifyInterval: Number(interval),
     metadata: JSON.parse(plainJson(body.metadata ?? null)),
+    // Rollcall's own field, which signs the callbacks.
     ...(secret === undefined ? {} : { secret: secret as string | null }),
   }
 }

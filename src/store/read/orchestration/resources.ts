@@ -3,7 +3,13 @@
  * 50,000 resources is counted without reading them. Other filters (isTallied), and the past, are counted from rows.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { ListedResource, Presence, Resource, SyncStatus } from '../../../domain/orchestration/resource.ts'
+import type {
+  ListedResource,
+  Presence,
+  Resource,
+  ResourceCounts,
+  SyncStatus,
+} from '../../../domain/orchestration/resource.ts'
 import type { Readiness, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { readCursor, writeCursor } from '../../sql/cursor.ts'
@@ -28,13 +34,6 @@ import {
 
 /** `asOf`: the revision that the row reflects. Null: the present. */
 export type ResourceRow = Resource & { readonly asOf: Revision | null }
-
-export interface ResourceCounts {
-  readonly total: number
-  readonly sync: Readonly<Record<SyncStatus, number>>
-  readonly presence: Readonly<Record<Presence, number>>
-  readonly readiness: Readonly<Record<Readiness, number>>
-}
 
 /** Includes resources that no longer exist. Keys without a row (at `asOf`) are absent. */
 export async function resourcesByKey(

@@ -1,8 +1,9 @@
 /** Kubernetes objects: as the orchestrator applied them and as the cluster reports them. */
 import { DomainError } from '../../../../domain/errors.ts'
+import type { ResourceCounts as CountsRow } from '../../../../domain/orchestration/resource.ts'
 import type { Revision } from '../../../../domain/values.ts'
 import type { ResourceFilter } from '../../../../store/read/filters/resource-filter.ts'
-import type { ResourceCounts as CountsRow, ResourceRow } from '../../../../store/read/orchestration/resources.ts'
+import type { ResourceRow } from '../../../../store/read/orchestration/resources.ts'
 import { builder, type SchemaTypes } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import type { ResourceParent } from '../../execution/loaders/parents.ts'

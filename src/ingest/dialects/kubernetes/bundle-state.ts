@@ -19,7 +19,7 @@ import {
 } from '../../../platform/body/problems.ts'
 import { idProblem, longestId, textProblem } from '../../../platform/body/text.ts'
 import type { Paced } from '../../../platform/limits/pace.ts'
-import { detailLimit, toDetail } from '../kubernetes/detail.ts'
+import { detailLimit, toDetail } from './detail.ts'
 
 export interface BundleState {
   /** The status context. */

@@ -1,59 +1,43 @@
 /**
  * EMCO's two status queries (docs/wire.md §2.1). An answer is sent in parts, so the memory is bounded for an instance of any size.
  */
-
 import { DomainError } from '../../../domain/errors.ts'
-import type { ListedResource } from '../../../domain/orchestration/resource.ts'
-import type { Principal } from '../../../domain/principal.ts'
-import { kindInWords } from '../../../domain/rollout.ts'
-import {
-  type Counts,
-  clusterHead,
-  headOf,
-  instanceList,
-  listKeys,
-  resourceRow,
-  statusHead,
-} from '../../../ingest/dialects/emco/answer.ts'
-import { parseStatusQuery, type StatusQuery } from '../../../ingest/dialects/emco/query.ts'
-import type { EmcoRollout } from '../../../ingest/dialects/emco/routes.ts'
-import type { Snapshot } from '../../../store/database.ts'
-import type { ResourceFilter } from '../../../store/read/filters/resource-filter.ts'
-import { actionsOf, type InstanceRow, instancesOf } from '../../../store/read/orchestration/instances.ts'
-import { countResources, detailsOf, listResources } from '../../../store/read/orchestration/resources.ts'
-import { type RolloutRow, rolloutByName } from '../../../store/read/rollouts/rollouts.ts'
-import { type Exchange, searchOf, sendJson } from '../exchange.ts'
-import { createStreamedJson } from '../streamed-json.ts'
-import { type SnapshotDeps, withSnapshot } from '../with-snapshot.ts'
+import type { Instance } from '../../../domain/orchestration/instance.ts'
+import type { ListedResource, ResourceCounts } from '../../../domain/orchestration/resource.ts'
+import { kindInWords, type LifecycleRolloutName, type Rollout } from '../../../domain/rollout.ts'
+import type { Showing } from '../dialect.ts'
+import type { Readers, ResourceQuery } from '../readers.ts'
+import { type Counts, clusterHead, headOf, instanceList, listKeys, resourceRow, statusHead } from './answer.ts'
+import { parseStatusQuery, type StatusQuery } from './query.ts'
 
 /** Resources in one page of a read. */
 const step = 1_000
 /** Resources whose objects are read together. */
 const together = 50
 
-export async function sendStatus(
-  deps: SnapshotDeps,
-  exchange: Exchange,
-  principal: Principal,
-  name: EmcoRollout,
-): Promise<void> {
-  const query = parseStatusQuery(searchOf(exchange.request.url))
-  const send = createStreamedJson(exchange)
-  await withSnapshot(deps, exchange.request, principal, async (snapshot) => {
-    const rollout = await rolloutByName(snapshot, name)
-    if (!rollout) throw new DomainError('NOT_FOUND', `there is no ${kindInWords(name)}`)
-    const instances = (await instancesOf(snapshot, [rollout.key], null)).get(rollout.key) ?? []
-    if (query.list === 'instances') {
-      const ids = instances.map(({ instanceId }) => instanceId)
-      return sendJson(exchange, 200, instanceList(query, rollout, ids))
-    }
-    const instance = pickInstance(instances, query)
-    if (query.list) return sendJson(exchange, 200, await composeList(snapshot, query, rollout, instance))
-    await send(composeStatus(snapshot, query, rollout, instance))
-  })
+export function showStatus(name: LifecycleRolloutName): Showing {
+  return {
+    does: 'show',
+    access: 'viewer of all',
+    show(search) {
+      const query = parseStatusQuery(search)
+      return async (readers) => {
+        const rollout = await readers.rollout(name)
+        if (!rollout) throw new DomainError('NOT_FOUND', `there is no ${kindInWords(name)}`)
+        const instances = await readers.instances(rollout.key)
+        if (query.list === 'instances') {
+          const ids = instances.map(({ instanceId }) => instanceId)
+          return { json: instanceList(query, rollout, ids) }
+        }
+        const instance = pickInstance(instances, query)
+        if (query.list) return { json: await composeList(readers, query, rollout, instance) }
+        return { parts: composeStatus(readers, query, rollout, instance) }
+      }
+    },
+  }
 }
 
-function pickInstance(instances: readonly InstanceRow[], { instance: wanted }: StatusQuery): InstanceRow | null {
+function pickInstance(instances: readonly Instance[], { instance: wanted }: StatusQuery): Instance | null {
   if (wanted === null) return instances.at(-1) ?? null
   const found = instances.find(({ instanceId }) => instanceId === wanted)
   if (!found) throw new DomainError('NOT_FOUND', `there is no instance ${wanted}`)
@@ -61,18 +45,18 @@ function pickInstance(instances: readonly InstanceRow[], { instance: wanted }: S
 }
 
 async function* composeStatus(
-  snapshot: Snapshot,
+  readers: Readers,
   query: StatusQuery,
-  rollout: RolloutRow,
-  instance: InstanceRow | null,
+  rollout: Rollout,
+  instance: Instance | null,
 ): AsyncGenerator<string> {
-  const actions = (await actionsOf(snapshot, [rollout.key], null)).get(rollout.key) ?? []
-  const counts = instance ? await countsOf(snapshot, query, instance.key) : {}
+  const actions = await readers.actions(rollout.key)
+  const counts = instance ? await countsOf(readers, query, instance.key) : {}
   const head = JSON.stringify(statusHead(query, { rollout, actions, instance }, counts))
   if (query.output === 'summary') return yield head
   yield `${head.slice(0, -1)},"apps":[`
   let before: ListedResource | null = null
-  for await (const row of rowsOf(snapshot, query, instance)) {
+  for await (const row of rowsOf(readers, query, instance)) {
     const isNewApp = before?.component !== row.component
     const isNewCluster = isNewApp || before?.target !== row.target || before.provider !== row.provider
     let text = ''
@@ -86,15 +70,15 @@ async function* composeStatus(
 }
 
 async function composeList(
-  snapshot: Snapshot,
+  readers: Readers,
   query: StatusQuery,
-  rollout: RolloutRow,
-  instance: InstanceRow | null,
+  rollout: Rollout,
+  instance: Instance | null,
 ): Promise<object> {
   const head = headOf(query, rollout)
   const keys = listKeys(query)
   const apps = new Map<string, Map<string, ListedResource[]>>()
-  for await (const row of rowsOf(snapshot, query, instance)) {
+  for await (const row of rowsOf(readers, query, instance)) {
     const clusters = apps.get(row.component) ?? new Map<string, ListedResource[]>()
     apps.set(row.component, clusters)
     const cluster = `${row.provider}+${row.target}`
@@ -125,29 +109,26 @@ async function composeList(
 }
 
 async function* rowsOf(
-  snapshot: Snapshot,
+  readers: Readers,
   query: StatusQuery,
-  instance: InstanceRow | null,
+  instance: Instance | null,
 ): AsyncGenerator<ListedResource> {
   if (!instance) return
   const isObserved = query.of === 'cluster' || query.of === 'ready'
   const detail = query.output === 'detail' && !query.list ? (isObserved ? 'detail' : 'appliedDetail') : null
-  for await (const rows of listResources(snapshot, instance.key, filterOf(query), step)) {
+  for await (const rows of readers.listedResources(instance.key, filterOf(query), step)) {
     if (detail === null) yield* rows
     else
       for (let at = 0; at < rows.length; at += together) {
         const some = rows.slice(at, at + together)
-        const details = await detailsOf(
-          snapshot,
-          some.map(({ key }) => key),
-        )
+        const details = await readers.details(some.map(({ key }) => key))
         yield* some.map((row) => ({ ...row, detail: details.get(row.key)?.[detail] ?? null }))
       }
   }
 }
 
 /** The resources that a query selects. `rsync`: those that the orchestrator applied. `cluster`: those that are present. */
-function filterOf({ of, apps, clusters, resources, list }: StatusQuery): ResourceFilter {
+function filterOf({ of, apps, clusters, resources, list }: StatusQuery): ResourceQuery {
   return {
     ...(apps && { apps }),
     ...(clusters && { clusters }),
@@ -158,15 +139,9 @@ function filterOf({ of, apps, clusters, resources, list }: StatusQuery): Resourc
   }
 }
 
-async function countsOf(snapshot: Snapshot, query: StatusQuery, instanceKey: number): Promise<Counts> {
+async function countsOf(readers: Readers, query: StatusQuery, instanceKey: number): Promise<Counts> {
   const filtered = filterOf(query)
-  const count = async (filter: ResourceFilter) => {
-    const found = (await countResources(snapshot, { of: 'instance', keys: [instanceKey] }, filter, null)).get(
-      instanceKey,
-    )
-    if (!found) throw new Error('an instance was not counted')
-    return found
-  }
+  const count = (filter: ResourceQuery): Promise<ResourceCounts> => readers.resourceCounts(instanceKey, filter)
   if (query.of === 'cluster') {
     // Rows list present resources only. Counts cover all resources that match the filter.
     const { presence: _, ...filter } = filtered

@@ -1,0 +1,97 @@
+/** Serves the methods of dialects: access, body, writer and snapshot are the same for all. */
+
+import type { Principal } from '../../../domain/principal.ts'
+import type {
+  BodyRule,
+  Methods as DialectMethods,
+  Managing,
+  Method,
+  Recording,
+  Showing,
+} from '../../../ingest/dialects/dialect.ts'
+import type { Writer } from '../../../ingest/writer.ts'
+import type { Announcements } from '../../../outlets/sinks/announce.ts'
+import type { Database } from '../../../store/database.ts'
+import { withScope } from '../../../store/read/access-scope.ts'
+import {
+  type Exchange,
+  type Methods,
+  type Route,
+  readBody,
+  requireMediaType,
+  searchOf,
+  sendJson,
+  tracedBy,
+} from '../exchange.ts'
+import { createStreamedJson } from '../streamed-json.ts'
+import { type SnapshotDeps, withSnapshot } from '../with-snapshot.ts'
+import { type CallbackDeps, createCallbacks } from './callbacks.ts'
+import { commandOf } from './command-of.ts'
+import { readersOf } from './readers.ts'
+
+export interface DialectDeps extends SnapshotDeps, CallbackDeps {
+  readonly writer: Writer
+  readonly database: Database
+  /** The reason that a URL must not be called. Null: it may be called. */
+  readonly refuseTarget: (url: string) => string | null
+  readonly announce: Announcements['announce']
+}
+
+export function serveMethods(deps: DialectDeps, methods: DialectMethods): Methods {
+  return Object.fromEntries(Object.entries(methods).map(([name, method]) => [name, serve(deps, method)]))
+}
+
+function serve(deps: DialectDeps, method: Method): Route {
+  switch (method.does) {
+    case 'record':
+      return { access: 'reporter of all', handle: (exchange, principal) => record(deps, exchange, principal, method) }
+    case 'show':
+      return { access: method.access, handle: (exchange, principal) => show(deps, exchange, principal, method) }
+    case 'manage':
+      return { access: 'operator of all', handle: (exchange) => manage(deps, exchange, method) }
+  }
+}
+
+async function record(
+  { writer, database }: DialectDeps,
+  exchange: Exchange,
+  { name }: Principal,
+  method: Recording,
+): Promise<void> {
+  const readers = readersOf(database.session)
+  const reading = await method.read(await readBodyBy(exchange, method.body), readers)
+  const outcome = await writer.submit(tracedBy(exchange, commandOf(reading.fact, name)))
+  const { status, json } = await reading.answer(outcome, readers)
+  sendJson(exchange, status, json)
+}
+
+export async function show(
+  deps: SnapshotDeps,
+  exchange: Exchange,
+  principal: Principal,
+  method: Showing,
+): Promise<void> {
+  const read = method.show(searchOf(exchange.request.url))
+  const send = createStreamedJson(exchange)
+  const json = await withSnapshot(deps, exchange.request, principal, async (snapshot) => {
+    const shown = await read(readersOf(withScope(snapshot, principal.accessScope)))
+    if ('json' in shown) return shown
+    await send(shown.parts)
+    return null
+  })
+  if (json) sendJson(exchange, 200, json.json)
+}
+
+async function manage(deps: DialectDeps, exchange: Exchange, method: Managing): Promise<void> {
+  const { database, announce, refuseTarget: refuseUrl } = deps
+  const context = { readers: readersOf(database.session), callbacks: createCallbacks(deps), announce, refuseUrl }
+  const { status, json } = await method.manage(await readBodyBy(exchange, method.body), context)
+  if (json) sendJson(exchange, status, json)
+  else exchange.response.writeHead(status).end()
+}
+
+async function readBodyBy(exchange: Exchange, rule: BodyRule | null): Promise<unknown> {
+  if (rule === null) return null
+  requireMediaType(exchange.request, rule.media)
+  return rule.parse(await readBody(exchange, rule.limit))
+}

@@ -1,0 +1,111 @@
+/** Notifications about an instance: status subscriptions, and so-cnf-adapter's calls for A&AI (docs/wire.md §3, §4). */
+import { DomainError } from '../../../domain/errors.ts'
+import type { Instance } from '../../../domain/orchestration/instance.ts'
+import { parseJson } from '../../../platform/body/json.ts'
+import type { BodyRule, Callback, Managing, ManagingContext, Methods } from '../dialect.ts'
+import type { Readers } from '../readers.ts'
+import { parseInventoryOwner } from './inventory-owner.ts'
+import { parseSubscription } from './subscription.ts'
+
+/** As in the plugin, an empty body is a 400 and invalid JSON is a 422. */
+const json: BodyRule = {
+  media: ['application/json'],
+  limit: 1 << 16,
+  parse(bytes) {
+    if (bytes.length === 0) throw new DomainError('INVALID_REQUEST', 'the body is empty')
+    try {
+      return parseJson(bytes)
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error
+      const problems = [{ field: 'body', message: 'must be valid JSON' }]
+      throw new DomainError('SEMANTIC_ERROR', error.message, { problems })
+    }
+  },
+}
+
+const managing = (body: BodyRule | null, manage: Managing['manage']): Managing => ({ does: 'manage', body, manage })
+
+export function subscriptionMethods(
+  route:
+    | { readonly of: 'subscriptions'; readonly instanceId: string }
+    | { readonly of: 'subscription'; readonly instanceId: string; readonly subscription: string },
+): Methods {
+  const { instanceId } = route
+  if (route.of === 'subscriptions')
+    return {
+      GET: managing(null, async (_, { readers, callbacks }) => {
+        const { key } = await requireInstance(readers, instanceId)
+        return { status: 200, json: (await callbacks.of(key)).map(show) }
+      }),
+      POST: managing(json, (body, context) => subscribe(body, context, instanceId)),
+    }
+  const { subscription } = route
+  return {
+    GET: managing(null, async (_, context) => ({
+      status: 200,
+      json: show(await find(context, instanceId, subscription)),
+    })),
+    PUT: managing(json, (body, context) => change(body, context, instanceId, subscription)),
+    DELETE: managing(null, async (_, context) => {
+      const { key } = await find(context, instanceId, subscription)
+      await context.callbacks.delete(key)
+      return { status: 204 }
+    }),
+  }
+}
+
+async function subscribe(sent: unknown, { readers, callbacks, refuseUrl }: ManagingContext, instanceId: string) {
+  const { name, ...settings } = parseSubscription(sent, refuseUrl, null)
+  const { key, reportedState } = await requireInstance(readers, instanceId)
+  if (reportedState === 'REMOVED') throw unknownInstance(instanceId)
+  return { status: 201, json: show(await callbacks.create(key, name, settings)) }
+}
+
+async function change(sent: unknown, context: ManagingContext, instanceId: string, subscription: string) {
+  const { name: _, ...settings } = parseSubscription(sent, context.refuseUrl, subscription)
+  const { key } = await find(context, instanceId, subscription)
+  const changed = await context.callbacks.change(key, settings)
+  if (!changed) throw new DomainError('NOT_FOUND', `there is no subscription ${subscription}`)
+  return { status: 200, json: show(changed) }
+}
+
+/** Keeps the inventory in step with the instance, until a call with `isEnding` stops it. */
+export function keepInventory({ isEnding }: { readonly isEnding: boolean }): Methods {
+  return {
+    POST: managing(json, async (sent, { refuseUrl, announce }) => {
+      const { instanceId, ...place } = parseInventoryOwner(sent, refuseUrl)
+      await announce(instanceId, place, isEnding)
+      return { status: 202, json: { instanceId } }
+    }),
+  }
+}
+
+function show(callback: Callback): object {
+  const { name, url, minNotifyInterval, metadata, createdAt, attemptedAt, succeededAt, lastStatus } = callback
+  return {
+    name,
+    'min-notify-interval': minNotifyInterval,
+    'last-update-time': new Date(succeededAt ?? createdAt).toISOString(),
+    'callback-url': url,
+    'last-notify-time': attemptedAt === null ? null : new Date(attemptedAt).toISOString(),
+    'last-notify-status': lastStatus,
+    metadata,
+  }
+}
+
+async function requireInstance(readers: Readers, instanceId: string): Promise<Instance> {
+  const instance = await readers.instance(instanceId)
+  if (!instance) throw unknownInstance(instanceId)
+  return instance
+}
+
+function unknownInstance(instanceId: string): DomainError {
+  return new DomainError('NOT_FOUND', `there is no instance ${instanceId}`)
+}
+
+async function find({ readers, callbacks }: ManagingContext, instanceId: string, name: string): Promise<Callback> {
+  const { key } = await requireInstance(readers, instanceId)
+  const found = (await callbacks.of(key)).find((one) => one.name === name)
+  if (!found) throw new DomainError('NOT_FOUND', `instance ${instanceId} has no subscription ${name}`)
+  return found
+}
