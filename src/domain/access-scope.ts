@@ -3,6 +3,7 @@
  * or change, and its id resolves to nothing. store/read/access-scope.ts applies the scope to each kind of row.
  */
 import type { Label } from './target.ts'
+import type { Millis } from './values.ts'
 
 /** The values of a field are alternatives; both fields must match. Null: the field restricts nothing. */
 export interface AccessScope {
@@ -47,4 +48,15 @@ export function scopesOf(accessScope: AccessScope | null): string[] {
 /** Equal for scopes that show the same part of the fleet. */
 export function accessScopeKey(accessScope: AccessScope | null): string {
   return JSON.stringify(scopesOf(accessScope).sort())
+}
+
+/** A caller with an access scope learns only to so many milliseconds when something changed that it does not see. */
+const hiddenTimes = 10_000
+
+export function roundDown(time: Millis): Millis {
+  return Math.floor(time / hiddenTimes) * hiddenTimes
+}
+
+export function roundUp(time: Millis): Millis {
+  return Math.ceil(time / hiddenTimes) * hiddenTimes
 }

@@ -30,8 +30,11 @@ interface Way {
   readonly path: readonly string[]
 }
 
+/** The value of an argument, in the words of a document. `field`: `Type.field`. Null: an example. */
+export type ValueFor = (field: string, argument: string) => string | null
+
 /** Fields that cannot be reached are absent. */
-export function selectEach(schema: GraphQLSchema): Selected[] {
+export function selectEach(schema: GraphQLSchema, valueFor: ValueFor = () => null): Selected[] {
   const ways = new Map<string, Way>()
   const queue: [GraphQLNamedType, Way][] = []
   const reach = (type: GraphQLNamedType, way: Way): void => {
@@ -53,7 +56,7 @@ export function selectEach(schema: GraphQLSchema): Selected[] {
     if (!isObjectType(type) && !isInterfaceType(type)) continue
     for (const from of type.getInterfaces()) reach(from, { operation, path: [...path, `... on ${from.name}`] })
     for (const field of Object.values(type.getFields())) {
-      const step = `${field.name}${argumentsOf(field)}`
+      const step = `${field.name}${argumentsOf(field, (argument) => valueFor(`${type.name}.${field.name}`, argument))}`
       const inner = getNamedType(field.type)
       const document = nest(operation, [...path, step], isLeafType(inner) ? '' : '{ __typename }')
       selected.push({ name: `${type.name}.${field.name}`, operation, document })
@@ -75,8 +78,10 @@ export function joinQueries(some: readonly Selected[], size: number): string[] {
 }
 
 /** Pages are short, so that a deep one is cheap. */
-function argumentsOf({ args }: GraphQLField<unknown, unknown>): string {
+function argumentsOf({ args }: GraphQLField<unknown, unknown>, valueFor: (argument: string) => string | null): string {
   const given = args.flatMap((argument) => {
+    const value = valueFor(argument.name)
+    if (value !== null) return [`${argument.name}: ${value}`]
     if (argument.name === 'first') return ['first: 1']
     return isRequiredArgument(argument) || isChoice(argument, args)
       ? [`${argument.name}: ${exampleOf(argument.type)}`]

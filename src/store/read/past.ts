@@ -9,6 +9,7 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
+import { roundDown } from '../../domain/access-scope.ts'
 import { isCounted as isCountedImage } from '../../domain/counters.ts'
 import type { DeploymentImage } from '../../domain/deployment.ts'
 import type { Convergence } from '../../domain/desired.ts'
@@ -23,6 +24,8 @@ import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { toImage, toImageRecord } from '../sql/rows.ts'
 import { changeLog, deployments, epochs } from '../tables/schema.ts'
 import { newestEntry } from './changes/newest-entry.ts'
+import { newestSeen } from './changes/newest-seen.ts'
+import { timeOf } from './changes/recorded-at.ts'
 import { d } from './filters/deployment-filter.ts'
 
 /** The revision for `asOf` or `atRevision`. Null: the present. */
@@ -66,8 +69,50 @@ interface FoundMoment {
   readonly last_revision: Revision | null
 }
 
-/** The newest revision at or before each time. Throws HISTORY_EXPIRED for a time before the retained history. */
+/**
+ * The newest revision at or before each time. Throws HISTORY_EXPIRED for a time before the retained history. A restricted reader gets a revision with the
+ * same state of what it sees: its own newest one, or that of the rounded time (newest-seen.ts).
+ */
 export async function revisionsAt(snapshot: Snapshot, times: readonly Millis[]): Promise<Revision[]> {
+  if (!snapshot.accessScope) return newestAtEach(snapshot, times)
+  const { tailAt } = await snapshot.head
+  const rounded = times.map((time) => Math.max(roundDown(time), tailAt))
+  const found = await newestAtEach(snapshot, [...times, ...rounded])
+  const last = found.slice(0, times.length)
+  const first = found.slice(times.length).map((revision, index) => Math.min(revision, last[index] ?? revision))
+  // No entry is searched for two times.
+  const gaps = last.map((high, index) => {
+    const [before = 0, low = 0] = [last[index - 1], first[index]]
+    return { low: before <= high ? Math.max(before, low) : low, high }
+  })
+  const own = await newestSeen(snapshot, gaps)
+  const shown: Revision[] = []
+  for (const [index, { high }] of gaps.entries()) {
+    const [before = 0, low = 0] = [last[index - 1], first[index]]
+    const earlier = before <= high ? (shown[index - 1] ?? 0) : 0
+    shown.push(own[index]?.revision ?? Math.max(earlier, low))
+  }
+  return shown
+}
+
+interface Moment {
+  readonly revision: Revision
+  readonly at: Millis
+}
+
+/** The newest change up to a revision, or of all. For a restricted reader: its own newest one, or the rounded time and what was the newest then. */
+export async function newestMoment(snapshot: Snapshot, asOf: Revision | null): Promise<Moment> {
+  const head = await snapshot.head
+  const last = asOf === null ? head : { revision: asOf, at: await timeOf(snapshot, asOf) }
+  if (!snapshot.accessScope) return last
+  const at = Math.max(roundDown(last.at), Math.min(head.tailAt, last.at))
+  const [revision = 0] = await newestAtEach(snapshot, [Math.max(at, head.tailAt)])
+  const low = Math.min(revision, last.revision)
+  const [own] = await newestSeen(snapshot, [{ low, high: last.revision }])
+  return own ?? { revision: low, at }
+}
+
+async function newestAtEach(snapshot: Snapshot, times: readonly Millis[]): Promise<Revision[]> {
   const head = await snapshot.head
   const { revision, tail, tailAt, at } = head
   const expiredTime = times.find((time) => time < at && time < tailAt)

@@ -4,6 +4,7 @@
  *
  * To change partitions, PostgreSQL locks the whole table for a moment (migration/lock-attempts.ts).
  */
+import { roundUp } from '../../domain/access-scope.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Database, Session } from '../database.ts'
 import { attemptChange } from '../migration/lock-attempts.ts'
@@ -173,8 +174,8 @@ export async function moveTail(session: Session, expired: readonly Partition[]):
     )
     if (!last) continue
     await session.run(
-      'update log_head set tail = $1::bigint, tail_at = $2::timestamptz where id = 1 and tail < $1::bigint',
-      [last.revision, iso(last.at)],
+      'update log_head set tail = $1::bigint, tail_at = least($2::timestamptz, at) where id = 1 and tail < $1::bigint',
+      [last.revision, iso(roundUp(last.at))],
     )
     return
   }

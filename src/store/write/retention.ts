@@ -1,4 +1,5 @@
 /** Removes what is older than the retention time, in small steps: what is not dropped with a partition (partitions.ts). */
+import { roundUp } from '../../domain/access-scope.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Database, Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
@@ -77,7 +78,8 @@ export async function pruneHistory(
 
 /**
  * The cut is found before anything is removed. The oldest entries are the first by the log's key, so `step` of them are enough. The entries are
- * removed first, and the tail moves last: its lock is the one that every writer waits for.
+ * removed first, and the tail moves last: its lock is the one that every writer waits for. All callers see `tail_at`, so it is rounded: callers with an
+ * access scope do not learn from it when something else changed.
  */
 async function pruneLog(session: Session, { before, upTo }: Part, step: number): Promise<number> {
   const cut = await findCut(session, before, upTo, step)
@@ -85,8 +87,8 @@ async function pruneLog(session: Session, { before, upTo }: Part, step: number):
   return remove(
     session,
     'delete from change_log where first_revision <= $1::bigint',
-    [cut.revision, iso(cut.at)],
-    `, moved as (update log_head set tail = $1::bigint, tail_at = $2::timestamptz
+    [cut.revision, iso(roundUp(cut.at))],
+    `, moved as (update log_head set tail = $1::bigint, tail_at = least($2::timestamptz, at)
        where id = 1 and tail < $1::bigint and (select count(*) from old) >= 0)`,
   )
 }

@@ -1,9 +1,9 @@
+import { timeOf } from '../../../store/read/changes/recorded-at.ts'
 import {
   type ExportedReport,
   type ReportExtent,
   type ReportPlace,
   readReports,
-  timeOf,
 } from '../../../store/read/export/reports.ts'
 import { requireRetained } from '../../../store/read/past.ts'
 import { columnsOf, type Row, rolloutColumns, targetColumns } from '../columns.ts'

@@ -55,8 +55,9 @@ const History = builder.objectRef<LogHead>('History').implement({
     }),
     newestTime: t.field({
       type: 'DateTime',
-      description: 'When the newest change was recorded.',
-      resolve: ({ at }) => at,
+      description:
+        'When the newest change was recorded. For a caller with an access scope: the later of its own newest change and the time of the newest change of the fleet, rounded down to 10 seconds.',
+      resolve: async (_, __, { reader }) => (await (await reader()).newest()).at,
     }),
     epoch: t.field({
       type: 'Revision',
@@ -78,7 +79,7 @@ builder.queryFields((t) => ({
     access: 'viewer',
     type: 'Revision',
     description:
-      'The last revision at or before a time. With it, `atRevision` asks several queries about the same moment.',
+      'The last revision at or before a time. With it, `atRevision` asks several queries about the same moment. For a caller with an access scope: a revision at which everything that it sees was the same. It tells to 10 seconds when other changes were recorded.',
     args: { time: t.arg({ type: 'DateTime', required: true, description: 'The time (server time).' }) },
     resolve: async (_, { time }, context) => {
       const reader = await context.reader()

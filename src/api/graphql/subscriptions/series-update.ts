@@ -75,7 +75,7 @@ builder.subscriptionField('deploymentCountsOverTime', (t) =>
           ),
         )
       const react: React<SeriesUpdate, Sent> = async (reader, { cursor, coalesced }, { memory }) => {
-        const last = stepsUntil((await reader.head).at, from, step)
+        const last = stepsUntil((await reader.newest()).at, from, step)
         // The point that was the last one may have changed. The one before it is read for the changes in between.
         const changed = Math.max(memory?.last ?? 0, last - maxPoints + 2, 0)
         const first = Math.max(changed - 1, 0)

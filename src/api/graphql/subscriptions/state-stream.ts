@@ -143,5 +143,8 @@ export function streamState<Payload, Memory>(
 async function narrowed(reader: Reader, event: WatchEvent): Promise<WatchEvent | null> {
   const seen = await reader.see(event.changes)
   if (seen.length > 0 && !seen.some(({ concerns }) => concerns)) return null
-  return { ...event, changes: seen.flatMap(({ change }) => change ?? []) }
+  // Commits that concern others are not counted. Times distinguish commits.
+  const concerning = event.changes.filter((_, index) => seen[index]?.concerns)
+  const coalesced = Math.max(new Set(concerning.map(({ at }) => at)).size - 1, 0)
+  return { ...event, coalesced, changes: seen.flatMap(({ change }) => change ?? []) }
 }

@@ -5,7 +5,7 @@ import type { Session } from '../../database.ts'
 import { presentFields } from '../../sql/conditions.ts'
 import { all, timeParameter } from '../../sql/parameters.ts'
 import { type ReportRecord, type ReportRow, reportColumns, toReport } from '../../sql/rows.ts'
-import { changeLog, deployments, logHead, reports } from '../../tables/schema.ts'
+import { changeLog, deployments, reports } from '../../tables/schema.ts'
 import { visibleReport } from '../access-scope.ts'
 import { isListed } from '../deployment-scope.ts'
 import { type DeploymentFilter, d, filterAt, matchesFound } from '../filters/deployment-filter.ts'
@@ -56,16 +56,6 @@ interface ExportedRecord extends ReportRecord {
   readonly error_code: string | null
   readonly error_message: string | null
   readonly traceparent: string | null
-}
-
-/** When a revision was recorded. */
-export async function timeOf(session: Session, revision: Revision): Promise<Millis> {
-  const [row] = await session.rows<{ readonly at: Millis }>(
-    sql`select coalesce(
-      (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} <= ${revision}::bigint order by ${changeLog.firstRevision} desc limit 1),
-      (select ${logHead.tailAt} from ${logHead})) as at`,
-  )
-  return row?.at ?? 0
 }
 
 /** Deployments that are looked at in one part, where a condition may match few of them. */

@@ -7,6 +7,7 @@ import type { Session, Snapshot } from '../../database.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { iso } from '../../sql/record-set.ts'
 import { changeLog, deployments, logHead, rollouts } from '../../tables/schema.ts'
+import { recordedAt } from '../changes/recorded-at.ts'
 import { seesWholeRollouts } from '../rollouts/rollout-life.ts'
 
 /** Changes of state that are read of a rollout: some seconds of the database. The embedded one answers nothing else meanwhile. */
@@ -120,8 +121,7 @@ function stepsIn(rows: readonly Row[]): Steps {
 function momentOf(asOf: Revision | null, at: Millis | null): SQL {
   const revision = asOf === null ? sql`${logHead.revision}` : sql`${asOf}::bigint`
   if (at !== null) return sql`select ${revision} as revision, ${iso(at)}::timestamptz as now from ${logHead}`
-  return sql`select ${revision} as revision, coalesce((select ${changeLog.at} from ${changeLog}
-    where ${changeLog.firstRevision} <= ${revision} order by ${changeLog.firstRevision} desc limit 1), ${logHead.tailAt}) as now from ${logHead}`
+  return sql`select ${revision} as revision, ${recordedAt(revision)} as now from ${logHead}`
 }
 
 /**

@@ -7,8 +7,9 @@ import { emptyPage, type Order, type Page, type PageRequest } from '../../sql/or
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { all, asParents, either, isAnyOf, listParameter } from '../../sql/parameters.ts'
 import { type ReportRecord, type ReportRow, reportColumns, toReport } from '../../sql/rows.ts'
-import { changeLog, deployments, logHead, reports } from '../../tables/schema.ts'
+import { deployments, reports } from '../../tables/schema.ts'
 import { visibleReport } from '../access-scope.ts'
+import { recordedAt } from '../changes/recorded-at.ts'
 
 /** The writer assigns keys in order. */
 const asHeard: Order<ReportRow> = {
@@ -145,9 +146,6 @@ function fromReports(reader: Session, until: Revision | null, bounds: readonly S
 
 /** A report without a revision is placed by its time of arrival, which is never later than the log's time. */
 function heardUntil(until: Revision): SQL {
-  const then = sql`coalesce(
-    (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} <= ${until}::bigint
-      order by ${changeLog.firstRevision} desc limit 1),
-    (select ${logHead.tailAt} from ${logHead}))`
+  const then = recordedAt(sql`${until}::bigint`)
   return sql`case when ${reports.revision} is null then ${reports.receivedAt} <= ${then} else ${reports.revision} <= ${until}::bigint end`
 }

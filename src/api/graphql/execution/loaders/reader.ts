@@ -8,7 +8,7 @@ import type { Millis, Revision } from '../../../../domain/values.ts'
 import type { Snapshot } from '../../../../store/database.ts'
 import { visibleChanges, withScope } from '../../../../store/read/access-scope.ts'
 import { audit } from '../../../../store/read/counts/audit.ts'
-import { requireRetained, resolvePast } from '../../../../store/read/past.ts'
+import { newestMoment, requireRetained, resolvePast } from '../../../../store/read/past.ts'
 import { type SearchKind, search } from '../../../../store/read/search.ts'
 import { alertLoaders } from './alerts.ts'
 import { remembered } from './batching.ts'
@@ -38,6 +38,8 @@ export function readerOf(snapshot: Snapshot, accessScope: AccessScope | null): R
 function createReader(s: Snapshot) {
   return {
     head: s.head,
+    /** The newest change that the caller may know of, and its time (store/read/changes/newest-seen.ts). */
+    newest: remembered(() => newestMoment(s, null)),
     /** Whether the caller has an access scope. */
     isNarrow: s.accessScope !== undefined,
     /** The changes that the caller can see. */

@@ -6,6 +6,7 @@ import { diagnosesOf } from '../../../../store/read/insight/observations.ts'
 import { type OutcomeGrouping, outcomesOf } from '../../../../store/read/insight/outcomes.ts'
 import { earlierRollouts, stepsOf } from '../../../../store/read/insight/progress.ts'
 import type { RolloutOrder } from '../../../../store/read/orders/rollout-order.ts'
+import { newestMoment } from '../../../../store/read/past.ts'
 import { newestDeclarations, newestOfFleet } from '../../../../store/read/rollouts/declarations.ts'
 import type { RolloutFilter } from '../../../../store/read/rollouts/rollout-filter.ts'
 import { labelsOfRollouts } from '../../../../store/read/rollouts/rollout-labels.ts'
@@ -32,7 +33,10 @@ export function rolloutLoaders(s: Snapshot) {
       pageRollouts(s, filter, page, order, asOf),
     ),
     diagnosis: batched((keys: readonly number[], asOf: Revision | null) => diagnosesOf(s, keys, asOf)),
-    rolloutSteps: batched((keys: readonly number[], asOf: Revision | null) => stepsOf(s, keys, asOf)),
+    rolloutSteps: batched(async (keys: readonly number[], asOf: Revision | null) => {
+      const { revision, at } = s.accessScope ? await newestMoment(s, asOf) : { revision: asOf, at: null }
+      return stepsOf(s, keys, revision, undefined, at)
+    }),
     earlierRollouts: batched((keys: readonly number[]) => earlierRollouts(s, keys)),
     inTurn: createTurns(),
     outcomes: batched((keys: readonly number[], by: OutcomeGrouping, asOf: Revision | null) =>

@@ -49,7 +49,7 @@ const ComparedRollout = builder.objectRef<Compared>('ComparedRollout').implement
     startedAt: t.expose('start', { type: 'DateTime', description: 'When it started: second 0 of its points.' }),
     points: t.field({
       type: [ComparedPoint],
-      description: `Its counts at ${shownPoints} moments, the same seconds after the start for all rollouts. Moments after the newest change of the fleet are left out.`,
+      description: `Its counts at ${shownPoints} moments, the same seconds after the start for all rollouts. Moments after the newest change (\`history.newestTime\`) are left out.`,
       resolve: ({ points, start }) => points.map((point) => ({ ...point, start })),
     }),
   }),
@@ -107,7 +107,7 @@ async function compare(ids: readonly string[], context: Context): Promise<Compar
   const twice = rows.find(({ rollout }, index) => rows.findIndex((row) => row.rollout.key === rollout.key) < index)
   if (twice)
     throw new DomainError('BAD_USER_INPUT', `ids must name different rollouts, but names ${twice.rollout.name} twice`)
-  const now = (await reader.head).at
+  const now = (await reader.newest()).at
   const horizon = Math.max(...rows.map(({ start }) => now - start))
   const age = Math.min(...rows.slice(0, 2).map(({ start }) => now - start))
   const seen = await Promise.all(

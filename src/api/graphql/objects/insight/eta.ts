@@ -86,7 +86,7 @@ const RolloutEta = builder.objectRef<Eta>('RolloutEta').implement({
       type: 'DateTime',
       nullable: true,
       description:
-        'The time that the forecast counts from: that of the newest change of the fleet. Null: see `reason`.',
+        'The time that the forecast counts from: that of the newest change, as `history.newestTime` has it. Null: see `reason`.',
     }),
   }),
 })

@@ -35,7 +35,10 @@ export const DeploymentCountsPoint = builder.objectRef<Point>('DeploymentCountsP
   description: 'Counts of deployments at one moment.',
   fields: (t) => ({
     at: t.expose('at', { type: 'DateTime', description: 'The moment.' }),
-    revision: t.expose('revision', { type: 'Revision', description: 'The last revision at or before the moment.' }),
+    revision: t.expose('revision', {
+      type: 'Revision',
+      description: 'The last revision at or before the moment, as `revisionAt` has it.',
+    }),
     counts: t.expose('counts', { type: DeploymentCounts, description: 'The counts as of that revision.' }),
     changes: t.field({
       type: StateChanges,
@@ -56,8 +59,7 @@ export const momentArgs = () =>
     }),
     to: t.field({
       type: 'DateTime',
-      description:
-        'The last moment. Null: the time of the newest change. If that is before `from`, all moments are `from`.',
+      description: 'The last moment. Null: `history.newestTime`. If that is before `from`, all moments are `from`.',
     }),
     points: t.int({
       defaultValue: defaultPoints,
@@ -92,7 +94,7 @@ export async function seriesOf(context: Context, of: Parent, args: SeriesArgumen
 }
 
 export async function momentsUntil(reader: Reader, args: MomentArguments): Promise<Millis[]> {
-  const to = args.to ?? Math.max((await reader.head).at, args.from)
+  const to = args.to ?? Math.max((await reader.newest()).at, args.from)
   return momentsOf(args.from, to, args)
 }
 

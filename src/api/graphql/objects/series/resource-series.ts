@@ -15,7 +15,10 @@ const ResourceCountsPoint = builder.objectRef<Point>('ResourceCountsPoint').impl
   description: 'Counts of resources at one moment.',
   fields: (t) => ({
     at: t.expose('at', { type: 'DateTime', description: 'The moment.' }),
-    revision: t.expose('revision', { type: 'Revision', description: 'The last revision at or before the moment.' }),
+    revision: t.expose('revision', {
+      type: 'Revision',
+      description: 'The last revision at or before the moment, as `revisionAt` has it.',
+    }),
     counts: t.expose('counts', { type: ResourceCounts, description: 'The counts as of that revision.' }),
   }),
 })
