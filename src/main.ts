@@ -100,15 +100,16 @@ async function main(): Promise<void> {
   })
   log.info({ url, store: database.kind }, 'listening')
   const address = server.publicUrl ?? url
-  console.log(`Rollcall listens on ${url}\n${locationOf(database)}`)
+  console.log(`Rollcall listens on ${url}\n${locationOf(database, store.isSynced)}`)
   if (address !== url) console.log(`PUBLIC_URL: ${address}`)
   if (process.stdout.isTTY) console.log(firstSteps(address, config.auth, server.graphiql))
 }
 
-function locationOf({ kind, location }: Pick<Database, 'kind' | 'location'>): string {
+function locationOf({ kind, location }: Pick<Database, 'kind' | 'location'>, isSynced?: boolean): string {
   if (kind === 'postgres') return `Data: PostgreSQL at ${location}`
   if (location === 'memory') return 'Data: in memory, until this process ends'
-  return `Data: ${location} (embedded: a killed process loses nothing, a power cut may; in production, set DATABASE_URL)`
+  const durability = isSynced ? 'one server' : 'DURABILITY=relaxed: a power cut may lose the last reports'
+  return `Data: ${location} (embedded, ${durability})`
 }
 
 main().catch((error: unknown) => {

@@ -63,7 +63,7 @@ describe('the program', () => {
     expect(program.stdout().split('\n')).toEqual([
       `Opening ${dataDir} …`,
       `Rollcall listens on ${url}`,
-      `Data: ${dataDir} (embedded: a killed process loses nothing, a power cut may; in production, set DATABASE_URL)`,
+      `Data: ${dataDir} (embedded, one server)`,
       '',
     ])
   })

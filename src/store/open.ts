@@ -25,6 +25,8 @@ export interface StoreConfig {
   readonly lagLimit?: number
   /** The directory of the embedded database. `memory`: it is not stored. */
   readonly dataDir: string
+  /** Whether a commit of the embedded database waits until it is on the disk. Absent: it does. */
+  readonly isSynced?: boolean
   /** Milliseconds that a reading statement may take. */
   readonly readLimit?: number
   /** Milliseconds without an answer after which a connection to PostgreSQL is checked. */
@@ -77,7 +79,7 @@ export async function openDatabase(
     })
   }
   let statementLimit = migrationLimit
-  const database = await openEmbedded(config.dataDir, () => statementLimit, config.idleLimit)
+  const database = await openEmbedded(config, () => statementLimit)
   try {
     await prepare(database)
     statementLimit = longestStatement
@@ -141,15 +143,16 @@ export async function whyNotAlone({ url, dataDir }: StoreConfig): Promise<string
   }
 }
 
-async function openEmbedded(dataDir: string, statementLimit: () => number, idleLimit?: number): Promise<Database> {
+async function openEmbedded(config: StoreConfig, statementLimit: () => number): Promise<Database> {
+  const { dataDir, idleLimit, isSynced = true } = config
   if (dataDir === 'memory')
     return openPglite({ dataDir: undefined, template: await readyTemplate() }, idleLimit, statementLimit)
   const directory = resolve(dataDir)
   const unlock = lockDirectory(directory)
   try {
     const home = join(directory, 'pgdata')
-    if (!existsSync(home)) unpackTemplate(await readyTemplate(), home)
-    const database = await openPglite({ dataDir: home, template: undefined }, idleLimit, statementLimit)
+    if (!existsSync(home)) await unpackTemplate(await readyTemplate(), home)
+    const database = await openPglite({ dataDir: home, template: undefined, isSynced }, idleLimit, statementLimit)
     return { ...database, location: directory, close: () => database.close().finally(unlock) }
   } catch (error) {
     unlock()

@@ -25,7 +25,7 @@ describe('the configuration', () => {
         git: { processes: 8, time: 120_000, waiting: 15_000 },
         buffered: 256 * 2 ** 20,
       },
-      store: { url: null, readUrls: [], lagLimit: 10_000, dataDir: './data', readLimit: 15_000 },
+      store: { url: null, readUrls: [], lagLimit: 10_000, dataDir: './data', isSynced: true, readLimit: 15_000 },
       retention: { historyDays: null, forgetRemovedDays: null },
       archive: null,
       offlineAfter: null,
@@ -78,6 +78,7 @@ describe('the configuration', () => {
       DATABASE_READ_URL: 'postgres://rollcall:secret@db-2.example/rollcall, postgresql://db-3.example/rollcall',
       DATABASE_READ_LAG: '3',
       DATA_DIR: 'memory',
+      DURABILITY: 'relaxed',
       HISTORY_DAYS: '30.5',
       ARCHIVE: 's3://plant/rollcall',
       ARCHIVE_PATH_STYLE: 'true',
@@ -176,6 +177,7 @@ describe('the configuration', () => {
         readUrls: ['postgres://rollcall:secret@db-2.example/rollcall', 'postgresql://db-3.example/rollcall'],
         lagLimit: 3_000,
         dataDir: 'memory',
+        isSynced: false,
         readLimit: 15_000,
       },
       retention: { historyDays: 30.5, forgetRemovedDays: 7 },
@@ -274,15 +276,13 @@ describe('the configuration', () => {
   })
 
   it('takes an empty variable as unset, and ignores unknown variables', () => {
-    expect(parseConfig({ PORT: '', DATA_DIR: ' ', HISTORY_DAYS: '', PORT_RANGE: 'x', DATA_DIRECTORY: 'y' })).toEqual(
-      parseConfig({}),
-    )
+    const env = { PORT: '', DATA_DIR: ' ', HISTORY_DAYS: '', PORT_RANGE: 'x', DATA_DIRECTORY: 'y' }
+    expect(parseConfig(env)).toEqual(parseConfig({}))
   })
 
   it('is frozen', () => {
-    const config = parseConfig({ CORS_ORIGINS: 'https://board.example' })
-    for (const part of [config, config.server, config.server.corsOrigins, config.store, config.retention, config.auth])
-      expect(Object.isFrozen(part)).toBe(true)
+    const { server, store, retention, auth } = parseConfig({ CORS_ORIGINS: 'https://board.example' })
+    expect([server, server.corsOrigins, store, retention, auth].every(Object.isFrozen)).toBe(true)
   })
 
   it('turns any environment into a configuration or a list of problems', () => {

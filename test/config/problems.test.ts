@@ -24,6 +24,7 @@ describe('a configuration with problems', () => {
       DATABASE_URL: 'mysql://root:secret@db/x',
       DATABASE_READ_URL: 'postgres://db/x,mysql://root:secret@db/x',
       DATABASE_READ_LAG: '2',
+      DURABILITY: 'half',
       HISTORY_DAYS: '0',
       ARCHIVE: 'gs://bucket/rollcall',
       ARCHIVE_PATH_STYLE: 'perhaps',

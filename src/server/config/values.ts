@@ -39,6 +39,7 @@ export const logLevel = setting(
   `one of ${logLevels.join(', ')}`,
   (text) => logLevels.find((level) => level === text) ?? null,
 )
+export const durability = setting('full or relaxed', (text) => (text === 'full' || text === 'relaxed' ? text : null))
 export const oidcScopes = setting('scopes separated by spaces, with openid', (text) =>
   /^[\x21\x23-\x5b\x5d-\x7e]+( +[\x21\x23-\x5b\x5d-\x7e]+)*$/.test(text) && text.split(' ').includes('openid')
     ? text

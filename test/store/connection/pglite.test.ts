@@ -42,7 +42,7 @@ describe('an embedded database', () => {
 
   it('starts again after a panic of PostgreSQL, with everything that was committed', async () => {
     const home = join(temporaryFolder(), 'pgdata')
-    unpackTemplate(await readyTemplate(), home)
+    await unpackTemplate(await readyTemplate(), home)
     const options = { dataDir: home, template: undefined }
     let longest = 60_000
     const database = await openPglite(options, undefined, () => longest)

@@ -11,6 +11,8 @@ import type { PartTaken, WorkerAnswer, WorkerData, WorkerRequest } from './pglit
 
 export interface Instance extends TurnConnection {
   isLost(): boolean
+  /** Files and folders whose sync has failed: the next run has to write them again. */
+  unsynced(): readonly string[]
   /** Ends PostgreSQL in an orderly way. */
   close(): Promise<void>
   /** Ends the thread, even if it does not answer. */
@@ -37,12 +39,17 @@ export function startInstance(
   /** The earlier rows of an answer in several parts. */
   let before: object[] = []
   let lastId = 0
+  let { unsynced = [] } = options
   let isLost = false
   /** Why everything on it fails. */
   let reason: StatementError | null = null
   let late: Timeout | null = null
 
   worker.on('message', (answer: WorkerAnswer) => {
+    if ('failure' in answer) {
+      unsynced = answer.failure.unsynced
+      return lose(new StatementError(answer.failure.message, answer.failure.code))
+    }
     if ('rows' in answer && answer.hasMore) {
       for (const row of answer.rows) before.push(row)
       // In a later turn of the event loop, so that other work continues first.
@@ -96,6 +103,7 @@ export function startInstance(
   return {
     number,
     isLost: () => isLost,
+    unsynced: () => unsynced,
     run,
     async close() {
       reason ??= new StatementError('the database is closed', '57P01')

@@ -1,9 +1,13 @@
 /** Copies an initialised database (make-template.mjs) into a new folder. */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize, sep } from 'node:path'
+import { syncAll, syncFolder } from './files.ts'
 
-/** Copies into a temporary folder first, then renames it, so that a killed process leaves nothing that looks like a database. */
-export function unpackTemplate(tar: Uint8Array, folder: string): void {
+/**
+ * Copies into a temporary folder first, then renames it, so that a killed process leaves nothing that looks like a database. All of it is on the disk
+ * before the rename, and the folder is when this resolves.
+ */
+export async function unpackTemplate(tar: Uint8Array, folder: string): Promise<void> {
   const beginning = `${folder}.new`
   rmSync(beginning, { recursive: true, force: true })
   mkdirSync(beginning, { recursive: true, mode: 0o700 })
@@ -15,7 +19,13 @@ export function unpackTemplate(tar: Uint8Array, folder: string): void {
       writeFileSync(target, content, { mode: 0o600 })
     }
   }
+  await syncAll(beginning)
   renameSync(beginning, folder)
+  // Up to the root: the server may have made those above it, too.
+  for (let above = dirname(folder); ; above = dirname(above)) {
+    syncFolder(above)
+    if (above === dirname(above)) return
+  }
 }
 
 /** The entries of a ustar archive: 512 bytes of header each, then the content, padded to 512 again. `content` null: a folder. */

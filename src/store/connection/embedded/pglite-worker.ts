@@ -6,12 +6,17 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite, parse, protocol } from '@electric-sql/pglite'
 import { parsers } from '../column-parsers.ts'
 import { isKept } from '../kept-plan.ts'
+import { type FileFailure, openFiles } from './files.ts'
 
 export interface WorkerData {
   /** Undefined: in memory. */
   readonly dataDir: string | undefined
   /** An initialised directory as a tar, for a database that does not exist yet. */
   readonly template: Uint8Array | undefined
+  /** Whether a commit waits until it is on the disk. In memory it has no effect. */
+  readonly isSynced?: boolean
+  /** Files and folders that an earlier thread could not sync. */
+  readonly unsynced?: readonly string[]
 }
 
 export type WorkerRequest =
@@ -32,6 +37,8 @@ export type WorkerAnswer =
       readonly error: { readonly message: string; readonly code: string | undefined }
       readonly isLost: boolean
     }
+  /** The thread ends. */
+  | { readonly failure: FileFailure }
 
 /**
  * PGlite creates a TextDecoder for each value, which by default removes a U+FEFF at the beginning. A device whose name begins with one would
@@ -46,11 +53,16 @@ globalThis.TextDecoder = class extends TextDecoder {
 const port = parentPort
 if (!port) throw new Error('pglite-worker runs as a worker thread only')
 
-const { dataDir, template } = workerData as WorkerData
+const { dataDir, template, isSynced = false, unsynced = [] } = workerData as WorkerData
 const database = PGlite.create({
-  ...(dataDir === undefined ? {} : { dataDir }),
+  ...(dataDir === undefined ? {} : openFiles({ dataDir, isSynced, unsynced }, fail)),
   ...(template === undefined ? {} : { loadDataDir: new Blob([template as Uint8Array<ArrayBuffer>]) }),
 })
+
+function fail(failure: FileFailure): never {
+  port?.postMessage({ failure } satisfies WorkerAnswer)
+  process.exit(1)
+}
 
 let isOpen = false
 let turn: Promise<void> = database.then(

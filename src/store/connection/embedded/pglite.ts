@@ -66,7 +66,8 @@ export async function openPglite(
     startedAt = performance.now()
     if (isClosed) return
     try {
-      instance = startInstance(instance.number + 1, options, statementLimit, onLost)
+      const next = { ...options, unsynced: instance.unsynced() }
+      instance = startInstance(instance.number + 1, next, statementLimit, onLost)
     } catch {
       // The machine has no thread for it now. The next caller tries again.
     }
