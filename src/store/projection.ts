@@ -29,6 +29,8 @@ export interface Projection {
   readonly most: Readonly<Record<Database['kind'], number>>
   /** Each statement has exactly so many entries. Fewer wait. */
   readonly inBlocks?: boolean
+  /** Its rows add to what is counted first: there is no step before that sets the cursor. */
+  readonly isCountedFirst?: boolean
   /** How far it stays behind the head. */
   readonly delay?: Millis
   /** Common table expressions that read `entries`, or `changed` deployments. $3 is the newest revision that is read. */
@@ -43,7 +45,7 @@ interface Step {
 
 interface Position {
   readonly version: number | null
-  readonly cursor: Revision
+  readonly cursor: Revision | null
   readonly head: Revision
   readonly isNear: boolean
 }
@@ -71,29 +73,27 @@ export async function step(
   const { name, version, reads } = projection
   const { session } = database
   const [found] = await session.run<Position>(
-    `select d.version, coalesce(d.cursor, 0) as cursor, h.revision as head,
+    `select d.version, d.cursor, h.revision as head,
        coalesce(d.follows_log and d.cursor >= h.tail and h.revision - d.cursor <= ${near}, false) as "isNear"
      from log_head h left join (select * from duties where name = '${name}') d on true`,
   )
   if (!found || (found.version ?? 0) > version) return null
   const isMade = found.version === version
   if (!isMade) await rebuild(database, projection, 'if older')
-  const { cursor, isNear } = isMade ? found : { cursor: 0, isNear: false }
+  if (projection.isCountedFirst && (!isMade || found.cursor === null)) return null
+  const cursor = (isMade ? found.cursor : null) ?? 0
   const newest = Math.min(found.head, upTo)
   if (newest - cursor < (projection.inBlocks ? limit : 1)) return null
-  const [made] = await session.run<Step>(statementOf(projection, isNear && reads === 'deployments' ? 'log' : reads), [
-    cursor,
-    limit,
-    newest,
-  ])
+  const from = isMade && found.isNear && reads === 'deployments' ? 'log' : reads
+  const [made] = await session.run<Step>(statementOf(projection, from), [cursor, limit, newest])
   return made ?? null
 }
 
 /** $1 the cursor, $2 entries or deployments at most, $3 the newest revision. */
 function statementOf(projection: Projection, from: 'log' | Projection['reads']): string {
-  const { name, version, write, inBlocks } = projection
+  const { name, version, write, inBlocks, isCountedFirst } = projection
   return `with turn as (
-      select from duties where name = '${name}' and version = ${version} and coalesce(cursor, 0) = $1::bigint
+      select from duties where name = '${name}' and version = ${version} and ${isCountedFirst ? 'cursor' : 'coalesce(cursor, 0)'} = $1::bigint
         and (follows_log or ${from !== 'log'}) for update
     ), ${readings[from](projection)}, ${write}
     update duties set cursor = greatest(revision, case when not is_full then $3::bigint end), follows_log = ${from === 'log'} or not is_full

@@ -13,10 +13,11 @@ import type { Log } from '../../platform/log/log.ts'
 import { createRounds } from '../../platform/timing/rounds.ts'
 import { readHead } from '../../store/connection/log-head.ts'
 import type { Database, LogHead } from '../../store/database.ts'
+import { noteDuty, readCursor } from '../../store/duties.ts'
 import { withScope } from '../../store/read/access-scope.ts'
 import { readLog } from '../../store/read/changes/changes.ts'
 import { deploymentsByKey } from '../../store/read/deployments.ts'
-import { keysAfter, notePublished, readPublished } from '../../store/sinks/published.ts'
+import { keysAfter } from '../../store/sinks/published.ts'
 import { brokerLost, type Connection, PacketTooLarge, retryInterval } from './connection.ts'
 import { markerOf, markerTopicOf, readMarker } from './marker.ts'
 import {
@@ -205,10 +206,10 @@ export function createPublisher(options: PublisherOptions): Publisher {
   async function publishNext(to: BrokerState): Promise<void> {
     const began = performance.now()
     const head = await readHead(session)
-    const stored = await readPublished(session, dutyName)
+    const stored = await readCursor(session, dutyName)
     let cursor = stored === null || stored > head.revision ? head.revision : stored
     // Published changes begin here, also if the server ends before the end of its first round.
-    if (stored === null) await notePublished(session, { name: dutyName, at: clock(), seconds: 0, cursor })
+    if (stored === null) await noteRound(true, 0, cursor)
     // In either direction, because the clock of the database may have gone back.
     const isDue = scope !== null && Math.abs(clock() - to.reconciledAt) >= comparison
     if (to.isReconciled && to.epoch === head.epochBase && !isDue) {
@@ -220,13 +221,11 @@ export function createPublisher(options: PublisherOptions): Publisher {
       cursor = changes.at(-1)?.revision ?? head.revision
     }
     await publish(to, [markerOf(prefix, cursor, head.epochBase)])
-    await notePublished(session, {
-      name: dutyName,
-      at: clock(),
-      seconds: (performance.now() - began) / 1_000,
-      cursor,
-    })
+    await noteRound(true, (performance.now() - began) / 1_000, cursor)
   }
+
+  const noteRound = (isFine: boolean, seconds: number, cursor: Revision | null = null): Promise<void> =>
+    noteDuty(session, { name: dutyName, at: clock(), seconds, isFine, cursor })
 
   function noteFailure(error: unknown): void {
     if (failingSince !== null) return
@@ -252,7 +251,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
       to.isReconciled = false
       if (isStopped) return false
       if (!to.isLost) noteFailure(error)
-      await notePublished(session, { name: dutyName, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
+      await noteRound(false, 0).catch(() => undefined)
       return false
     }
   }

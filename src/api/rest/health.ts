@@ -5,8 +5,8 @@ import { describeOutage, isTransient } from '../../store/connection/failure.ts'
 import { answerWithin } from '../../store/connection/timeout.ts'
 import { isReadOnly, probeWriting } from '../../store/connection/writable.ts'
 import type { Database, StandbyState } from '../../store/database.ts'
+import { ageOf, type DutyState, listDuties } from '../../store/duties.ts'
 import { whatIsMissing } from '../../store/migration/complete.ts'
-import { ageOf, type DutyState, listDuties } from '../../store/read/duties.ts'
 import { answer, type Exchange, searchOf } from './exchange.ts'
 
 export interface HealthDeps {

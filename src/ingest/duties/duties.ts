@@ -6,7 +6,7 @@
  */
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../../store/database.ts'
-import { noteDuty } from '../../store/write/duty-log.ts'
+import { noteDuty } from '../../store/duties.ts'
 
 export interface Turn {
   readonly now: Millis

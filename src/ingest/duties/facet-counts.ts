@@ -1,13 +1,14 @@
 /** Counts the deployments of a large fleet by facet, so that counts in the past need not unwind all that has changed (store/write/derived/facet-counts.ts). */
 import type { Database } from '../../store/database.ts'
+import { step } from '../../store/projection.ts'
 import {
   beginFacets,
   clearFacets,
-  countNext,
   countPrevious,
   type FacetState,
   facetSpacing,
   facetsDuty,
+  facetsProjection,
   readFacetState,
 } from '../../store/write/derived/facet-counts.ts'
 import type { Duty } from './duties.ts'
@@ -53,8 +54,7 @@ export function createFacetCounts(
     async run({ isOver }) {
       const state = await begin()
       if (state === null) return true
-      for (let cursor = state.cursor; cursor !== null; cursor = await countNext(session, cursor, spacing))
-        if (isOver()) return false
+      while ((await step(database, facetsProjection, spacing))?.hasMore) if (isOver()) return false
       for (let past = state.past; past !== null; past = await countPrevious(session, past, state.oldest, spacing))
         if (isOver()) return false
       return true

@@ -3,7 +3,7 @@ import type { Hub } from '../../feed/hub.ts'
 import { readHead, secondsAhead } from '../../store/connection/log-head.ts'
 import { answerWithin } from '../../store/connection/timeout.ts'
 import type { Database, LogHead } from '../../store/database.ts'
-import { ageOf, listDuties } from '../../store/read/duties.ts'
+import { ageOf, listDuties } from '../../store/duties.ts'
 import { listSinkStates } from '../../store/sinks/sinks.ts'
 import type { DutyMetrics, SinkState } from './metrics.ts'
 

@@ -13,11 +13,11 @@ import type { Log } from '../../platform/log/log.ts'
 import { createRounds } from '../../platform/timing/rounds.ts'
 import { readHead } from '../../store/connection/log-head.ts'
 import type { Database, Session } from '../../store/database.ts'
+import { noteDuty, readCursor } from '../../store/duties.ts'
 import { holdLeases, releaseLeases } from '../../store/leases.ts'
 import { pageChanges, readLog } from '../../store/read/changes/changes.ts'
 import { deploymentsByKey } from '../../store/read/deployments.ts'
 import { type RolloutRow, rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
-import { notePublished, readPublished } from '../../store/sinks/published.ts'
 import type { TracesConfig } from './config.ts'
 import { sendAll } from './delivery.ts'
 import { createExporter, type Exporter } from './exporter.ts'
@@ -53,9 +53,10 @@ export async function createTraces({
   interval = 5_000,
 }: TracesOptions): Promise<Traces> {
   const { session } = database
+  const fine = (seconds: number) => ({ name, at: clock(), seconds, isFine: true })
   // Changes from before traces were configured are not exported.
-  if ((await readPublished(session, name)) === null)
-    await notePublished(session, { name, at: clock(), seconds: 0, cursor: (await readHead(session)).revision })
+  if ((await readCursor(session, name)) === null)
+    await noteDuty(session, { ...fine(0), cursor: (await readHead(session)).revision })
   const holder = randomUUID()
   const exporter = createExporter(config)
   /** The server must not wait at its end for each remaining request to a collector that does not answer. */
@@ -74,7 +75,7 @@ export async function createTraces({
     if (!held.has(name)) return
     const began = performance.now()
     const head = await readHead(session)
-    let cursor = (await readPublished(session, name)) ?? head.revision
+    let cursor = (await readCursor(session, name)) ?? head.revision
     let missing = cursor < head.tail ? { from: cursor, to: head.tail } : null
     cursor = Math.min(Math.max(cursor, head.tail), head.revision)
     do {
@@ -85,7 +86,7 @@ export async function createTraces({
       if (missing) log.warn(missing, 'traces are missing: their changes have expired')
       missing = null
       cursor = reached
-      await notePublished(session, { name, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
+      await noteDuty(session, { ...fine((performance.now() - began) / 1_000), cursor })
     } while (cursor < head.revision && !isStopped && performance.now() < began + 3 * interval)
     if (cursor < head.revision) rounds.request()
     if (isFailing) log.info('traces are exported again')
@@ -99,7 +100,7 @@ export async function createTraces({
     } catch (error) {
       if (!isFailing && !isStopped) log.warn({ error }, 'traces were not exported: trying again')
       isFailing = true
-      await notePublished(session, { name, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
+      await noteDuty(session, { ...fine(0), isFine: false }).catch(() => undefined)
       return false
     }
   }

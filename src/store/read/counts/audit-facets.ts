@@ -1,7 +1,9 @@
 /** Checks the counts by facet: with what the entries behind them did, they must give a recount. */
 import { sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
+import { covered } from '../../projection.ts'
 import { entryColumns, selectFacetMoves } from '../../sql/facet-moves.ts'
+import { facetsProjection } from '../../write/derived/facet-counts.ts'
 import type { Drift } from './drift.ts'
 import { areCounted } from './facet-counts.ts'
 import { addTo, totalFacets } from './facet-totals.ts'
@@ -18,7 +20,7 @@ export async function auditFacets(session: Session, step: number): Promise<Drift
   const rows = await session.rows<CountedRecord>(
     sql.raw(`
       with entries as materialized (
-        select ${entryColumns} from change_log where first_revision > (select cursor from duties where name = 'facets')
+        select ${entryColumns} from change_log where first_revision > ${covered(facetsProjection)}
       )
       select facet, state || '/' || convergence as place, sum(n)::int as n from (
         select facet, had.state, had.convergence, had.n from facet_counts

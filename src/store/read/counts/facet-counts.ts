@@ -10,10 +10,12 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { DeploymentImage } from '../../../domain/deployment.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session, Snapshot } from '../../database.ts'
+import { covered } from '../../projection.ts'
 import { presentFields } from '../../sql/conditions.ts'
 import { entryColumns, longestFacet, selectFacetMoves } from '../../sql/facet-moves.ts'
 import { containsAny, either, isHashed, listParameter } from '../../sql/parameters.ts'
 import { facetCheckpoints as c, changeLog, duties, facetCounts, logHead } from '../../tables/schema.ts'
+import { facetsProjection } from '../../write/derived/facet-counts.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { areVerbatim, type DeploymentFilter } from '../filters/deployment-filter.ts'
 
@@ -55,8 +57,7 @@ function namedBy(field: keyof DeploymentFilter, filter: DeploymentFilter): Facet
   }
 }
 
-const cursorOf = (name: 'facets' | 'facets-past'): SQL =>
-  sql`(select ${duties.cursor} from ${duties} where ${duties.name} = ${name})`
+const counted = sql.raw(covered(facetsProjection))
 
 /** The revisions at which counts are known, and few entries have to be read for them. */
 interface Known {
@@ -79,7 +80,7 @@ async function readKnown(session: Session): Promise<Known | null> {
   const [row] = await session.rows<Known>(
     sql`select known.past, (select ${changeLog.firstRevision} from ${changeLog} where ${changeLog.firstRevision} > known.cursor and ${changeLog.firstRevision} <= ${logHead.revision}
         order by ${changeLog.firstRevision} offset ${mostEntries} limit 1) as beyond
-      from ${logHead} cross join (select ${cursorOf('facets')} as cursor, ${cursorOf('facets-past')} as past) as known
+      from ${logHead} cross join (select ${counted} as cursor, (select ${duties.cursor} from ${duties} where ${duties.name} = 'facets-past') as past) as known
       where known.cursor >= ${logHead.tail} and known.past is not null`,
   )
   return row ?? null
@@ -108,7 +109,7 @@ export function selectFacets({ names, strings }: Facets, asOf: Revision | null):
       with place as materialized (
         select known.cursor, known.at, case when known.at > known.cursor then known.cursor else (
           select min(${c.revision}) from ${c} where ${c.facet} = '' and ${c.revision} >= known.at) end as base
-        from (select ${cursorOf('facets')} as cursor, ${atOf(asOf)} as at from ${logHead}) as known
+        from (select ${counted} as cursor, ${atOf(asOf)} as at from ${logHead}) as known
       ), entries as materialized (
         select entry.* from place cross join lateral (
           select ${sql.raw(entryColumns)} from ${changeLog}
@@ -130,7 +131,7 @@ export function selectApplications(): SQL {
   return sql`with entries as materialized (
       select entry.* from ${logHead} cross join lateral (
         select ${sql.raw(entryColumns)} from ${changeLog}
-        where ${changeLog.firstRevision} > ${cursorOf('facets')} and ${changeLog.firstRevision} <= ${logHead.revision} offset 0) as entry
+        where ${changeLog.firstRevision} > ${counted} and ${changeLog.firstRevision} <= ${logHead.revision} offset 0) as entry
     )
     select substr(part.facet, 3) as value, part.state, part.convergence, sum(part.n)::int as n from (
       select ${facetCounts.facet}, had.state, had.convergence, had.n from ${facetCounts}

@@ -7,6 +7,7 @@ import { storableJson } from '../../../domain/text.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { noLogHead } from '../../connection/failure.ts'
 import type { Database, Session } from '../../database.ts'
+import type { Projection } from '../../projection.ts'
 import { totalFacets } from '../../read/counts/facet-totals.ts'
 import { entryColumns, selectFacetMoves } from '../../sql/facet-moves.ts'
 import { sumOfStates } from '../../sql/state-counters.ts'
@@ -91,40 +92,32 @@ export async function beginFacets(database: Database, most: number): Promise<boo
   return true
 }
 
-/** Counts the next 1,000 entries, and returns the new cursor. Null: there are fewer, or another replica has counted them. */
-export async function countNext(
-  session: Session,
-  cursor: Revision,
-  entries: number = facetSpacing,
-): Promise<Revision | null> {
-  const [moved] = await session.run<{ cursor: Revision }>(
-    `with turn as (
-       select from duties where name = '${facetsDuty}' and cursor = $1::bigint for update
-     ), entries as materialized (
-       select l.* from turn cross join lateral (
-         select last_revision, ${entryColumns} from change_log where first_revision > $1::bigint order by first_revision limit $2::int) l
-     ), block as (
-       select max(last_revision) as revision from entries having count(*) = $2::int
-     ), moves as materialized (
-       select m.* from block cross join lateral (${selectFacetMoves}) m
-     ), moved as (
-       select f.facet, coalesce(c.counts, '[]') as counts from (select distinct facet from moves) f left join facet_counts c using (facet)
-     ), written as (
-       insert into facet_checkpoints (facet, revision, counts)
-       select facet, revision, counts from block cross join moved union all select '', revision, '[]' from block
-     ), summed as (
-       select facet, state, convergence, sum(n)::int as n from (
-         select * from moves union all select moved.facet, had.* from moved cross join lateral ${tallied('moved.counts')}) parts
-       group by 1, 2, 3
-     ), counted as (
-       insert into facet_counts (facet, counts)
-       select facet, ${talliesLeft} from summed group by facet
-       on conflict (facet) do update set counts = excluded.counts
-     )
-     update duties set cursor = (select revision from block) where name = '${facetsDuty}' and exists (select from block) returning cursor`,
-    [cursor, entries],
-  )
-  return moved?.cursor ?? null
+/** The next 1,000 entries. */
+export const facetsProjection: Projection = {
+  name: facetsDuty,
+  version: 1,
+  tables: ['facet_checkpoints', 'facet_counts'],
+  reads: 'entries',
+  columns: entryColumns,
+  most: { postgres: facetSpacing, pglite: facetSpacing },
+  inBlocks: true,
+  isCountedFirst: true,
+  write: `moves as materialized (
+      select * from (${selectFacetMoves}) moves
+    ), moved as (
+      select f.facet, coalesce(c.counts, '[]') as counts from (select distinct facet from moves) f left join facet_counts c using (facet)
+    ), written as (
+      insert into facet_checkpoints (facet, revision, counts)
+      select facet, revision, counts from read cross join moved union all select '', revision, '[]' from read where is_full
+    ), summed as (
+      select facet, state, convergence, sum(n)::int as n from (
+        select * from moves union all select moved.facet, had.* from moved cross join lateral ${tallied('moved.counts')}) parts
+      group by 1, 2, 3
+    ), counted as (
+      insert into facet_counts (facet, counts)
+      select facet, ${talliesLeft} from summed group by facet
+      on conflict (facet) do update set counts = excluded.counts
+    )`,
 }
 
 /**
