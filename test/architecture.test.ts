@@ -39,8 +39,8 @@ const allowed: Record<string, readonly string[]> = {
   'api/mqtt': [...below, ...inside, 'ingest/dialects', 'outlets/metrics', 'outlets/sinks', 'api/auth', 'api/rest'],
   // Runs in browsers too.
   'apps/client': [],
-  // Runs in browsers and uses the public API only.
-  'apps/dashboard': ['apps/client'],
+  // Runs in browsers, uses the public API only, and shows hidden characters as terminals do.
+  'apps/dashboard': ['domain', 'apps/client'],
   'apps/cli': ['domain', 'server', 'apps/client'],
   'apps/simulate': ['domain', 'server', 'apps/client', 'apps/cli'],
 }

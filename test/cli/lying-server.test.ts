@@ -7,7 +7,7 @@ import { jsonLine } from '../../src/apps/cli/show.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { type Child, startNode } from '../support/servers/child.ts'
 
-const hostile = 'ada\u001b[2J\u001b]0;root\u0007'
+const hostile = 'ada\u001b[2J\u001b]0;root\u0007\u202egro\u200b'
 
 async function serve(listener: RequestListener, connected?: (socket: WebSocket) => void): Promise<string> {
   const server = createServer(listener)
@@ -24,10 +24,11 @@ const run = (...args: string[]): Child => startNode(['src/bin.ts', ...args], { X
 
 const expectPlain = ({ lines }: Child): void => {
   expect(lines.join('\n')).toContain('ada')
-  expect(lines.join('\n')).not.toMatch(/[^\P{Cc}\n]/u)
+  expect(lines.join('\n')).not.toMatch(/[^\P{Cc}\n]|\u202e|\u200b/u)
+  expect(lines.join('\n')).toContain(String.raw`\u202egro\u200b`)
 }
 
-it('login removes control characters from the name of the person', async () => {
+it('login escapes hidden characters in the name of the person', async () => {
   const begun = { userCode: 'ABCD', verificationUri: 'http://issuer', interval: 0, handle: 'handle' }
   const opened = { token: 'token', name: hostile, roles: [hostile], seconds: 60 }
   const url = await serve(({ url: path }, response) =>
@@ -62,7 +63,7 @@ it('login gives up when its code has expired', async () => {
   expect(await run('login', '--url', url).ended).toBe(69)
 })
 
-it('get shows the reason that an unavailable server gives, without its control characters', async () => {
+it('get shows the reason that an unavailable server gives, with its hidden characters escaped', async () => {
   const error = { message: `the database of ${hostile} cannot be reached`, extensions: { code: 'UNAVAILABLE' } }
   const url = await serve((_, response) => response.writeHead(503).end(JSON.stringify({ errors: [error] })))
   const got = run('get', 'deployments', '--url', url)
@@ -73,7 +74,7 @@ it('get shows the reason that an unavailable server gives, without its control c
   )
 })
 
-it('export removes control characters from the reason of a refusal', async () => {
+it('export escapes hidden characters in the reason of a refusal', async () => {
   const url = await serve((_, response) => response.writeHead(403).end(JSON.stringify({ detail: hostile })))
   const exported = run('export', 'changes', '--url', url)
   expect(await exported.ended).toBe(77)
@@ -84,7 +85,7 @@ it.each([
   ['watch', '--after', '1'],
   ['watch', '--after', '1', '--json'],
   ['wait', '--for=installed', '--deployment', 'pump', '--timeout', '4s'],
-])('%s removes control characters from the reason of a lost connection', async (...command) => {
+])('%s escapes hidden characters in the reason of a lost connection', async (...command) => {
   const url = await serve(
     () => undefined,
     (socket) => socket.close(1011, hostile),
@@ -212,8 +213,8 @@ describe('what devices say', () => {
     return Buffer.concat(parts).toString()
   }
 
-  it('is shown by export in a terminal with its control characters escaped', async () => {
-    const shown = '"ada\\u001b[2J\\u001b]0;root\\u0007\\u009b2J","Grüße"\n'
+  it('is shown by export in a terminal with its hidden characters escaped', async () => {
+    const shown = '"ada\\u001b[2J\\u001b]0;root\\u0007\\u202egro\\u200b\\u009b2J","Grüße"\n'
     expect(await bytesOf(await exportOf(['--import', inTerminal], 'csv'))).toBe(shown)
   })
 
@@ -225,9 +226,9 @@ describe('what devices say', () => {
     expect(await (await exportOf(['--import', inTerminal], 'parquet')).ended).toBe(64)
   })
 
-  it('has no control characters in lines of JSON, and is the same text', () => {
+  it('has no hidden characters in lines of JSON, and is the same text', () => {
     const line = jsonLine({ message: `${text}\u007f` })
-    expect(line).toMatch(/^\P{Cc}+\n$/u)
+    expect(line).toMatch(/^[^\p{Cc}\u202e\u200b]+\n$/u)
     expect(JSON.parse(line)).toEqual({ message: `${text}\u007f` })
   })
 })

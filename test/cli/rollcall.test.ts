@@ -103,7 +103,7 @@ describe('rollcall get and counts', () => {
     expect(child.lines).toHaveLength(4)
     expect(child.lines[0]).toMatch(/^DEPLOYMENT +ON +STATE +CONVERGENCE +COMPONENTS +CHANGED +ERROR$/)
     expect(child.lines[1]).toMatch(
-      /^get-2 +edge-get-2 +FAILED +- +0\/1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +507: disk full \[2J$/,
+      /^get-2 +edge-get-2 +FAILED +- +0\/1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +507: disk full\\u001b\[2J$/,
     )
 
     const failed = rollcall('get', 'deployments', '--rollout', 'shown', '--state', 'failed', '--json')
@@ -139,8 +139,9 @@ describe('rollcall get and counts', () => {
     expect(JSON.parse(counts.lines[0] ?? '')).toMatchObject({ total: 3, pending: 1, installed: 1, failed: 1 })
   })
 
-  it('removes control characters from what devices and operators wrote, except in JSON', async () => {
-    const name = 'bell\u0007\u001b[2J'
+  it('escapes hidden characters of what devices and operators wrote, and JSON is the same text', async () => {
+    const name = 'bell\u0007\u001b[2J\u202e\u200b'
+    const escaped = String.raw`bell\u0007\u001b[2J\u202e\u200b`
     await declare(name, 'bells')
     const body = { deploymentId: name, status: { state: 'failed' }, components: [{ name, state: 'failed' }] }
     const path = `/device/bells/deployment/${encodeURIComponent(name)}/status`
@@ -153,8 +154,8 @@ describe('rollcall get and counts', () => {
     ]) {
       const child = rollcall(...args)
       await child.ended
-      expect(child.lines.join('')).toContain('bell [2J')
-      expect(child.lines.join('')).not.toMatch(/\p{Cc}/u)
+      expect(child.lines.join('')).toContain(escaped)
+      expect(child.lines.join('')).not.toMatch(/[\p{Cc}\u202e\u200b]/u)
     }
     const json = rollcall('get', 'deployments', '--deployment', name, '--json')
     expect(await json.ended).toBe(0)
@@ -163,7 +164,7 @@ describe('rollcall get and counts', () => {
     const api: Api = { ...createApi(server().url), follow: async ({ next }) => next({ list: [name] } as never) }
     const next = (data: unknown) => void followed.push(data)
     await forTerminal(api).follow({ query: '', next }, new AbortController().signal)
-    expect(followed).toEqual([{ list: ['bell [2J'] }])
+    expect(followed).toEqual([{ list: [escaped] }])
   })
 
   it('exits with 1 when the object does not exist', async () => {

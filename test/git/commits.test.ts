@@ -71,7 +71,9 @@ data 216
     ['', 'unknown <>'],
     ['a <b> c', 'a b c <>'],
     ['x\ncommitter Eve <> 0 +0000', 'x committer Eve 0 +0000 <>'],
-    ['\0\r\n', 'unknown <>'],
+    ['\0\r\n', '\\u0000 <>'],
+    ['\r\n', 'unknown <>'],
+    ['ann\u202e@gro.live', 'ann\\u202e@gro.live <ann\\u202e@gro.live>'],
   ])('%j is its author as %s', (who, author) => {
     expect(said({ caller: who }).split('\n')[1]).toBe(`author ${author} 1783663200 +0000`)
   })
@@ -80,7 +82,12 @@ data 216
     [[change('a', 'x'), change('b', null)], 'Declare a; Remove b'],
     [['a', 'b', 'c', 'd', 'e'].map((id) => change(id, 'x')), 'Declare a, b, c and 2 more'],
     [[change('a\nb', 'x')], 'Declare a b'],
+    [[change('a\u200bb', 'x')], 'Declare a\\u200bb'],
   ])('says what it changes when no reason is given', (some, why) => {
     expect(said({ why: ' \n', changes: some })).toContain(`\n${why}\n\nManifest-Version: 2\n`)
+  })
+
+  it('shows hidden characters of its reason as escapes, and keeps its lines', () => {
+    expect(said({ why: 'Line 1\r\nis \u202eydaer\0' })).toContain('\nLine 1\nis \\u202eydaer\\u0000\n\nManifest')
   })
 })

@@ -11,6 +11,14 @@ describe('the log', () => {
     expect(new Date(String(lines[0]?.time)).toISOString()).toBe(lines[0]?.time)
   })
 
+  it('escapes characters that hide, or that reverse what follows them, and is the same document', () => {
+    const lines: string[] = []
+    const log = createLog({ level: 'info', to: { write: (line) => void lines.push(line) } })
+    log.warn({ device: 'gw\u202e1-\u200b\u2028\u009b2J' }, 'refused')
+    expect(lines[0]).toContain(String.raw`"gw\u202e1-\u200b\u2028\u009b2J"`)
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ device: 'gw\u202e1-\u200b\u2028\u009b2J' })
+  })
+
   it('hides credentials wherever they stand', () => {
     const { log, text } = collect()
     const headers = { authorization: 'Bearer s3cret', cookie: 'sid=s3cret', 'set-cookie': ['s3cret'], host: 'shown' }

@@ -37,7 +37,8 @@ describe.each(stores)('an Alertmanager sink on $name', (store) => {
       saveAlertRule(
         givenRule('failed', {
           ...{ perRollout: true, severity: 'CRITICAL', runbookUrl: 'https://wiki.example/failed' },
-          labels: [{ key: 'team', value: 'edge' }],
+          labels: [{ key: 'team', value: 'edge\u202e' }],
+          description: 'of \u202egro',
         }),
       ),
     )
@@ -78,10 +79,15 @@ describe.each(stores)('an Alertmanager sink on $name', (store) => {
     expect(first?.body).toEqual([
       {
         labels: {
-          ...{ alertname: 'failed', severity: 'critical', team: 'edge', rollout: 'app' },
+          ...{ alertname: 'failed', severity: 'critical', team: 'edge\u202e', rollout: 'app' },
           rollout_id: expect.any(String),
         },
-        annotations: { summary: 'Failed: 1 (threshold 1)', runbook_url: 'https://wiki.example/failed' },
+        // Persons read annotations. Labels identify the alert, so they stay exact.
+        annotations: {
+          summary: 'Failed: 1 (threshold 1)',
+          description: String.raw`of \u202egro`,
+          runbook_url: 'https://wiki.example/failed',
+        },
         startsAt: expect.any(String),
         generatorURL: 'http://rollcall.test',
       },

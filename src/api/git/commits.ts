@@ -3,6 +3,7 @@
  * is the same on every replica, after every restart, and with every version of Git.
  */
 import { firstManifestVersion } from '../../domain/desired.ts'
+import { escapeHidden, escapeLine } from '../../domain/look-alike.ts'
 import { fileOf } from './file-name.ts'
 import type { DocumentChange, Version } from './history.ts'
 
@@ -88,12 +89,11 @@ function ident(caller: string): string {
 }
 
 function oneLine(words: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression removes control characters.
-  return words.replaceAll(/[\x00-\x20\x7f]+/g, ' ').trim()
+  return escapeLine(words).replaceAll(/ +/g, ' ').trim()
 }
 
 function oneLineEnding(words: string): string {
-  return words.replaceAll('\0', '').replaceAll(/\r\n?/g, '\n')
+  return escapeHidden(words.replaceAll(/\r\n?/g, '\n'))
 }
 
 function file(path: string, content: string): string {

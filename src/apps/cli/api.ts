@@ -1,6 +1,7 @@
 /** The client of the API as terminals need it: with errors that say what to do, and subscriptions that end by a signal. */
+
+import { escapeLine } from '../../domain/look-alike.ts'
 import { ApiError, createSocket, isCloseEvent, reasonOf, request, type Variables } from '../client/client.ts'
-import { oneLine } from './show.ts'
 
 export interface Api {
   /** The server's address, without a trailing slash. */
@@ -80,7 +81,7 @@ export function createApi(address: string, token?: string): Api {
         if (signal.aborted) return
         isInterrupted = reason !== null
         // The server may have chosen it, and it is shown in JSON mode too.
-        interrupted?.(reason && oneLine(reason))
+        interrupted?.(reason && escapeLine(reason))
       }
       const socket = createSocket({ url: endpoint, connectionParams: headers })
       let isAccepted = false
@@ -127,7 +128,7 @@ export function until(signal: AbortSignal, api: Api): Api {
   }
 }
 
-/** The same for output that a person reads: IDs, names and messages of devices have no control characters, so they cannot move the terminal's cursor. */
+/** The same for output that a person reads: hidden characters of IDs, names and messages are escaped, so they can neither move the terminal's cursor nor reverse its text. */
 export function forTerminal(api: Api): Api {
   return {
     ...api,
@@ -140,7 +141,7 @@ export function forTerminal(api: Api): Api {
 
 function inLines<T>(value: T): T
 function inLines(value: unknown): unknown {
-  if (typeof value === 'string') return oneLine(value)
+  if (typeof value === 'string') return escapeLine(value)
   if (Array.isArray(value)) return value.map(inLines)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, inLines(part)]))

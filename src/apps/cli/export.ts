@@ -5,6 +5,7 @@ import { request as requestHttps } from 'node:https'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { escapeHidden, escapeLine } from '../../domain/look-alike.ts'
 import {
   bearerToken,
   commandOf,
@@ -15,7 +16,6 @@ import {
 } from '../../server/process/arguments.ts'
 import { exportFile, type Part } from './export-file.ts'
 import { kinds, options, parameters, usage } from './export-options.ts'
-import { escapeControls, oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
 import { exitWithoutOutput } from './terminal.ts'
 
@@ -127,11 +127,11 @@ function createAsk(address: string, headers: Readonly<Record<string, string>>): 
   }
 }
 
-/** A file or another program gets the exact bytes. */
+/** A file or another program gets the exact bytes. A terminal needs no carriage return. */
 async function print(rows: IncomingMessage): Promise<number> {
   const decoder = new TextDecoder()
   const shown = (bytes: Uint8Array) =>
-    process.stdout.isTTY ? escapeControls(decoder.decode(bytes, { stream: true })) : bytes
+    process.stdout.isTTY ? escapeHidden(decoder.decode(bytes, { stream: true }).replaceAll('\r', '')) : bytes
   try {
     for await (const bytes of rows)
       if (!process.stdout.write(shown(bytes))) await new Promise((resolve) => process.stdout.once('drain', resolve))
@@ -186,7 +186,7 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
     throw new ExportError(409, `the file differs from what the server has now, so it was removed: export it again`)
   }
   await written(output, () => file.finish(manifest))
-  console.log(`${output}: ${oneLine(String(manifest.rows))} rows, ${bytes} bytes, sha256 ${sha256}`)
+  console.log(`${output}: ${escapeLine(String(manifest.rows))} rows, ${bytes} bytes, sha256 ${sha256}`)
   return exitCodes.reached
 }
 
@@ -210,7 +210,7 @@ function explain(error: unknown): number {
     return exitCodes.failed
   }
   if (!(error instanceof ExportError)) throw error
-  console.error(oneLine(error.message))
+  console.error(escapeLine(error.message))
   if (error.status === 401 || error.status === 403) return exitCodes.refused
   return mayPass(error) ? exitCodes.unavailable : exitCodes.failed
 }

@@ -1,9 +1,9 @@
 /** `rollcall login` and `rollcall logout`: a person signs in with a browser, on this machine or any other (OAuth 2.0 device authorization). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { escapeLine } from '../../domain/look-alike.ts'
 import { ApiError, reasonOf } from '../client/client.ts'
 import { isPassing } from './api.ts'
-import { oneLine } from './show.ts'
 import { findStoredSession, storeSession } from './stored-sessions.ts'
 
 /** The answer of the server, which repeats what the issuer says. It is checked before it is used. */
@@ -35,7 +35,7 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
   const body = checked(url, begun, (await send(url, 'POST', 'session/oidc/device', signal)).body)
   const address = body.verificationUriComplete ?? body.verificationUri
   tell(
-    `Open ${oneLine(address)}\nand confirm the code ${oneLine(body.userCode)}. Confirm no code that you did not ask for.`,
+    `Open ${escapeLine(address)}\nand confirm the code ${escapeLine(body.userCode)}. Confirm no code that you did not ask for.`,
   )
   const end = performance.now() + (body.expiresIn ?? usualExpiry) * 1_000
   // RFC 8628, 3.5: ask no more often than the issuer says, and again, less often, after an error that passes.
@@ -59,7 +59,7 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
     const endsAt = Date.now() + lasting * 1_000
     await storeSession(url, { token, name, endsAt }, env)
     const until = new Date(endsAt).toISOString()
-    tell(oneLine(`Signed in as ${name} with the role ${roles.join(', ')}, until ${until} at the latest.`))
+    tell(escapeLine(`Signed in as ${name} with the role ${roles.join(', ')}, until ${until} at the latest.`))
     return
   }
 }

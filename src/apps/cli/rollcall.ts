@@ -1,5 +1,6 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
 import { readFile } from 'node:fs/promises'
+import { escapeLine } from '../../domain/look-alike.ts'
 import { commandOf, exitCodes, UsageError } from '../../server/process/arguments.ts'
 import { ApiError } from '../client/client.ts'
 import { optionsByCommand } from './accepted-options.ts'
@@ -11,7 +12,6 @@ import { getCounts, getDeployment, getDeployments, getRollout, getRollouts } fro
 import { getClusters, getDevice, getDevices, getResources } from './get-targets.ts'
 import type { Output } from './list.ts'
 import { NotThereError } from './selection.ts'
-import { oneLine } from './show.ts'
 import { findStoredSession } from './stored-sessions.ts'
 import { exitWithoutOutput, terminalOf } from './terminal.ts'
 import { usage } from './usage.ts'
@@ -109,7 +109,7 @@ async function ownVersion(): Promise<string> {
 
 /** Names of objects are in messages, too. */
 function tell({ message }: Error): void {
-  console.error(message.split('\n').map(oneLine).join('\n'))
+  console.error(message.split('\n').map(escapeLine).join('\n'))
 }
 
 process.exitCode = await main().catch(explain)

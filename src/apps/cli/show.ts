@@ -1,5 +1,6 @@
 /** Formats deployments, rollouts and changes for a terminal, and names the fields that this needs. */
 import { type Convergence, convergences } from '../../domain/desired.ts'
+import { escapeHidden } from '../../domain/look-alike.ts'
 import { type DeploymentState, deploymentStates, type StatusError } from '../../domain/values.ts'
 import { inStateColour, paint, stateBar, type Terminal } from './terminal.ts'
 
@@ -61,21 +62,9 @@ export function describeError(error: StatusError | null): string {
   return error ? [error.code, error.message].filter((part) => part !== '').join(': ') : ''
 }
 
-/** Removes control characters and line breaks. */
-export function oneLine(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, ' ')
-}
-
 /** One line of JSON. JSON itself escapes no control characters above U+007E, and some terminals obey them. */
 export function jsonLine(value: unknown): string {
-  return `${escapeControls(JSON.stringify(value))}\n`
-}
-
-/** Shows control characters as JSON does, and keeps line breaks. A terminal needs no carriage return. */
-export function escapeControls(text: string): string {
-  return text
-    .replaceAll('\r', '')
-    .replaceAll(/[^\P{Cc}\n]/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return `${escapeHidden(JSON.stringify(value))}\n`
 }
 
 export interface Counts extends Readonly<Record<DeploymentState | 'total', number>> {

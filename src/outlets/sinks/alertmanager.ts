@@ -4,6 +4,7 @@
  * notifies its receivers has forgotten it.
  */
 import { type Alert, summarize } from '../../domain/alerts/alert.ts'
+import { escapeHidden } from '../../domain/look-alike.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { Millis } from '../../domain/values.ts'
 import { alertsSince, hasAlertsAfter } from '../../store/alerts/alerts.ts'
@@ -84,9 +85,9 @@ function toPosted(alert: Alert, rollout: Rollout | undefined, publicUrl: string)
     },
     annotations: {
       summary: summarize(alert),
-      ...(description !== null && { description }),
+      ...(description !== null && { description: escapeHidden(description) }),
       ...(runbookUrl !== null && { runbook_url: runbookUrl }),
-      ...(acknowledgedBy !== null && { acknowledged: `${acknowledgedBy}: ${comment ?? ''}` }),
+      ...(acknowledgedBy !== null && { acknowledged: escapeHidden(`${acknowledgedBy}: ${comment ?? ''}`) }),
     },
     startsAt: new Date(raisedAt).toISOString(),
     ...(resolvedAt !== null && { endsAt: new Date(resolvedAt).toISOString() }),

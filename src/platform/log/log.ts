@@ -1,6 +1,7 @@
 /** Structured logs, one JSON object a line. They never contain bodies, credentials, statements or parameters. */
 import { randomUUID } from 'node:crypto'
 import { type DestinationStream, type LogFn, pino } from 'pino'
+import { escapeHidden } from '../../domain/look-alike.ts'
 import { foreignText } from '../../domain/text.ts'
 import { openLogLines } from './log-lines.ts'
 
@@ -20,7 +21,13 @@ const hidden = secrets.flatMap((name) => {
   return [name, `*${member}`, `*.*${member}`, `*.*.*${member}`]
 })
 
-export function createLog({ level, to }: { readonly level: LogLevel; readonly to?: DestinationStream }): Log {
+export function createLog({
+  level,
+  to = openLogLines(2),
+}: {
+  readonly level: LogLevel
+  readonly to?: DestinationStream
+}): Log {
   return pino(
     {
       level,
@@ -30,7 +37,8 @@ export function createLog({ level, to }: { readonly level: LogLevel; readonly to
       serializers: { error: describeError, err: describeError },
       redact: { paths: hidden, censor: 'hidden' },
     },
-    to ?? openLogLines(2),
+    // A line is the same JSON document, and a terminal shows it as it is.
+    { write: (line) => to.write(escapeHidden(line)) },
   )
 }
 

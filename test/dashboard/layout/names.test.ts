@@ -8,8 +8,11 @@ import {
   expectShown,
   expectStill,
   inElement,
+  inPage,
   readStill,
+  textOf,
   textsOf,
+  titleOf,
 } from '../../support/clients/shown.ts'
 import { followLink, send, useDashboard, widthOf } from '../harness.ts'
 
@@ -127,5 +130,37 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     await page.getByRole('link', { name: '50%3D=wing: b=c%', exact: true }).click()
     await expectGone(page.getByRole('row', { name: /labelled-2/ }))
     await page.getByRole('row', { name: /labelled-1/ }).waitFor()
+  })
+
+  it('show hidden characters as escapes, in texts, attributes and the title', async () => {
+    const name = 'pump\u202e7-\u200b'
+    const escaped = String.raw`pump\u202e7-\u200b`
+    const error = { code: name, message: `broken: ${name}` }
+    await send(server().url, encodeURIComponent(name), name, 'failed', error, undefined, [{ name, state: 'failed' }])
+    const { page } = await visit('devices')
+    const row = page.getByRole('row', { name: escaped })
+    await row.getByRole('checkbox', { name: `Select ${escaped}`, exact: true }).waitFor()
+    await row.getByRole('link', { name: escaped }).first().click()
+    await page.getByRole('heading', { name: escaped }).waitFor()
+    await page
+      .locator(`[title*=${JSON.stringify(escaped)}]`)
+      .first()
+      .waitFor()
+    await expectShown(titleOf(page)).toContain(escaped)
+    const hidden = inPage(page, () => /.{0,80}[\u202e\u200b]/.exec(document.documentElement.outerHTML)?.[0])
+    const address = `deployment/${encodeURIComponent(name)}/${encodeURIComponent(name)}`
+    for (const place of [
+      `device/${encodeURIComponent(name)}`,
+      address,
+      'feed',
+      'deployments',
+      'rollouts?kind=MARGO_DEPLOYMENT',
+      'devices',
+      '',
+    ]) {
+      await followLink(page, `/${place}`)
+      await expectShown(textOf(page.locator('main')), place).toContain(escaped)
+      await expectShown(hidden, place).toBeUndefined()
+    }
   })
 })

@@ -1,6 +1,7 @@
 /** The browser's tab: its title names the page, and title and icon count the failed deployments of the fleet. */
 import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { escapeHidden } from '../../../domain/look-alike.ts'
 import { formatNumber } from '../data/labels.ts'
 
 /** The name of the page, until what it shows is known. */
@@ -24,7 +25,8 @@ const plain = icon?.href ?? ''
 
 effect(() => {
   const count = failing.value ?? 0
-  document.title = `${count > 0 ? `(${formatNumber(count)}) ` : ''}${subject.value ?? pageTitle.value} · Rollcall`
+  const title = escapeHidden(subject.value ?? pageTitle.value)
+  document.title = `${count > 0 ? `(${formatNumber(count)}) ` : ''}${title} · Rollcall`
   icon?.setAttribute('href', count > 0 ? `data:image/svg+xml,${encodeURIComponent(draw(count))}` : plain)
 })
 

@@ -1,0 +1,29 @@
+/**
+ * Texts that look the same but differ. A device chooses its ID, its names and its messages, so it may write U+202E (the letters after it run
+ * backwards) or U+200B (a space without width). What a person reads shows such a character as an escape. What a program reads has the exact text.
+ */
+
+/**
+ * Control characters, characters without a glyph, and those that change the order of others. Languages and emoji need joiners (U+200C and U+200D) and
+ * variation selectors. Line breaks and tabs are visible.
+ */
+const hidden =
+  /(?![\n\t\u200c-\u200d\p{Variation_Selector}])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\ufff9-\ufffb]/gu
+
+/** The same text with each hidden character as JSON escapes it, so the escaped text of a JSON document is the same document. */
+export function escapeHidden(text: string): string {
+  return text.replaceAll(hidden, escapeCharacters)
+}
+
+/** The same in one line. */
+export function escapeLine(text: string): string {
+  return escapeHidden(text.replaceAll(/[\n\r\t]+/g, ' '))
+}
+
+/** `\u202e`. A character beyond U+FFFF is two escapes. */
+function escapeCharacters(characters: string): string {
+  return Array.from(
+    { length: characters.length },
+    (_, at) => `\\u${characters.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('')
+}
