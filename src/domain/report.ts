@@ -14,6 +14,9 @@ export interface ComponentReport {
 }
 
 /** One status report of any dialect: parsed, validated and normalised, but not decided yet. */
+/** The reporter if neither the request nor the body names one. */
+export const anonymous = 'anonymous'
+
 export interface StatusReport {
   /** The device or client that the path or the credential names. */
   readonly reporter: string

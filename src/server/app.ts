@@ -84,7 +84,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   const rules = config.alertRules === null ? null : await readRuleFile(config.alertRules, schema)
   const tls =
     config.server.tls && (await watchTls({ config: config.server.tls, log, clock, interval: timeouts.tlsFiles }))
-  const metrics = createMetrics()
+  const metrics = createMetrics(dialects)
   let isClosing = false
   const outage = createOutage({ log, ping: () => requireComplete(database.session), clock })
   const warn = outage.note
@@ -153,6 +153,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   })
   const { auth, credentials, devices, refused, trail, oidc } = await createAuthentication({
     config,
+    dialects,
     database,
     writer,
     admission,

@@ -5,6 +5,7 @@ import { createCredentials } from '../api/auth/api/credentials.ts'
 import { createAuditTrail } from '../api/auth/audit-trail.ts'
 import { createDeviceAuth } from '../api/auth/devices/device-auth.ts'
 import { createNoteRefused } from '../api/auth/devices/refused-credentials.ts'
+import type { Dialect } from '../ingest/dialects/dialect.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Metrics } from '../outlets/metrics/metrics.ts'
 import type { Admission } from '../platform/limits/admission.ts'
@@ -17,6 +18,7 @@ import type { Outage } from './log/outage.ts'
 
 interface AuthenticationDeps {
   readonly config: Config
+  readonly dialects: readonly Dialect[]
   readonly database: Database
   readonly writer: Writer
   readonly admission: Admission
@@ -51,7 +53,8 @@ export async function createAuthentication(deps: AuthenticationDeps) {
   })
   database.onAccessChange(() => void auth.recheck().catch(() => undefined))
   const credentials = createCredentials({ addresses: admission.addresses, publicUrl, origins, isOpenOnLoopback })
-  const refused = createNoteRefused({ metrics, trail, log, addressOf: admission.addresses.of })
+  const templates = deps.dialects.flatMap(({ routes }) => routes.map(({ template }) => template))
+  const refused = createNoteRefused({ metrics, trail, log, addressOf: admission.addresses.of, templates })
   const devices = createDeviceAuth({
     config: config.auth.device,
     database,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { createBundle } from '../../src/ingest/dialects/margo/bundle.ts'
-import { digestOf } from '../../src/ingest/dialects/margo/digest.ts'
+import { digestOf } from '../../src/platform/body/digest.ts'
 import type { Database, Session, WritingSession } from '../../src/store/database.ts'
 import { documentOf } from '../support/clients/desired.ts'
 import { everyStore } from '../support/databases/stores.ts'

@@ -7,9 +7,7 @@ import type { ReportOutcome } from '../../domain/report.ts'
 import type { Millis } from '../../domain/values.ts'
 import { spending } from '../../ingest/command.ts'
 import { recordConnection } from '../../ingest/commands/connectivity.ts'
-import { acknowledgement } from '../../ingest/dialects/margo/acknowledge.ts'
-import { largestReport } from '../../ingest/dialects/margo/backlog.ts'
-import { reportMediaTypes } from '../../ingest/dialects/margo/parse.ts'
+import { reportFormat } from '../../ingest/dialects/index.ts'
 import { readTime, timeProblem } from '../../platform/body/time.ts'
 import type { Log } from '../../platform/log/log.ts'
 import { isTransient } from '../../store/connection/failure.ts'
@@ -51,20 +49,21 @@ export async function takeMessage(deps: TakeDeps, subject: Subject, message: Mes
     const { deviceId, deploymentId } = readSubject(subject)
     const request = toRequest(deps.prefix, message)
     const { payload } = message
-    if (payload.length > largestReport)
-      throw new DomainError('TOO_LARGE', `the body is larger than the limit of ${largestReport} bytes`)
-    if (subject.kind === 'report') requireMediaType(request, reportMediaTypes)
+    const { limit, media } = reportFormat
+    if (payload.length > limit)
+      throw new DomainError('TOO_LARGE', `the body is larger than the limit of ${limit} bytes`)
+    if (subject.kind === 'report') requireMediaType(request, media)
     const caller = await untilAvailable(deps, () => identify(deps, request, payload, deviceId))
     if ('refusal' in caller && payload.length > refusedLimit) throw caller.refusal
     const route = { deploymentId, reporter: deviceId, requiresVersion: false }
     const take =
       subject.kind === 'report'
-        ? () => takeBody(deps, request, caller, payload, route)
+        ? () => takeBody(deps, reportFormat, request, caller, payload, route)
         : () => takeConnection(deps, request, caller, payload, deviceId)
     const outcome = await untilAvailable(deps, () =>
       'refusal' in caller ? take() : deps.devices.claim(caller, request, take),
     )
-    return { contentType: 'application/json', body: JSON.stringify(acknowledgement(outcome)), status: 200 }
+    return { contentType: 'application/json', body: JSON.stringify(reportFormat.acknowledge(outcome)), status: 200 }
   } catch (error) {
     if (error instanceof Stopped) throw error
     if (!(error instanceof DomainError))

@@ -1,28 +1,28 @@
 /** The route that a client probably meant by a path that does not exist. */
-import { editDistance } from '../../domain/edit-distance.ts'
 
-/** Routes that hand-written clients use, and that answer without an object of theirs. */
-export const routes: readonly string[] = [
-  'POST /device/{deviceId}/deployment/{deploymentId}/status',
-  'POST /api/v1/device/{deviceId}/deployment/{deploymentId}/status',
-  'POST /margo/sbi/v1/device/{deviceId}/deployment/{deploymentId}/status',
-  'POST /margo/sbi/v1/client/{clientId}/deployment/{deploymentId}/status',
-  'POST /api/v1/clients/{clientId}/deployment/{deploymentId}/status',
-  'POST /api/v1/clients/{clientId}/deployments/{deploymentId}/status',
-  'POST /api/v1/deployments/{deploymentId}/status',
-  'POST /reports',
+import { editDistance } from '../../domain/edit-distance.ts'
+import type { Dialect } from '../../ingest/dialects/dialect.ts'
+import { dialects } from '../../ingest/dialects/index.ts'
+
+const own = [
   'POST /graphql',
   'GET /healthz',
   'GET /readyz',
   'GET /metrics',
   'GET /session',
-  'GET /v1/instance',
   'GET /export/changes',
   'GET /export/reports',
   'GET /export/deployments',
   'GET /export/devices',
   'GET /export/audit',
 ]
+
+/** Routes that hand-written clients use, and that answer without an object of theirs. */
+export function suggestedRoutes(spoken: readonly Dialect[]): readonly string[] {
+  return [...spoken.flatMap(({ suggested = [] }) => suggested), ...own]
+}
+
+export const routes = suggestedRoutes(dialects)
 
 /** The largest distance of a suggested route. */
 const most = 12
@@ -33,17 +33,17 @@ const mostParts = 12
 const longestPart = 64
 
 /** What a client that asked for the path can do. */
-export function adviceFor(path: string): string {
+export function adviceFor(path: string, suggested = routes): string {
   if (path === '/session/oidc' || path.startsWith('/session/oidc/'))
     return 'this server has no sign-in for persons, which OIDC_ISSUER configures'
-  const near = nearestRoute(path)
+  const near = nearestRoute(path, suggested)
   if (near !== null) return `the nearest route is ${near}`
   return 'docs/reporting.md, docs/desired-state.md, docs/orchestrators.md and docs/export.md list the routes'
 }
 
-export function nearestRoute(path: string): string | null {
+export function nearestRoute(path: string, suggested = routes): string | null {
   const given = path.split('/', mostParts + 1).slice(1)
-  const ranked = routes
+  const ranked = suggested
     .filter((route) => Math.abs(given.length - partsOf(route)) * wholePart <= most)
     .map((route) => ({ route, distance: distance(given, route.split('/').slice(1)) }))
     .toSorted((a, b) => a.distance - b.distance)

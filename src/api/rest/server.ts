@@ -3,9 +3,6 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { DomainError } from '../../domain/errors.ts'
 import { type Access, describeAccess, may, type Principal } from '../../domain/principal.ts'
 import type { Dialect } from '../../ingest/dialects/dialect.ts'
-import { type DesiredRoute, desiredRoutes } from '../../ingest/dialects/margo/desired-routes.ts'
-import { deviceRoutes } from '../../ingest/dialects/margo/device-routes.ts'
-import { type MargoRoute, statusRoutes } from '../../ingest/dialects/margo/routes.ts'
 import { createRouter, mapRoutes } from '../../ingest/dialects/router.ts'
 import type { Metrics } from '../../outlets/metrics/metrics.ts'
 import type { Admission } from '../../platform/limits/admission.ts'
@@ -19,9 +16,7 @@ import { createLookup } from '../auth/devices/lookup.ts'
 import { crossOriginHeaders } from '../graphql/transport/cross-origin.ts'
 import { answerGraphql } from '../graphql/transport/request-body.ts'
 import { createDesired } from './devices/desired.ts'
-import { type DeviceDeps, deviceMethods } from './devices/device-methods.ts'
 import { type GitDeps, gitMethods } from './devices/git.ts'
-import { type ReportDeps, takeBacklog, takeReport } from './devices/reports.ts'
 import { type DialectDeps, serveMethods } from './dialects/serve.ts'
 import { answer, type Exchange, type Methods, requireNoEncoding } from './exchange.ts'
 import {
@@ -35,7 +30,7 @@ import {
   type Timeouts,
 } from './guard.ts'
 import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
-import { adviceFor } from './nearest-route.ts'
+import { adviceFor, suggestedRoutes } from './nearest-route.ts'
 import { prefers } from './negotiation.ts'
 import { toOriginForm } from './origin-form.ts'
 import { createPage } from './page/page.ts'
@@ -47,9 +42,8 @@ import { createTlsServer } from './tls/tls-server.ts'
 import type { TlsWatch } from './tls/tls-watch.ts'
 
 interface ServerDeps
-  extends ReportDeps,
-    Omit<HealthDeps, 'writer'>,
-    DialectDeps,
+  extends Omit<HealthDeps, 'writer'>,
+    Omit<DialectDeps, 'sendDesired'>,
     SessionDeps,
     Omit<GitDeps, 'findTip'> {
   readonly dialects: readonly Dialect[]
@@ -61,7 +55,6 @@ interface ServerDeps
   readonly admission: Admission
   /** The public URL of this server. Null: the Host of the request. */
   readonly publicUrl: string | null
-  readonly repositoryOf: DeviceDeps['repositoryOf']
   readonly timeouts?: Timeouts | undefined
   /** Further routes, by template. */
   readonly routes?: Readonly<Record<string, Methods>>
@@ -89,13 +82,13 @@ export function createHttpServer(deps: ServerDeps): Server {
       : [metrics.contentType, await metrics.print()]
     answer(exchange, 200, type, text, { vary: 'accept' })
   }
+  const suggested = suggestedRoutes(deps.dialects)
   const page = createPage()
   const findTip = createLookup((names) => findTips(deps.database.session, names))
   const fetching = { ...deps, findTip }
-  const sendDesired = createDesired(fetching)
+  const serving = { ...deps, sendDesired: createDesired(fetching) }
   const routes: Readonly<Record<string, Methods>> = {
     '/': { GET: { access: 'public', handle: page.show } },
-    '/reports': { POST: { access: 'device', handle: (exchange) => takeBacklog(deps, exchange) } },
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
     '/session': sessionMethods(deps),
@@ -117,14 +110,7 @@ export function createHttpServer(deps: ServerDeps): Server {
 
   const methodsAt = createRouter<Methods>(
     [
-      ...mapRoutes<MargoRoute, Methods>(statusRoutes, (status) => ({
-        POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) },
-      })),
-      ...mapRoutes<DesiredRoute, Methods>(desiredRoutes, (desired) => ({
-        GET: { access: 'device', handle: (exchange) => sendDesired(exchange, desired) },
-      })),
-      ...mapRoutes(deviceRoutes, (device) => deviceMethods(deps, device)),
-      ...deps.dialects.flatMap(({ routes }) => mapRoutes(routes, (methods) => serveMethods(deps, methods))),
+      ...deps.dialects.flatMap(({ routes }) => mapRoutes(routes, (methods) => serveMethods(serving, methods))),
       ...Object.entries({ ...routes, ...deps.routes }).map(([template, methods]) => ({
         template,
         read: () => methods,
@@ -141,7 +127,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     const methods = methodsAt(exchange.path)
     if (!methods && page.canShow(exchange)) return page.show(exchange)
     if (!methods)
-      throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: ${adviceFor(exchange.path)}`)
+      throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: ${adviceFor(exchange.path, suggested)}`)
     const { [exchange.method]: named, GET: get }: Methods = methods
     const found = named ?? (exchange.method === 'HEAD' ? get : undefined)
     if (!found) throw methodNotAllowed(exchange, Object.keys(methods))

@@ -5,18 +5,22 @@
  */
 import type { Fact, Outcomes } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Millis } from '../../domain/values.ts'
-import { parseLargeJson } from '../../platform/body/json.ts'
-import type { Room } from '../../platform/body/json-reader.ts'
+import type { BodyRule } from '../../platform/body/rule.ts'
+import type { DeviceMethod } from './devices.ts'
 import type { Readers } from './readers.ts'
 import type { Route } from './router.ts'
 
 export interface Dialect {
   readonly name: string
   readonly routes: readonly Route<Methods>[]
+  /** The values of `Report.dialect`. Each is a series of the metrics from the start. */
+  readonly generations?: readonly string[]
+  /** Routes that hand-written clients use, as `POST /device/{deviceId}`. A path that does not exist is compared with them. */
+  readonly suggested?: readonly string[]
 }
 
 export type Methods = Readonly<Record<string, Method>>
-export type Method = Recording | Showing | Managing
+export type Method = Recording | Showing | Managing | DeviceMethod
 
 /** For orchestrators: records what the request says. */
 export interface Recording {
@@ -100,18 +104,6 @@ export interface Callback extends Omit<CallbackSettings, 'secret'> {
   readonly attemptedAt: Millis | null
   readonly succeededAt: Millis | null
   readonly lastStatus: number | null
-}
-
-export interface BodyRule {
-  readonly media: readonly string[]
-  /** Bytes. */
-  readonly limit: number
-  parse(bytes: Buffer): unknown
-}
-
-/** JSON that may have thousands of objects. `room`: the parts that may be large. */
-export function largeJson(limit: number, room: Room = {}): BodyRule {
-  return { media: ['application/json'], limit, parse: (bytes) => parseLargeJson(bytes, room) }
 }
 
 export function recording(body: BodyRule | null, read: Recording['read']): Recording {

@@ -5,7 +5,8 @@ import { errorCodes } from '../../domain/errors.ts'
 import { deviceAuthMethods, refusalReasons } from '../../domain/refusal-reasons.ts'
 import { type Verdict, verdicts } from '../../domain/report.ts'
 import { type ClusterState, type ShownResults, snapshotVerdicts } from '../../ingest/clusters/clusters.ts'
-import { margoDialects } from '../../ingest/dialects/margo/parse.ts'
+import type { Dialect } from '../../ingest/dialects/dialect.ts'
+import { dialects } from '../../ingest/dialects/index.ts'
 import { type LimitName, limitNames } from '../../platform/limits/limits.ts'
 import type { Standbys } from '../../store/database.ts'
 import { sinkKinds } from '../../store/tables/columns.ts'
@@ -86,7 +87,7 @@ export interface DutyMetrics {
   readonly seconds: number
 }
 
-export function createMetrics(): Metrics {
+export function createMetrics(spoken: readonly Dialect[] = dialects): Metrics {
   // prom-client refuses exemplars in a registry of the text format at that moment, although the text format only leaves them out.
   const registry = new Registry()
   const format = registry as Registry<RegistryContentType>
@@ -151,7 +152,8 @@ export function createMetrics(): Metrics {
 
   // Every label from the start: a rate over a series that begins with 1 misses the first event.
   for (const verdict of verdicts)
-    for (const dialect of margoDialects) reports.inc({ labels: { verdict, dialect }, value: 0 })
+    for (const dialect of spoken.flatMap(({ generations = [] }) => generations))
+      reports.inc({ labels: { verdict, dialect }, value: 0 })
   for (const status of new Set([500, ...Object.values(errorCodes).map((code) => code.status)]))
     refused.inc({ status: String(status) }, 0)
   for (const limit of limitNames) limited.inc({ limit }, 0)

@@ -2,8 +2,9 @@
 
 import { DomainError } from '../../../src/domain/errors.ts'
 import { resourceBundle } from '../../../src/domain/rollout.ts'
-import { type Dialect, largeJson, reading, recording } from '../../../src/ingest/dialects/dialect.ts'
+import { type Dialect, reading, recording } from '../../../src/ingest/dialects/dialect.ts'
 import { readIds } from '../../../src/ingest/dialects/router.ts'
+import { largeJson } from '../../../src/platform/body/rule.ts'
 
 const body = largeJson(64)
 

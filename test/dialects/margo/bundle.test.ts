@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type BundledDocument, createBundle } from '../../../src/ingest/dialects/margo/bundle.ts'
-import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
+import type { BundledDocument } from '../../../src/ingest/dialects/devices.ts'
+import { createBundle } from '../../../src/ingest/dialects/margo/bundle.ts'
+import { digestOf } from '../../../src/platform/body/digest.ts'
 
 /** What the real gzip and tar make of it, by name. */
 function unpack(bundle: Uint8Array): { files: Record<string, string>; listing: string } {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { createManifest, type Manifest } from '../../../src/ingest/dialects/margo/manifest.ts'
+import type { Manifest } from '../../../src/ingest/dialects/devices.ts'
+import { createManifest } from '../../../src/ingest/dialects/margo/manifest.ts'
 
 const [a, b, c] = ['a', 'b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string, string]
 const manifest: Manifest = {

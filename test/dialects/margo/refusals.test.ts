@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { DomainError } from '../../../src/domain/errors.ts'
-import { parseMargoBody, type ReportRoute } from '../../../src/ingest/dialects/margo/parse.ts'
+import type { ReportRoute } from '../../../src/ingest/dialects/devices.ts'
+import { parseMargoBody } from '../../../src/ingest/dialects/margo/parse.ts'
 import { anyRoute, readFixture, smallest } from './fixtures.ts'
 
 function refusalOf(body: unknown, route: ReportRoute = anyRoute): DomainError {

@@ -1,7 +1,7 @@
 /** Desired state through the API: declared, changed, removed, compared with reports, and in the past. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
+import { digestOf } from '../../../src/platform/body/digest.ts'
 import { beginEpoch } from '../../../src/store/connection/epoch.ts'
 import { pruneHistory } from '../../../src/store/write/retention.ts'
 import { stores } from '../../support/databases/stores.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
+import { digestOf } from '../../../src/platform/body/digest.ts'
 import { beginEpoch } from '../../../src/store/connection/epoch.ts'
 import { stores } from '../../support/databases/stores.ts'
 import { declare, documentOf, remove, useDesired } from './desired-operations.ts'

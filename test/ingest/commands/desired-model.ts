@@ -4,7 +4,7 @@ import type { Convergence } from '../../../src/domain/desired.ts'
 import type { DeploymentState } from '../../../src/domain/values.ts'
 import type { ManifestUpdate } from '../../../src/ingest/commands/declare.ts'
 import { createBundle } from '../../../src/ingest/dialects/margo/bundle.ts'
-import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
+import { digestOf } from '../../../src/platform/body/digest.ts'
 
 export const bundle: ManifestUpdate['bundle'] = (documents) => {
   const bytes = createBundle(documents)

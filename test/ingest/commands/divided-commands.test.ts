@@ -7,7 +7,7 @@ import { type DeploymentDeclaration, declareDeployments } from '../../../src/ing
 import { type DeviceRegistration, registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { retireDevices } from '../../../src/ingest/commands/devices/retire.ts'
 import { forgetDeployments, removeDeployments } from '../../../src/ingest/commands/remove.ts'
-import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
+import { digestOf } from '../../../src/platform/body/digest.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { audit } from '../../../src/store/read/counts/audit.ts'

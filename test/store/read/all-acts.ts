@@ -16,7 +16,7 @@ import { forgetDeployments, removeDeployments } from '../../../src/ingest/comman
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { reportResources, reportStateSnapshot } from '../../../src/ingest/commands/resources.ts'
 import { markStalled } from '../../../src/ingest/commands/stall.ts'
-import { digestOf } from '../../../src/ingest/dialects/margo/digest.ts'
+import { digestOf } from '../../../src/platform/body/digest.ts'
 import { manifestUpdate } from '../../ingest/commands/desired-model.ts'
 import {
   type Act,

@@ -10,6 +10,8 @@ interface RefusedCredentialsDeps {
   readonly trail: Pick<AuditTrail, 'refused'>
   readonly log: Log
   readonly addressOf: (request: IncomingMessage) => string
+  /** Of the routes of devices. */
+  readonly templates: readonly string[]
 }
 
 export function createNoteRefused({
@@ -17,27 +19,25 @@ export function createNoteRefused({
   trail,
   log,
   addressOf,
+  templates,
 }: RefusedCredentialsDeps): (refused: Refused) => void {
+  // All else in a path was chosen by the client.
+  const words = new Set(templates.flatMap((template) => template.split('/')).concat(ownWords))
   return ({ method, reason, message, device, request }) => {
     metrics.credentialRefused({ method, reason })
-    const path = templateOf(request.url ?? '')
+    const path = templateOf(request.url ?? '', words)
     const address = addressOf(request)
     const refusal = { caller: device ?? '', credential: `device ${method}`, address, action: path, outcome: message }
     if (trail.refused(refusal)) log.warn({ method, reason, address, path }, `refused: ${message.slice(0, 200)}`)
   }
 }
 
-/** The words of known routes. All else in a path was chosen by the client. */
-const words: ReadonlySet<string> = new Set(
-  ['api', 'bundles', 'capabilities', 'certificate', 'client', 'clients', 'deployment', 'deployments', 'device'].concat(
-    ['devices', 'git', 'git-receive-pack', 'git-upload-pack', 'info', 'margo', 'onboarding', 'refs', 'reports', 'sbi'],
-    ['status', 'v1'],
-  ),
-)
+/** In paths of Git and topics of MQTT. */
+const ownWords = ['devices', 'git', 'git-receive-pack', 'git-upload-pack', 'info', 'refs']
 const mostParts = 12
 
 /** Replaces variable parts. Otherwise each device and each guess would produce a line of its own. */
-function templateOf(url: string): string {
+function templateOf(url: string, words: ReadonlySet<string>): string {
   const cut = url.indexOf('?')
   const parts = url.slice(1, cut < 0 ? 2_048 : cut).split('/', mostParts)
   return `/${parts.map((part) => (words.has(part) || part === '' ? part : '{}')).join('/')}`

@@ -5,9 +5,9 @@ import {
   parseApplicationDeployment,
   type RefusedDocument,
 } from '../../../ingest/dialects/margo/application-deployment.ts'
-import { digestOf } from '../../../ingest/dialects/margo/digest.ts'
 import { lazyList } from '../../../ingest/item-list.ts'
 import type { DesiredDocument } from '../../../ingest/unit-of-work/desired-state.ts'
+import { digestOf } from '../../../platform/body/digest.ts'
 import { type Paced, paced } from '../../../platform/limits/pace.ts'
 import { builder } from '../builder.ts'
 import { required } from '../execution/required.ts'

@@ -1,15 +1,15 @@
 /** The author and reason of a change to the desired state, and the bundle that devices fetch. */
 
 import type { ManifestUpdate } from '../../../ingest/commands/declare.ts'
-import { createBundle } from '../../../ingest/dialects/margo/bundle.ts'
-import { digestOf } from '../../../ingest/dialects/margo/digest.ts'
+import { desiredFormat } from '../../../ingest/dialects/index.ts'
+import { digestOf } from '../../../platform/body/digest.ts'
 import type { Context } from '../execution/context.ts'
 
 export function manifestUpdateOf({ principal }: Pick<Context, 'principal'>, reason: string | null): ManifestUpdate {
   return {
     cause: { caller: principal.name, why: reason ?? '' },
     bundle: (documents) => {
-      const bytes = createBundle(documents)
+      const bytes = desiredFormat.createBundle(documents)
       return { digest: digestOf(bytes), size: bytes.length }
     },
   }

@@ -3,33 +3,26 @@
 import { DomainError } from '../../../domain/errors.ts'
 import { forgetCapabilities, recordCapabilities } from '../../../ingest/commands/devices/capabilities.ts'
 import { parentName } from '../../../ingest/devices.ts'
-import type { DeviceRoute } from '../../../ingest/dialects/margo/device-routes.ts'
-import { parseCapabilities } from '../../../ingest/dialects/margo/introduction.ts'
-import { parseJson } from '../../../platform/body/json.ts'
+import type { DeviceMethod } from '../../../ingest/dialects/devices.ts'
 import type { Database } from '../../../store/database.ts'
 import { hasCapabilities } from '../../../store/read/targets/profiles.ts'
 import { answer, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
-import { authenticate, type SubmitDeps, submitFor } from './device-caller.ts'
+import { authenticate, ignoredLimit, type SubmitDeps, submitFor } from './device-caller.ts'
 
 export interface CapabilitiesDeps extends SubmitDeps {
   readonly database: Pick<Database, 'session'>
 }
 
-/** Bytes. */
-const bodyLimit = 256 << 10
-
-type CapabilitiesRoute = Extract<DeviceRoute, { kind: 'capabilities' }>
-
 export async function takeCapabilities(
   deps: CapabilitiesDeps,
   exchange: Exchange,
-  route: CapabilitiesRoute,
+  route: Extract<DeviceMethod, { does: 'describe' }>,
 ): Promise<void> {
-  requireMediaType(exchange.request, ['application/json'])
-  const read = lazyBody(exchange, bodyLimit)
+  requireMediaType(exchange.request, route.body.media)
+  const read = lazyBody(exchange, route.body.limit)
   const caller = await authenticate(deps, exchange, read)
   const body = await read()
-  const { id, labels } = parseCapabilities(parseJson(body), route.deviceId)
+  const { id, labels } = route.read(await route.body.parse(body))
   const device = route.deviceId ?? route.reporter ?? caller.device ?? id
   const reporter = route.reporter ?? caller.device ?? device
   deps.admission.admitDevice(caller.device ?? reporter)
@@ -40,19 +33,19 @@ export async function takeCapabilities(
       'NOT_FOUND_YET',
       `${parent} has not sent its capabilities yet: a gateway sends them before the devices behind it`,
     )
-  const isNew = route.generation !== '1.0.0-rc.3' || !(await hasCapabilities(session, device))
-  const sent = { text: body.toString().replace(/^\uFEFF/, ''), generation: `margo/${route.generation}`, labels }
+  const isNew = !route.showsFirst || !(await hasCapabilities(session, device))
+  const sent = { text: body.toString().replace(/^\uFEFF/, ''), generation: route.generation, labels }
   await submitFor(deps, exchange, caller, recordCapabilities(device, reporter, caller.device, sent))
-  answer(exchange, isNew ? 201 : 200, 'application/json', '{"acknowledgement":"received"}')
+  answer(exchange, isNew ? 201 : 200, 'application/json', JSON.stringify(route.acknowledgement))
 }
 
 export async function dropCapabilities(
   deps: CapabilitiesDeps,
   exchange: Exchange,
-  route: CapabilitiesRoute,
+  route: Extract<DeviceMethod, { does: 'withdraw description' }>,
 ): Promise<void> {
-  const caller = await authenticate(deps, exchange, lazyBody(exchange, bodyLimit))
-  const device = route.deviceId ?? ''
+  const caller = await authenticate(deps, exchange, lazyBody(exchange, ignoredLimit))
+  const device = route.deviceId
   const reporter = route.reporter ?? caller.device ?? device
   deps.admission.admitDevice(caller.device ?? reporter)
   await submitFor(deps, exchange, caller, forgetCapabilities(device, reporter, caller.device))

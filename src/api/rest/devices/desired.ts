@@ -6,11 +6,10 @@
  */
 import { LRUCache } from 'lru-cache'
 import { DomainError } from '../../../domain/errors.ts'
-import { createBundle } from '../../../ingest/dialects/margo/bundle.ts'
-import type { DesiredRoute } from '../../../ingest/dialects/margo/desired-routes.ts'
-import { digestOf } from '../../../ingest/dialects/margo/digest.ts'
-import { bundleMediaType, createManifest, manifestMediaType } from '../../../ingest/dialects/margo/manifest.ts'
+import type { Fetched } from '../../../ingest/dialects/devices.ts'
+import { desiredFormat } from '../../../ingest/dialects/index.ts'
 import type { Heartbeats } from '../../../ingest/heartbeats.ts'
+import { digestOf } from '../../../platform/body/digest.ts'
 import { ClientGone } from '../../../platform/limits/bodies.ts'
 import { createCallerSemaphore } from '../../../platform/limits/caller-semaphore.ts'
 import type { Database } from '../../../store/database.ts'
@@ -34,6 +33,8 @@ const mostTags = 200_000
 const mostKept = 32 << 20
 const overhead = 512
 
+const { manifestType, bundleType, documentType, createManifest, createBundle } = desiredFormat
+
 type Headers = Readonly<Record<string, string>>
 type Kept = ReturnType<typeof createManifest>
 
@@ -43,7 +44,7 @@ const mostBundlesOfOne = 2
 /** A digest names its content, so a response never changes. */
 const immutable = 'private, immutable, max-age=31536000'
 
-export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: DesiredRoute) => Promise<void> {
+export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: Fetched) => Promise<void> {
   const { database, publicUrl, heartbeats, findTip } = deps
   const bundles = createCallerSemaphore(mostBundlesOfOne)
   const tags = new LRUCache<string, string>({ maxSize: mostTags, sizeCalculation: () => 1 })
@@ -66,7 +67,7 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     const made = kept.get(key) ?? (await manifestOf(tip, base))
     kept.set(key, made)
     tags.set(key, made.etag)
-    sendTagged(exchange, made.etag, manifestMediaType, made.bytes, headers)
+    sendTagged(exchange, made.etag, manifestType, made.bytes, headers)
   }
 
   /** The bundle is in memory until the client has read it, so the slot is held for as long. */
@@ -85,12 +86,12 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     const bytes = createBundle(await documentsAt(database.session, device, manifest.version))
     // The rebuilt bundle differs from the announced one. The client can still fetch them one by one.
     if (digestOf(bytes) !== digest) throw missing
-    answer(exchange, 200, bundleMediaType, bytes, { ...headers, etag: `"${digest}"` })
+    answer(exchange, 200, bundleType, bytes, { ...headers, etag: `"${digest}"` })
   }
 
   return async (exchange, route) => {
-    if (route.kind === 'manifest' && !accepts(exchange.request.headers.accept, manifestMediaType))
-      throw new DomainError('NOT_ACCEPTABLE', `a manifest is ${manifestMediaType}, which Accept does not allow`)
+    if (route.kind === 'manifest' && !accepts(exchange.request.headers.accept, manifestType))
+      throw new DomainError('NOT_ACCEPTABLE', `a manifest is ${manifestType}, which Accept does not allow`)
     const client = await requireClient(deps, exchange, route.clientId)
     const tip = requireTip(client, await findTip(client))
     heartbeats.note(client, tip)
@@ -101,7 +102,7 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     const content = await findDocument(database.session, tip.key, route.deploymentId, digest)
     // The same error applies to a document of another device.
     if (content === null) throw new DomainError('NOT_FOUND', `there is no document ${digest} of ${client}`)
-    sendTagged(exchange, `"${digest}"`, 'application/yaml', content, { 'cache-control': immutable })
+    sendTagged(exchange, `"${digest}"`, documentType, content, { 'cache-control': immutable })
   }
 }
 

@@ -64,6 +64,9 @@ export async function submitFor(
   })
 }
 
+/** Bytes of a body that only its signature needs. */
+export const ignoredLimit = 256 << 10
+
 /** For requests without a body. */
 export const emptyBody: Presented['body'] = async () => new Uint8Array()
 

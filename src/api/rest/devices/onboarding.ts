@@ -4,14 +4,13 @@ import { manifestOwner } from '../../../domain/desired.ts'
 import { DomainError } from '../../../domain/errors.ts'
 import { offboardDevice, onboardDevice } from '../../../ingest/commands/devices/onboarding.ts'
 import { newRepositoryToken } from '../../../ingest/device-token.ts'
-import { parseOnboarding } from '../../../ingest/dialects/margo/introduction.ts'
-import { parseJson } from '../../../platform/body/json.ts'
+import type { DeviceMethod } from '../../../ingest/dialects/devices.ts'
 import type { Database } from '../../../store/database.ts'
 import { findIdentities } from '../../../store/read/device-credentials.ts'
 import { keyIdOf } from '../../auth/devices/public-key.ts'
 import { clientOf, spiffeIdOf } from '../../auth/devices/spiffe.ts'
 import { answer, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
-import { authenticate, type SubmitDeps, submitFor } from './device-caller.ts'
+import { authenticate, ignoredLimit, type SubmitDeps, submitFor } from './device-caller.ts'
 
 export interface OnboardingDeps extends SubmitDeps {
   readonly database: Pick<Database, 'session'>
@@ -19,16 +18,17 @@ export interface OnboardingDeps extends SubmitDeps {
   readonly repositoryOf: (device: string) => string | null
 }
 
-/** Bytes. */
-const bodyLimit = 256 << 10
-
-export async function takeOnboarding(deps: OnboardingDeps, exchange: Exchange): Promise<void> {
-  requireMediaType(exchange.request, ['application/json'])
-  const read = lazyBody(exchange, bodyLimit)
+export async function takeOnboarding(
+  deps: OnboardingDeps,
+  exchange: Exchange,
+  { body: rule, readCertificate: readSent }: Extract<DeviceMethod, { does: 'onboard' }>,
+): Promise<void> {
+  requireMediaType(exchange.request, rule.media)
+  const read = lazyBody(exchange, rule.limit)
   const caller = await authenticate(deps, exchange, read)
   const body = await read()
   const { device } = caller
-  const sent = parseOnboarding(parseJson(body))
+  const sent = readSent(await rule.parse(body))
   const certificate = sent === null ? null : readCertificate(sent)
   const holder = certificate && (await holderOf(deps, certificate))
   if (device !== null && holder !== null && holder !== device)
@@ -57,7 +57,7 @@ function bearerOf({ request }: Exchange): string | null {
 
 /** Ends all credentials of a device. It requires a credential of the device, because otherwise any client could offboard it. */
 export async function offboard(deps: OnboardingDeps, exchange: Exchange): Promise<void> {
-  const caller = await authenticate(deps, exchange, lazyBody(exchange, bodyLimit))
+  const caller = await authenticate(deps, exchange, lazyBody(exchange, ignoredLimit))
   const { device } = caller
   if (device === null)
     throw new DomainError('UNAUTHENTICATED', 'offboarding needs the credential of the device, which it revokes')

@@ -1,18 +1,11 @@
 /** The steps of a report that do not depend on its transport: the rate of its device, its record, and the sign of life in a refused one. */
 import type { IncomingMessage } from 'node:http'
 import { DomainError, errorCodes } from '../../../domain/errors.ts'
-import type { ReportOutcome, StatusReport } from '../../../domain/report.ts'
+import { anonymous, type ReportOutcome, type StatusReport } from '../../../domain/report.ts'
 import { spending } from '../../../ingest/command.ts'
 import { hearDevice } from '../../../ingest/commands/connectivity.ts'
 import { countDeviations, recordReport } from '../../../ingest/commands/report.ts'
-import { deviationsOf, deviationsOfRefusal } from '../../../ingest/dialects/margo/deviations.ts'
-import {
-  anonymous,
-  nonConforming,
-  parseMargoBody,
-  parseReportText,
-  type ReportRoute,
-} from '../../../ingest/dialects/margo/parse.ts'
+import type { ReportFormat, ReportRoute } from '../../../ingest/dialects/devices.ts'
 import type { Writer } from '../../../ingest/writer.ts'
 import type { Metrics } from '../../../outlets/metrics/metrics.ts'
 import type { Admission } from '../../../platform/limits/admission.ts'
@@ -42,25 +35,25 @@ export function requireIdentity(caller: Caller): DeviceIdentity {
 /** Parses one report and records it. `route.reporter` null: the caller's credential names the reporter. */
 export function takeBody(
   deps: RecordDeps,
+  format: ReportFormat,
   request: IncomingMessage,
   caller: Caller,
   body: Uint8Array,
   route: ReportRoute,
 ): Promise<ReportOutcome> {
-  return hearIfRefused(deps, caller, route.reporter, async () => {
-    const report = parseMargoBody(await parseReportText(body, request.headers['content-type']), {
-      ...route,
-      reporter: route.reporter ?? caller.device,
-    })
+  return hearIfRefused(deps, format, caller, route.reporter, async () => {
+    const named = { ...route, reporter: route.reporter ?? caller.device }
+    const report = await format.read(body, request.headers['content-type'], named)
     const identity = requireIdentity(caller)
     admit(deps, identity, [report.reporter])
-    return record(deps, request, identity, report, identity.proof)
+    return record(deps, format, request, identity, report, identity.proof)
   })
 }
 
 /** Runs `work`, and records a refused report as a sign of life of its authenticated device. */
 async function hearIfRefused<T>(
   deps: RecordDeps,
+  format: ReportFormat,
   caller: Caller,
   reporter: string | null,
   work: () => Promise<T>,
@@ -69,7 +62,7 @@ async function hearIfRefused<T>(
     return await work()
   } catch (error) {
     if (!(error instanceof DomainError) || errorCodes[error.code].retryable || 'refusal' in caller) throw error
-    await noteRefusal(deps, caller.device ?? reporter, error)
+    await noteRefusal(deps, format, caller.device ?? reporter, error)
     if (caller.device !== null)
       await deps.writer.submit(spending(hearDevice(caller.device), caller.proof)).catch(() => undefined)
     throw error
@@ -78,6 +71,7 @@ async function hearIfRefused<T>(
 
 export async function noteRefusal(
   { writer, metrics }: RecordDeps,
+  { deviationsOfRefusal }: ReportFormat,
   device: string | null,
   error: DomainError,
 ): Promise<void> {
@@ -98,6 +92,7 @@ export function admit({ admission }: RecordDeps, { device }: DeviceIdentity, rep
 
 export async function record(
   { writer, metrics, devices }: RecordDeps,
+  { deviationsOf, isNonConforming }: ReportFormat,
   request: IncomingMessage,
   identity: DeviceIdentity,
   report: StatusReport,
@@ -115,7 +110,7 @@ export async function record(
     verdict: outcome.verdict,
     dialect,
     reporter,
-    isNonConforming: nonConforming(report),
+    isNonConforming: isNonConforming(report),
     deviations: deviations.map(({ kind }) => kind),
   })
   return outcome

@@ -1,5 +1,5 @@
 /**
- * Reports of devices: Margo's seven routes, and a backlog in one request. Credentials are checked before the body is read. For several
+ * Reports of devices: one in a request, and a backlog in one request. Credentials are checked before the body is read. For several
  * errors, the response has the first in the order of docs/wire.md §1.3 (body, fields, credential, device), if the body is small.
  */
 
@@ -7,15 +7,7 @@ import { DomainError, errorCodes } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { hearDevice } from '../../../ingest/commands/connectivity.ts'
 import { spend } from '../../../ingest/commands/spend.ts'
-import { acknowledgement } from '../../../ingest/dialects/margo/acknowledge.ts'
-import {
-  type BacklogItem,
-  backlogMediaTypes,
-  largestReport,
-  parseBacklog,
-} from '../../../ingest/dialects/margo/backlog.ts'
-import { reportMediaTypes } from '../../../ingest/dialects/margo/parse.ts'
-import type { MargoRoute } from '../../../ingest/dialects/margo/routes.ts'
+import type { BacklogFormat, BacklogItem, DeviceMethod } from '../../../ingest/dialects/devices.ts'
 import { paced } from '../../../platform/limits/pace.ts'
 import type { Log } from '../../../platform/log/log.ts'
 import type { DeviceIdentity } from '../../auth/devices/device-auth.ts'
@@ -24,8 +16,6 @@ import { problemMembers } from '../problem.ts'
 import { authenticate, claim } from './device-caller.ts'
 import { admit, type Caller, noteRefusal, type RecordDeps, record, requireIdentity, takeBody } from './record-report.ts'
 
-/** Bytes of the reports that a device collected while it was offline. */
-const backlogLimit = 32 << 20
 /** Bytes of a body whose credential was refused. They are read only to find an error of higher precedence. */
 const refusedLimit = 64 << 10
 
@@ -38,12 +28,16 @@ export interface ReportDeps extends RecordDeps {
   readonly newestRevision: () => Revision
 }
 
-export async function takeReport(deps: ReportDeps, exchange: Exchange, route: MargoRoute): Promise<void> {
-  requireMediaType(exchange.request, reportMediaTypes)
-  const { caller, body } = await receive(deps, exchange, largestReport)
-  const take = () => takeBody(deps, exchange.request, caller, body, route)
+export async function takeReport(
+  deps: ReportDeps,
+  exchange: Exchange,
+  { format, route, success }: Extract<DeviceMethod, { does: 'report' }>,
+): Promise<void> {
+  requireMediaType(exchange.request, format.media)
+  const { caller, body } = await receive(deps, exchange, format.limit)
+  const take = () => takeBody(deps, format, exchange.request, caller, body, route)
   const outcome = await ('refusal' in caller ? take() : claim(deps, exchange, caller, take))
-  answer(exchange, route.success, 'application/json', JSON.stringify(acknowledgement(outcome)))
+  answer(exchange, success, 'application/json', JSON.stringify(format.acknowledge(outcome)))
 }
 
 async function receive(deps: ReportDeps, exchange: Exchange, limit: number): Promise<{ caller: Caller; body: Buffer }> {
@@ -69,18 +63,18 @@ async function identify(deps: ReportDeps, exchange: Exchange, read: ReadBody): P
  * Responds with one verdict for each item, in order. An invalid item does not affect the others. An item that cannot be written *now* makes
  * the whole response a 503, because devices retry on the status alone. Items that were written already are safe to repeat.
  */
-export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise<void> {
+export async function takeBacklog(deps: ReportDeps, exchange: Exchange, format: BacklogFormat): Promise<void> {
   const { request } = exchange
-  requireMediaType(request, backlogMediaTypes)
-  const { caller, body } = await receive(deps, exchange, backlogLimit)
-  const items = await paced(parseBacklog(body, request.headers['content-type'], caller.device))
+  requireMediaType(request, format.media)
+  const { caller, body } = await receive(deps, exchange, format.limit)
+  const items = await paced(format.read(body, request.headers['content-type'], caller.device))
   const identity = requireIdentity(caller)
   admit(
     deps,
     identity,
     items.flatMap((item) => (item.ok ? [item.reporter] : [])),
   )
-  const results = await claim(deps, exchange, identity, () => takeItems(deps, exchange, identity, items))
+  const results = await claim(deps, exchange, identity, () => takeItems(deps, format, exchange, identity, items))
   const newest = results.reduce((revision, result) => Math.max(revision, result.revision), 0)
   const revision = String(newest || deps.newestRevision())
   answer(
@@ -93,6 +87,7 @@ export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise
 
 async function takeItems(
   deps: ReportDeps,
+  format: BacklogFormat,
   exchange: Exchange,
   identity: DeviceIdentity,
   items: readonly BacklogItem[],
@@ -100,7 +95,7 @@ async function takeItems(
   const results: ItemResult[] = []
   // The items of a step are submitted in one turn, so the writer's queue keeps their order.
   for (const step of stepsOf(items))
-    results.push(...(await Promise.all(step.map((item) => takeItem(deps, exchange, identity, item)))))
+    results.push(...(await Promise.all(step.map((item) => takeItem(deps, format, exchange, identity, item)))))
   if (identity.device !== null && !results.some(({ isTaken }) => isTaken))
     await deps.writer.submit(hearDevice(identity.device)).catch(() => undefined)
   // The proof is spent last: a device that receives a 503 sends the same backlog with the same signature.
@@ -131,6 +126,7 @@ interface ItemResult {
 
 async function takeItem(
   deps: ReportDeps,
+  { reports, resultOf }: BacklogFormat,
   exchange: Exchange,
   identity: DeviceIdentity,
   item: BacklogItem,
@@ -138,14 +134,13 @@ async function takeItem(
   const { id } = exchange
   try {
     if (!item.ok) throw item.error
-    const outcome = await record(deps, exchange.request, identity, item.read(), null)
-    const { acknowledgement: _, ...members } = acknowledgement(outcome)
-    return { isTaken: true, revision: outcome.revision, members }
+    const outcome = await record(deps, reports, exchange.request, identity, item.read(), null)
+    return { isTaken: true, revision: outcome.revision, members: resultOf(outcome) }
   } catch (error) {
     if (error instanceof DomainError && errorCodes[error.code].retryable) throw error
     if (!(error instanceof DomainError))
       deps.log.error({ requestId: id, error }, 'an item of a backlog failed with an unexpected error')
-    else await noteRefusal(deps, identity.device, error)
+    else await noteRefusal(deps, reports, identity.device, error)
     const members = problemMembers(error, id)
     deps.metrics.reportRefused(members.status)
     return { isTaken: false, revision: 0, members: { verdict: 'REFUSED', ...members } }

@@ -2,7 +2,6 @@
 
 import type { Principal } from '../../../domain/principal.ts'
 import type {
-  BodyRule,
   Methods as DialectMethods,
   Managing,
   Method,
@@ -11,8 +10,10 @@ import type {
 } from '../../../ingest/dialects/dialect.ts'
 import type { Writer } from '../../../ingest/writer.ts'
 import type { Announcements } from '../../../outlets/sinks/announce.ts'
+import type { BodyRule } from '../../../platform/body/rule.ts'
 import type { Database } from '../../../store/database.ts'
 import { withScope } from '../../../store/read/access-scope.ts'
+import { type DeviceDeps, serveDevice } from '../devices/device-methods.ts'
 import {
   type Exchange,
   type Methods,
@@ -29,7 +30,8 @@ import { type CallbackDeps, createCallbacks } from './callbacks.ts'
 import { commandOf } from './command-of.ts'
 import { readersOf } from './readers.ts'
 
-export interface DialectDeps extends SnapshotDeps, CallbackDeps {
+export interface DialectDeps extends Omit<DeviceDeps, 'admission'>, SnapshotDeps, CallbackDeps {
+  readonly admission: DeviceDeps['admission'] & SnapshotDeps['admission']
   readonly writer: Writer
   readonly database: Database
   /** The reason that a URL must not be called. Null: it may be called. */
@@ -38,7 +40,9 @@ export interface DialectDeps extends SnapshotDeps, CallbackDeps {
 }
 
 export function serveMethods(deps: DialectDeps, methods: DialectMethods): Methods {
-  return Object.fromEntries(Object.entries(methods).map(([name, method]) => [name, serve(deps, method)]))
+  const served: Record<string, Route> = {}
+  for (const [name, method] of Object.entries(methods)) served[name] = serve(deps, method)
+  return served
 }
 
 function serve(deps: DialectDeps, method: Method): Route {
@@ -49,6 +53,8 @@ function serve(deps: DialectDeps, method: Method): Route {
       return { access: method.access, handle: (exchange, principal) => show(deps, exchange, principal, method) }
     case 'manage':
       return { access: 'operator of all', handle: (exchange) => manage(deps, exchange, method) }
+    default:
+      return serveDevice(deps, method)
   }
 }
 

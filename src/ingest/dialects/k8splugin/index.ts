@@ -1,6 +1,8 @@
 /** The instance API of ONAP's k8splugin, and so-cnf-adapter's calls for A&AI (docs/wire.md §3, §4). */
+
+import { largeJson } from '../../../platform/body/rule.ts'
 import { paced } from '../../../platform/limits/pace.ts'
-import { type Dialect, largeJson, type Methods, reading, recording } from '../dialect.ts'
+import { type Dialect, type Methods, reading, recording } from '../dialect.ts'
 import type { Readers } from '../readers.ts'
 import { mapRoutes } from '../router.ts'
 import { parseInstance } from './instance.ts'
@@ -16,6 +18,7 @@ const status = largeJson(bodyLimit, roomForStatus)
 
 export const k8splugin: Dialect = {
   name: 'k8splugin',
+  suggested: ['GET /v1/instance'],
   routes: [...mapRoutes(k8spluginRoutes, methodsOf), ...mapRoutes(inventoryRoutes, keepInventory)],
 }
 

@@ -24,18 +24,8 @@ import { type Body, complain, isAbsent, type Problems, refusal, shown } from '..
 import { readId } from '../../../platform/body/text.ts'
 import { isDeeperThan } from '../../../platform/limits/nesting.ts'
 import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
+import type { BacklogItem } from '../devices.ts'
 import { readReport, requireObject } from './parse.ts'
-
-export type BacklogItem =
-  | {
-      readonly ok: true
-      readonly reporter: string
-      /** Bytes of its text. */
-      readonly size: number
-      /** The report. A large backlog parses it again each time: all reports at once take ten times the memory of their text. */
-      readonly read: () => StatusReport
-    }
-  | { readonly ok: false; readonly error: DomainError }
 
 export const mostItems = 10_000
 

@@ -3,16 +3,12 @@
  * request. So its bytes must not depend on the time, the machine, or the version of a library. That is why tar and gzip are written here.
  */
 import { crc32 } from 'node:zlib'
-import { digestOf } from './digest.ts'
+import { digestOf } from '../../../platform/body/digest.ts'
+import type { BundledDocument } from '../devices.ts'
 
 const block = 512
 /** The maximum size of a stored block of deflate. */
 const stored = 0xffff
-
-export interface BundledDocument {
-  readonly deploymentId: string
-  readonly content: string
-}
 
 export function createBundle(documents: readonly BundledDocument[]): Buffer {
   if (documents.length === 0) throw new RangeError('Margo has no empty bundle')

@@ -1,22 +1,9 @@
 /** Margo's state manifest: everything that a device should run, by digest. A deployment that it does not list must be removed. */
-import { digestOf } from './digest.ts'
+import { digestOf } from '../../../platform/body/digest.ts'
+import type { Artifact, Manifest } from '../devices.ts'
 
 export const manifestMediaType = 'application/vnd.margo.manifest.v1+json'
 export const bundleMediaType = 'application/vnd.margo.bundle.v1+tar+gzip'
-
-interface Artifact {
-  readonly digest: string
-  /** Bytes. Null: not stated. */
-  readonly size: number | null
-}
-
-export interface Manifest {
-  /** Decimal digits: it may exceed a double. */
-  readonly version: string
-  readonly deployments: readonly (Artifact & { readonly deploymentId: string })[]
-  /** Null if and only if there are no deployments. */
-  readonly bundle: Artifact | null
-}
 
 /** `base`: the start of the URLs, with the prefix of the request: `/api/v1`, or `/margo/api/v1/clients/edge-1`. The same input always gives the same bytes. */
 export function createManifest(manifest: Manifest, base: string): { readonly bytes: Buffer; readonly etag: string } {

@@ -10,7 +10,7 @@
  * The generations differ so little that one reader accepts them all, on any route, because agents mix them.
  */
 import { DomainError } from '../../../domain/errors.ts'
-import type { ComponentReport, StatusReport } from '../../../domain/report.ts'
+import { anonymous, type ComponentReport, type StatusReport } from '../../../domain/report.ts'
 import { gatewayOf } from '../../../domain/target.ts'
 import type { DeploymentState, StatusError } from '../../../domain/values.ts'
 import { decodeUtf8, parseLargeJson } from '../../../platform/body/json.ts'
@@ -25,6 +25,7 @@ import {
 } from '../../../platform/body/problems.ts'
 import { readId } from '../../../platform/body/text.ts'
 import { paced } from '../../../platform/limits/pace.ts'
+import type { ReportRoute } from '../devices.ts'
 import { readComponents } from './components.ts'
 import { readTargetName } from './device-id.ts'
 import { readError, requireSmall } from './error.ts'
@@ -33,18 +34,6 @@ import { readState, stateProblem } from './state.ts'
 import { readYaml } from './yaml.ts'
 
 const yamlTypes: readonly string[] = ['application/yaml', 'application/x-yaml', 'text/yaml']
-
-/** The reporter if neither the request nor the body names one. */
-export const anonymous = 'anonymous'
-
-/** What the request line states about a body. A MargoRoute is one. */
-export interface ReportRoute {
-  /** Null: only the body names it (an item of a backlog). */
-  readonly deploymentId: string | null
-  /** The device or client in the path or in the credential. Null: there is none, so the body's deviceId names it. */
-  readonly reporter: string | null
-  readonly requiresVersion: boolean
-}
 
 /** Throws INVALID_REQUEST if the body is not an object, and SEMANTIC_ERROR with all problems if it is not a report. */
 export function parseMargoBody(body: unknown, route: ReportRoute): StatusReport {

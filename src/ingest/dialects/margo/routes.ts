@@ -1,16 +1,13 @@
 /** Margo's seven status routes, each matched as sent. A rewrite to one route would break clients that sign the target URI (docs/wire.md §1.1). */
+import type { ReportRoute } from '../devices.ts'
 import { type Route, readIds } from '../router.ts'
 
 export type Generation = '2024' | '2025' | '2025-08' | '2025-10' | '2025-11' | '2025-12' | '1.0.0-rc.3'
 
-export interface MargoRoute {
+export interface MargoRoute extends ReportRoute {
   readonly deploymentId: string
-  /** The path's device or client. Null: the credential identifies the caller. */
-  readonly reporter: string | null
   /** The status code that clients of that generation expect. */
   readonly success: 200 | 201
-  /** Whether the body must carry an adoptedManifestVersion. */
-  readonly requiresVersion: boolean
   readonly generation: Generation
 }
 
@@ -20,15 +17,22 @@ export const later = ['', '/margo', '/v1alpha2/margo']
 /** The route itself begins with /margo, so the reference server's agents do not repeat it. */
 export const sbi = ['', '/v1alpha2', '/v1alpha2/margo']
 
-export const statusRoutes: readonly Route<MargoRoute>[] = [
-  ...routesOf('2024', 201, reference, '/device/:deviceId/deployment/:deploymentId/status'),
-  ...routesOf('2025', 201, reference, '/api/v1/device/:deviceId/deployment/:deploymentId/status'),
-  ...routesOf('2025-08', 201, sbi, '/margo/sbi/v1/device/:deviceId/deployment/:deploymentId/status'),
-  ...routesOf('2025-10', 201, sbi, '/margo/sbi/v1/client/:clientId/deployment/:deploymentId/status'),
-  ...routesOf('2025-11', 200, later, '/api/v1/clients/:clientId/deployment/:deploymentId/status'),
-  ...routesOf('2025-12', 200, later, '/api/v1/clients/:clientId/deployments/:deploymentId/status'),
-  ...routesOf('1.0.0-rc.3', 200, later, '/api/v1/deployments/:deploymentId/status'),
-]
+const generations = [
+  ['2024', 201, reference, '/device/:deviceId/deployment/:deploymentId/status'],
+  ['2025', 201, reference, '/api/v1/device/:deviceId/deployment/:deploymentId/status'],
+  ['2025-08', 201, sbi, '/margo/sbi/v1/device/:deviceId/deployment/:deploymentId/status'],
+  ['2025-10', 201, sbi, '/margo/sbi/v1/client/:clientId/deployment/:deploymentId/status'],
+  ['2025-11', 200, later, '/api/v1/clients/:clientId/deployment/:deploymentId/status'],
+  ['2025-12', 200, later, '/api/v1/clients/:clientId/deployments/:deploymentId/status'],
+  ['1.0.0-rc.3', 200, later, '/api/v1/deployments/:deploymentId/status'],
+] as const
+
+export const statusRoutes: readonly Route<MargoRoute>[] = generations.flatMap(([generation, success, prefixes, path]) =>
+  routesOf(generation, success, prefixes, path),
+)
+
+/** As documents write them. */
+export const statusPaths = generations.map(([, , , path]) => path.replace(/:(\w+)/g, '{$1}'))
 
 function routesOf(
   generation: Generation,
