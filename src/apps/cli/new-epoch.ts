@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { parseConfig } from '../../server/config/config.ts'
 import { commandOf, exitCodes, parseFlags, UsageError } from '../../server/process/arguments.ts'
-import { explain, withStoreRemedy } from '../../server/process/startup-errors.ts'
+import { conclude, withStoreRemedy } from '../../server/process/startup-errors.ts'
 import { readClock } from '../../store/connection/clock.ts'
 import { beginEpoch } from '../../store/connection/epoch.ts'
 import { openDatabase, whyNotAlone } from '../../store/open.ts'
@@ -72,13 +72,4 @@ async function isAgreed(question: string): Promise<boolean> {
   }
 }
 
-main().then(
-  (code) => {
-    process.exitCode = code
-  },
-  (error: unknown) => {
-    console.error(explain(error))
-    if (error instanceof UsageError) console.error(`\n${usage}`)
-    process.exitCode = error instanceof UsageError ? exitCodes.usage : exitCodes.failed
-  },
-)
+conclude(main(), usage)

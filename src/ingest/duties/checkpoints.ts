@@ -1,5 +1,4 @@
 /** Follows the log and writes checkpoints of counts, so that counts in the past read a bounded number of entries (store/write/derived/checkpoints.ts). */
-import type { Revision } from '../../domain/values.ts'
 import type { Database } from '../../store/database.ts'
 import {
   checkpointsDuty,
@@ -7,7 +6,6 @@ import {
   fleetSpacing,
   largeRollouts,
   moveCheckpointed,
-  readCheckpointed,
   rolloutSpacing,
   type Walked,
   walkEntries,
@@ -46,10 +44,12 @@ export function createCheckpoints(database: Database): Duty {
     return byRollout.map(([key]) => key).filter((key) => (counts.get(key)?.n ?? 0) >= rolloutSpacing)
   }
 
-  /** Writes the checkpoints that are due after the next entries. Null: there are none. */
-  async function pass(cursor: Revision): Promise<Walked | null> {
-    const walked = await walkEntries(session, cursor)
-    if (walked === null) return null
+  /**
+   * Writes the checkpoints that are due after the next entries, and returns how many there were. The first checkpoint of the fleet is due without entries:
+   * otherwise counts by state of certain convergence would count the fleet's rows.
+   */
+  async function pass(): Promise<number> {
+    const walked = await walkEntries(session)
     ofFleet += walked.entries
     const isFleetDue = ofFleet >= fleetSpacing
     const rollouts = await count(walked)
@@ -57,15 +57,8 @@ export function createCheckpoints(database: Database): Duty {
     if (due.length > 0) await writeCheckpoints(database, walked.revision, due)
     if (isFleetDue) ofFleet = 0
     for (const key of rollouts) counts.set(key, { n: 0, isWhole: true })
-    await moveCheckpointed(session, walked.revision)
-    return walked
-  }
-
-  /** Without any checkpoint, counts by state of certain convergence would count the fleet's rows. */
-  async function writeFirst(cursor: Revision): Promise<void> {
-    if (ofFleet !== fleetSpacing) return
-    await writeCheckpoints(database, cursor, [fleet])
-    ofFleet = 0
+    if (walked.entries > 0) await moveCheckpointed(session, walked.revision)
+    return walked.entries
   }
 
   return {
@@ -73,13 +66,8 @@ export function createCheckpoints(database: Database): Duty {
     interval: 0,
     budget: 4_000,
     async run({ isOver }) {
-      for (;;) {
-        const cursor = await readCheckpointed(session)
-        const walked = await pass(cursor)
-        if (walked === null) await writeFirst(cursor)
-        if (walked === null || walked.entries < fleetSpacing) return true
-        if (isOver()) return false
-      }
+      while ((await pass()) === fleetSpacing) if (isOver()) return false
+      return true
     },
   }
 }

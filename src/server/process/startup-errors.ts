@@ -3,13 +3,27 @@
 import { DomainError } from '../../domain/errors.ts'
 import { ConfigError } from '../../platform/config-error.ts'
 import type { StoreConfig } from '../../store/open.ts'
-import { UsageError } from './arguments.ts'
+import { exitCodes, UsageError } from './arguments.ts'
 
 /** One sentence for errors that the operator can correct, a stack for all others. */
 export function explain(error: unknown): string {
   if (error instanceof ConfigError || error instanceof DomainError || error instanceof UsageError) return error.message
   const { code, message, stack, cause } = error as NodeJS.ErrnoException
   return code === undefined && cause === undefined ? (stack ?? message) : message
+}
+
+/** Ends a program that works on the database with its exit code. */
+export function conclude(program: Promise<number>, usage: string): void {
+  program.then(
+    (code) => {
+      process.exitCode = code
+    },
+    (error: unknown) => {
+      console.error(explain(error))
+      if (error instanceof UsageError) console.error(`\n${usage}`)
+      process.exitCode = error instanceof UsageError ? exitCodes.usage : exitCodes.failed
+    },
+  )
 }
 
 /** Adds the operation of the server, and the remedy, to an error of the system. */

@@ -3,6 +3,7 @@
  * the writer's transaction they would cost every report.
  */
 import type { Revision } from '../../../domain/values.ts'
+import { noLogHead } from '../../connection/failure.ts'
 import type { Database, Session } from '../../database.ts'
 import { tallyDeployments } from '../../read/counts/deployment-counts.ts'
 import { insertOf } from '../../sql/record-set.ts'
@@ -18,17 +19,8 @@ const fewest = 10
 
 export const checkpointsDuty = 'checkpoints'
 
-/** Where the duty goes on. */
-export async function readCheckpointed(session: Session): Promise<Revision> {
-  await session.run(`insert into duties (name, cursor) values ('${checkpointsDuty}', 0) on conflict (name) do nothing`)
-  const [row] = await session.run<{ cursor: Revision }>(
-    `select greatest(d.cursor, h.tail) as cursor from duties d cross join log_head h where d.name = '${checkpointsDuty}'`,
-  )
-  return row?.cursor ?? 0
-}
-
 export interface Walked {
-  /** The end of the last entry. */
+  /** The end of the last entry, or where the cursor is. */
   readonly revision: Revision
   readonly entries: number
   /** The number of entries of each rollout. */
@@ -37,25 +29,24 @@ export interface Walked {
 
 /** Looks up no rollout: in a fleet of many rollouts, that would cost as many look-ups as there are reports. */
 const walk = `
-  with entries as materialized (
-    select last_revision, rollout_key, from_rollout_key from change_log where first_revision > $1::bigint order by first_revision limit $2::int
+  with place as materialized (
+    select greatest(d.cursor, h.tail) as cursor from log_head h left join duties d on d.name = '${checkpointsDuty}'
+  ), entries as materialized (
+    select l.* from place cross join lateral (
+      select last_revision, rollout_key, from_rollout_key from change_log where first_revision > cursor order by first_revision limit $1::int) l
   ), touched as (
     select key, count(*)::int as n from (
       select rollout_key as key from entries where rollout_key is not null
       union all select from_rollout_key from entries where from_rollout_key is not null) either group by key
   )
-  select max(last_revision) as revision, count(*)::int as entries,
-    (select json_agg(json_build_array(key, n)) from touched) as "byRollout" from entries`
+  select coalesce((select max(last_revision) from entries), cursor) as revision, (select count(*)::int from entries) as entries,
+    (select coalesce(json_agg(json_build_array(key, n)), '[]') from touched) as "byRollout" from place`
 
-/** The next entries, at most as many as may lie between two checkpoints of the fleet. Null: there are none. */
-export async function walkEntries(session: Session, cursor: Revision): Promise<Walked | null> {
-  const [row] = await session.run<{
-    revision: Revision | null
-    entries: number
-    byRollout: Walked['byRollout'] | null
-  }>(walk, [cursor, fleetSpacing])
-  const { revision = null, entries = 0, byRollout = null } = row ?? {}
-  return revision === null ? null : { revision, entries, byRollout: byRollout ?? [] }
+/** The next entries, at most as many as may lie between two checkpoints of the fleet. */
+export async function walkEntries(session: Session): Promise<Walked> {
+  const [walked] = await session.run<Walked>(walk, [fleetSpacing])
+  if (!walked) throw noLogHead()
+  return walked
 }
 
 /** Those of the rollouts that are large enough for checkpoints. */
@@ -108,7 +99,8 @@ export async function writeCheckpoints(
 
 export async function moveCheckpointed(session: Session, cursor: Revision): Promise<void> {
   await session.run(
-    `update duties set cursor = $1::bigint where name = '${checkpointsDuty}' and coalesce(cursor, 0) < $1::bigint`,
+    `insert into duties as d (name, cursor) values ('${checkpointsDuty}', $1::bigint)
+     on conflict (name) do update set cursor = greatest(d.cursor, excluded.cursor)`,
     [cursor],
   )
 }
