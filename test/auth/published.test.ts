@@ -16,8 +16,7 @@ import type { Change, ChangeKind } from '../../src/domain/change.ts'
 import type { Session } from '../../src/store/database.ts'
 import { withScope } from '../../src/store/read/access-scope.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
-import { deploymentsByKey } from '../../src/store/read/deployments.ts'
-import { keysAfter } from '../../src/store/sinks/published.ts'
+import { deploymentsAfter, rolloutsAfter } from '../../src/store/sinks/published.ts'
 import { type Api, startApi } from '../graphql/harness.ts'
 import { namedAuth } from '../graphql/principals.ts'
 import { stores } from '../support/databases/stores.ts'
@@ -108,10 +107,9 @@ describe.each(stores)('what is published by MQTT, on $name', (store) => {
     const scope = scopes.length === 0 ? null : parseScopes(scopes)
     if (typeof scope === 'string') throw new Error(scope)
     const scoped = withScope(session, scope)
-    const rows = await deploymentsByKey(scoped, await keysAfter(session, 'deployments', 0, 100), null)
     const all = {
-      deployments: await presentDeployments(scoped, prefix, [...rows.values()]),
-      rollouts: await presentRollouts(scoped, prefix, await keysAfter(session, 'rollouts', 0, 100)),
+      deployments: await presentDeployments(scoped, prefix, await deploymentsAfter(session, 0, 100)),
+      rollouts: await presentRollouts(scoped, prefix, await rolloutsAfter(session, 0, 100)),
       changes: await describeVisible(api.road.database, scoped, prefix, changes),
     }
     const bodiesOf = (kind: keyof typeof all) =>

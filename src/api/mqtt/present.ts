@@ -5,9 +5,9 @@ import { describeChanges } from '../../outlets/sinks/change-data.ts'
 import type { Session } from '../../store/database.ts'
 import { visibleChanges } from '../../store/read/access-scope.ts'
 import { countDeployments, stateCountsOf } from '../../store/read/counts/deployment-counts.ts'
-import { componentsByKey, type DeploymentRow, deploymentsByKey } from '../../store/read/deployments.ts'
+import { componentsByKey, type DeploymentRow, deploymentParts, deploymentsByKey } from '../../store/read/deployments.ts'
+import { targetNames } from '../../store/read/export/names.ts'
 import { type RolloutRow, rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
-import { targetsByKey } from '../../store/read/targets/targets.ts'
 import { encodeLevel } from './topics.ts'
 
 export interface Publication {
@@ -37,7 +37,10 @@ export async function presentDeployments(
   const rows = await deploymentsByKey(session, keys, null)
   const large = [...rows.values()].filter(({ components }) => components === null).map(({ key }) => key)
   const components = large.length === 0 ? new Map() : await componentsByKey(session, large, null)
-  const targets = await targetsByKey(session, [...new Set([...rows.values()].map(({ targetKey }) => targetKey))])
+  const targets = await targetNames(
+    session,
+    [...rows.values()].map(({ targetKey }) => targetKey),
+  )
   const rolloutKeys = [...new Set([...rows.values()].map(({ rolloutKey }) => rolloutKey))]
   const rollouts = await rolloutsByKey(session, rolloutKeys, null)
   return subjects.map(({ key, deploymentId }) => {
@@ -53,6 +56,19 @@ export async function presentDeployments(
     }
     return { topic, payload: JSON.stringify(body), isRetained: true }
   })
+}
+
+/** The same for any number of deployments, in parts of bounded bytes. Each is read when the one before it was taken. */
+export async function* presentInParts(
+  session: Session,
+  prefix: string,
+  subjects: Iterable<DeploymentSubject>,
+): AsyncGenerator<Publication[]> {
+  const byKey = new Map([...subjects].map((subject) => [subject.key, subject]))
+  for (const keys of await deploymentParts(session, [...byKey.keys()])) {
+    const part = keys.flatMap((key) => byKey.get(key) ?? [])
+    yield await presentDeployments(session, prefix, part)
+  }
 }
 
 const deploymentTopic = (prefix: string, { key, deploymentId }: DeploymentSubject): string =>
@@ -113,12 +129,13 @@ export async function presentTopics(
   topics: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const keys = (type: 'Deployment' | 'Rollout') => topics.flatMap((topic) => keyIn(type, topic) ?? [])
-  const deployments = await deploymentsByKey(session, keys('Deployment'), null)
+  const present: string[] = []
+  for (const part of await deploymentParts(session, keys('Deployment'))) {
+    const rows = await deploymentsByKey(session, part, null)
+    present.push(...[...rows.values()].filter(isPresent).map((row) => deploymentTopic(prefix, row)))
+  }
   const rollouts = await presentRollouts(session, prefix, keys('Rollout'))
-  return new Set([
-    ...[...deployments.values()].filter(isPresent).map((row) => deploymentTopic(prefix, row)),
-    ...rollouts.filter(({ payload }) => payload !== '').map(({ topic }) => topic),
-  ])
+  return new Set([...present, ...rollouts.filter(({ payload }) => payload !== '').map(({ topic }) => topic)])
 }
 
 /** The key in the last level of a topic, where it is the ID of that type. */

@@ -16,15 +16,14 @@ import type { Database, LogHead } from '../../store/database.ts'
 import { noteDuty, readCursor } from '../../store/duties.ts'
 import { withScope } from '../../store/read/access-scope.ts'
 import { readLog } from '../../store/read/changes/changes.ts'
-import { deploymentsByKey } from '../../store/read/deployments.ts'
-import { keysAfter } from '../../store/sinks/published.ts'
+import { deploymentsAfter, rolloutsAfter } from '../../store/sinks/published.ts'
 import { brokerLost, type Connection, PacketTooLarge, retryInterval } from './connection.ts'
 import { markerOf, markerTopicOf, readMarker } from './marker.ts'
 import {
   type DeploymentSubject,
   describeVisible,
   type Publication,
-  presentDeployments,
+  presentInParts,
   presentRollouts,
   resetOf,
 } from './present.ts'
@@ -169,14 +168,13 @@ export function createPublisher(options: PublisherOptions): Publisher {
         to,
         publications.filter(({ payload }) => payload !== ''),
       )
-    for (let keys = await keysAfter(session, 'deployments', 0, step); keys.length > 0; ) {
-      const rows = await deploymentsByKey(scoped, keys, null)
-      await put(await presentDeployments(scoped, prefix, [...rows.values()]))
-      keys = await keysAfter(session, 'deployments', keys.at(-1) ?? 0, step)
+    for (let found = await deploymentsAfter(session, 0, step); found.length > 0; ) {
+      for await (const part of presentInParts(scoped, prefix, found)) await put(part)
+      found = await deploymentsAfter(session, found.at(-1)?.key ?? 0, step)
     }
-    for (let keys = await keysAfter(session, 'rollouts', 0, step); keys.length > 0; ) {
+    for (let keys = await rolloutsAfter(session, 0, step); keys.length > 0; ) {
       await put(await presentRollouts(scoped, prefix, keys))
-      keys = await keysAfter(session, 'rollouts', keys.at(-1) ?? 0, step)
+      keys = await rolloutsAfter(session, keys.at(-1) ?? 0, step)
     }
   }
 
@@ -198,7 +196,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
       if (key !== null && deploymentId !== null) deployments.set(key, { key, deploymentId })
       for (const rollout of [rolloutKey, fromRolloutKey]) if (rollout !== null) rollouts.add(rollout)
     }
-    await publish(to, await presentDeployments(scoped, prefix, [...deployments.values()]))
+    for await (const part of presentInParts(scoped, prefix, deployments.values())) await publish(to, part)
     await publish(to, await presentRollouts(scoped, prefix, [...rollouts]))
     await publish(to, await describeVisible(database, scoped, prefix, changes))
   }

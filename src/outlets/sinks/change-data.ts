@@ -1,10 +1,9 @@
 /** The form of a change for receivers: its own fields, with the names of its subjects instead of internal keys. */
 import type { Change } from '../../domain/change.ts'
-import type { Target } from '../../domain/target.ts'
 import type { Session } from '../../store/database.ts'
+import { type TargetName, targetNames } from '../../store/read/export/names.ts'
 import { resourcesByKey } from '../../store/read/orchestration/resources.ts'
 import { rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
-import { targetsByKey } from '../../store/read/targets/targets.ts'
 
 type ChangeData = Readonly<Record<string, unknown>>
 
@@ -33,10 +32,10 @@ export async function describeChanges(
   const linked = changes.flatMap((change) => {
     return change.kind === 'DEPLOYMENT_MOVED' ? [change.fromTargetKey, change.toTargetKey] : []
   })
-  const targets = await targetsByKey(session, [...new Set([...keysOf((change) => change.targetKey), ...linked])])
+  const targets = await targetNames(session, [...keysOf((change) => change.targetKey), ...linked])
   const replaced = keysOf((change) => (change.kind === 'DEVICE_RETIRED' ? change.replacedByKey : null))
-  const replacements = replaced.length === 0 ? targets : await targetsByKey(reader, replaced)
-  const named = (target: Target | undefined) =>
+  const replacements = replaced.length === 0 ? targets : await targetNames(reader, replaced)
+  const named = (target: TargetName | undefined) =>
     target && { kind: target.kind, ...(target.provider && { provider: target.provider }), name: target.name }
   const names: Names = {
     target: (key) => named(targets.get(key)),

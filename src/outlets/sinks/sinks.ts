@@ -15,7 +15,7 @@ import type { Hub } from '../../feed/hub.ts'
 import type { BackOff } from '../../platform/timing/back-off.ts'
 import { createRounds } from '../../platform/timing/rounds.ts'
 import type { Database } from '../../store/database.ts'
-import { wantedDeliveries } from '../../store/sinks/deliveries.ts'
+import { sinksWithWanted } from '../../store/sinks/deliveries.ts'
 import { holdSinks, moveCursor, noteAttempt, releaseSinks, sinksBehind } from '../../store/sinks/sink-progress.ts'
 import type { Sink } from '../../store/sinks/sinks.ts'
 import { attemptOf } from './attempt.ts'
@@ -134,8 +134,8 @@ export function createSinks(options: SinksOptions): Sinks {
       sinks.filter(({ kind }) => kinds.includes(kind)).map(({ key }) => key)
     const [reconciled, webhooks] = [keysOf('CALLBACK', 'INVENTORY'), keysOf('WEBHOOK')]
     const differing = reconciled.length === 0 ? [] : await sinksBehind(database.session, reconciled)
-    const wanted = webhooks.length === 0 ? [] : await wantedDeliveries(database.session, webhooks)
-    return new Set([...differing, ...wanted.map(({ sinkKey }) => sinkKey)])
+    const wanted = webhooks.length === 0 ? [] : await sinksWithWanted(database.session, webhooks)
+    return new Set([...differing, ...wanted])
   }
 
   function begin(sink: Sink, head: Revision): void {

@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Change } from '../../domain/change.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
+import { sizeOf } from '../../feed/change-size.ts'
 import type { Hub } from '../../feed/hub.ts'
 import type { Log } from '../../platform/log/log.ts'
 import { createRounds } from '../../platform/timing/rounds.ts'
@@ -16,8 +17,9 @@ import type { Database, Session } from '../../store/database.ts'
 import { noteDuty, readCursor } from '../../store/duties.ts'
 import { holdLeases, releaseLeases } from '../../store/leases.ts'
 import { pageChanges, readLog } from '../../store/read/changes/changes.ts'
-import { deploymentsByKey } from '../../store/read/deployments.ts'
+import { deploymentNames } from '../../store/read/export/names.ts'
 import { type RolloutRow, rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
+import { partBytes } from '../../store/sql/parts.ts'
 import type { TracesConfig } from './config.ts'
 import { sendAll } from './delivery.ts'
 import { createExporter, type Exporter } from './exporter.ts'
@@ -41,8 +43,8 @@ export interface Traces {
 const name = 'traces'
 /** Entries of the log that are read at a time. */
 const step = 500
-/** Changes of an attempt. An attempt with more begins with the oldest of them. */
-const longest = 1_000
+/** Changes of an attempt, and their bytes. An attempt with more begins with the oldest of them. */
+const longest = { changes: 1_000, bytes: partBytes }
 
 export async function createTraces({
   config,
@@ -81,7 +83,7 @@ export async function createTraces({
     do {
       const changes = await readLog(session, cursor, step, head.revision)
       const reached = changes.at(-1)?.revision ?? head.revision
-      await sendAll(whileRunning, log, await spansOf(session, changes, cursor))
+      for await (const spans of spansOf(session, changes, cursor)) await sendAll(whileRunning, log, spans)
       // Logged only after something was sent: while the collector does not answer, each round would log it.
       if (missing) log.warn(missing, 'traces are missing: their changes have expired')
       missing = null
@@ -122,8 +124,8 @@ export async function createTraces({
   }
 }
 
-/** The spans that `changes` complete. `after`: the revision before them. */
-async function spansOf(session: Session, changes: readonly Change[], after: Revision): Promise<readonly Span[]> {
+/** The spans that `changes` complete, in parts of bounded bytes: the attempt that a small change ends may have large ones. `after`: the revision before them. */
+async function* spansOf(session: Session, changes: readonly Change[], after: Revision): AsyncGenerator<Span[]> {
   const last = changes.at(-1)?.revision ?? after
   const keys = [...new Set(changes.flatMap(({ rolloutKey }) => rolloutKey ?? []))]
   const rollouts = await rolloutsByKey(session, keys, null)
@@ -133,20 +135,24 @@ async function spansOf(session: Session, changes: readonly Change[], after: Revi
     ({ created: { revision, at } }) => at !== null && revision > after && revision <= last,
   )
   const ended = changes.filter(endsAttempt)
-  const deployments = await deploymentsByKey(
+  const deployments = await deploymentNames(
     session,
-    [...new Set(ended.flatMap((one) => one.deploymentKey ?? []))],
-    null,
+    ended.flatMap((one) => one.deploymentKey ?? []),
   )
-  const spans = begun.map(rolloutSpan)
+  let [spans, size] = [begun.map(rolloutSpan), 0]
   for (const end of ended) {
     const deployment = deployments.get(end.deploymentKey ?? 0)
     const rollout = traced.get(end.rolloutKey ?? 0)
     if (!deployment || !rollout) continue
     const attempt = [...(await attemptOf(session, end)), ...restOfReport(changes, end)]
-    spans.push(...attemptSpans(attempt, { ...deployment, rollout }))
+    const found = attemptSpans(attempt, { ...deployment, rollout })
+    spans.push(...found)
+    size += sizeOf(found)
+    if (size < partBytes) continue
+    yield spans
+    ;[spans, size] = [[], 0]
   }
-  return spans
+  yield spans
 }
 
 /** The log has no change for the creation itself, only the first change that was made with it. */
@@ -173,14 +179,15 @@ function restOfReport(changes: readonly Change[], end: Change): readonly Change[
 async function attemptOf(session: Session, end: Change): Promise<readonly Change[]> {
   const key = end.deploymentKey ?? 0
   const found: Change[] = [end]
-  let before = end.revision
-  while (found.length < longest && !found.some(beginsAttempt)) {
+  let [before, size] = [end.revision, 0]
+  while (found.length < longest.changes && size < longest.bytes && !found.some(beginsAttempt)) {
     const page = { size: 50, after: null, before: String(before), backward: true }
     const pages = await pageChanges(session, { of: 'deployment', keys: [key] }, {}, page, null)
     const older = (pages.get(key)?.edges ?? []).map(({ node }) => node)
     if (older.length === 0) break
     found.unshift(...older)
     before = older[0]?.revision ?? before
+    size += sizeOf(older)
   }
   return found.slice(Math.max(found.findLastIndex(beginsAttempt), 0))
 }

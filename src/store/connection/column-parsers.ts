@@ -6,6 +6,7 @@ const oid = {
   int8: 20,
   int2: 21,
   int4: 23,
+  text: 25,
   oid: 26,
   json: 114,
   float4: 700,
@@ -27,8 +28,12 @@ export const parsers: Readonly<Record<number, (text: string) => unknown>> = {
   [oid.json]: JSON.parse,
   [oid.jsonb]: JSON.parse,
   [oid.numeric]: (text) => text,
+  [oid.text]: (text) => text,
   [oid.timestamptz]: parseInstant,
 }
+
+/** The types of values that may be long. */
+export const textTypes: readonly number[] = [oid.text, oid.json, oid.jsonb]
 
 /** `2026-01-02 03:04:05.678+00` (sessions run in UTC) → milliseconds. */
 function parseInstant(text: string): number {

@@ -8,9 +8,12 @@
  * first answer, in one packet. Answers on another connection are dropped.
  */
 import postgres from 'postgres'
-import { parsers, storableParameters } from './column-parsers.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { storableParameters } from './column-parsers.ts'
 import { isOutdatedPlan, lost } from './failure.ts'
 import { isKept } from './kept-plan.ts'
+import { countingParsers, mostCharacters, noteCharacters, tooMuchText } from './reading.ts'
+import { asObjects, type Row } from './row-objects.ts'
 import { answerWithin, createTimeout, type Timeout } from './timeout.ts'
 
 export interface Connection {
@@ -43,6 +46,8 @@ export interface ConnectionOptions {
   readonly silence?: number
   /** Sends statements without waiting for the answers to earlier ones. For reading only. */
   readonly isPipelined?: boolean
+  /** Refuses answers of more than `mostCharacters` (reading.ts). The writer's own statements read what it has to change. */
+  readonly isBounded?: boolean
   /** Asks the server, on another connection, whether the process with that id is still working. */
   readonly isWorking?: (process: number) => Promise<boolean>
   /** Asks the server, on another connection, to cancel the statement of the process with that id. */
@@ -65,12 +70,8 @@ export const silenceLimit = 3_000
  */
 export const mostStatements = 500
 
-const types = Object.fromEntries(
-  Object.entries(parsers).map(([oid, parse]) => [
-    `t${oid}`,
-    { to: Number(oid), from: [Number(oid)], parse, serialize: String },
-  ]),
-)
+/** The server is not stopped at once, because to cancel a statement costs the connection, which may be that of a shared snapshot. */
+const mostIgnored = 4 * mostCharacters
 
 let opened = 0
 
@@ -82,6 +83,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     timeout,
     silence = silenceLimit,
     isPipelined = false,
+    isBounded = false,
     isWorking,
     cancelProcess,
     explain = async (error) => error,
@@ -99,7 +101,18 @@ export function openConnection(options: ConnectionOptions): Connection {
   let listeners: (() => void)[] = []
   let last: Promise<unknown> = Promise.resolve()
   const prepared = new Set<string>()
+  /** Of the row that is being parsed. */
+  let characters = 0
 
+  const counting = countingParsers((read) => {
+    characters += read
+  })
+  const types = Object.fromEntries(
+    Object.entries(counting).map(([oid, parse]) => [
+      `t${oid}`,
+      { to: Number(oid), from: [Number(oid)], parse, serialize: String },
+    ]),
+  )
   const client = postgres(url, {
     max: 1,
     types,
@@ -154,7 +167,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       return answer
     } catch (error) {
       // Every other prepared statement of the connection would fail like this one. A new connection has none.
-      if (!isAnswer(error) || isOutdatedPlan(error)) lose()
+      if (!(isAnswer(error) || error instanceof DomainError) || isOutdatedPlan(error)) lose()
       throw error
     } finally {
       running -= 1
@@ -186,16 +199,41 @@ export function openConnection(options: ConnectionOptions): Connection {
     const prepare = !isPipelined || isKept(text, parameters)
     // postgres.js prepares none without parameters.
     if (prepare && parameters.length > 0) prepared.add(text)
-    const query = client.unsafe(text, storableParameters(parameters) as postgres.ParameterOrJSON<never>[], { prepare })
+    const query = client.unsafe<Row[]>(text, storableParameters(parameters) as postgres.ParameterOrJSON<never>[], {
+      prepare,
+    })
+    const rows: Row[] = []
+    let read = 0
+    const most = isBounded ? mostCharacters : Number.POSITIVE_INFINITY
+    const take = (row: Row): void => {
+      read += characters
+      characters = 0
+      if (read <= most) rows.push(row)
+      else rows.length = 0
+      if (isBounded && read > mostIgnored) cancel()
+    }
     try {
-      const rows = await query.values()
-      backend ??= rows.state.pid
-      const objects = asObjects<T>(rows.columns, rows)
-      rows.length = 0
+      // It returns the query itself.
+      query.values()
+      const { columns, state } = await query.forEach(take)
+      if (read > most) throw tooMuchText()
+      backend ??= state.pid
+      const objects = asObjects<T>(columns, rows)
+      noteCharacters(objects, read)
       return objects
+    } catch (error) {
+      throw read > most ? tooMuchText() : error
     } finally {
+      rows.length = 0
       Object.assign(query, spent)
     }
+  }
+
+  function cancel(): void {
+    if (isLost) return
+    const mustStop = running > 0 && backend
+    lose()
+    if (mustStop) cancelProcess?.(mustStop)
   }
 
   return {
@@ -223,12 +261,7 @@ export function openConnection(options: ConnectionOptions): Connection {
         backend ??= answer?.state.pid ?? null
         return answer ?? []
       }),
-    cancel() {
-      if (isLost) return
-      const mustStop = running > 0 && backend
-      lose()
-      if (mustStop) cancelProcess?.(mustStop)
-    },
+    cancel,
     onLost(notify) {
       if (isLost) notify()
       else listeners.push(notify)
@@ -245,29 +278,9 @@ export function openConnection(options: ConnectionOptions): Connection {
  * What an answered query of postgres.js no longer needs. V8 creates a function that is assigned to a property, like its `resolve`, among the old
  * objects. So the query, and all that it holds, would stay in memory until the next full garbage collection.
  */
-const spent = { args: [], parameters: [] }
+const spent = { args: [], parameters: [], forEachFn: null }
 
 function nothing(): void {}
-
-type ToObject = (values: readonly unknown[]) => object
-
-/** The columns of a prepared statement, which are described once. */
-const made = new WeakMap<readonly { readonly name: string }[], ToObject>()
-
-/**
- * Creates rows of one shape. For more than a dozen columns, postgres.js fills objects field by field. V8 makes each a hash table, which is
- * larger, and slower to create and to read.
- */
-function asObjects<T>(columns: readonly { readonly name: string }[], rows: readonly (readonly unknown[])[]): T[] {
-  if (rows.length === 0) return []
-  let toObject = made.get(columns)
-  if (!toObject) {
-    const fields = columns.map(({ name }, index) => `${JSON.stringify(name)}: values[${index}]`)
-    toObject = new Function('values', `return { ${fields.join(', ')} }`) as ToObject
-    made.set(columns, toObject)
-  }
-  return rows.map(toObject) as T[]
-}
 
 /** Whether the error is an answer of a server. */
 function isFromServer(error: unknown): boolean {

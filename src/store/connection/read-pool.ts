@@ -54,6 +54,7 @@ export function openReadPool(
         timeout: readLimit + grace,
         silence,
         isPipelined: true,
+        isBounded: true,
         isWorking: side.isWorking,
         cancelProcess: side.cancel,
         explain: side.explain,

@@ -9,6 +9,7 @@ import { presentFields } from '../sql/conditions.ts'
 import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, stretchOf } from '../sql/page.ts'
 import { all, asParents, fixed, isAnyOf, listParameter } from '../sql/parameters.ts'
+import { bytesOf, inParts, partBytes } from '../sql/parts.ts'
 import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '../sql/rows.ts'
 import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
@@ -58,9 +59,6 @@ export async function nextEntries(
   return new Map(rows.map(({ key, revision }) => [key, revision]))
 }
 
-/** Characters of JSON per statement. */
-const mostRead = 1_000_000
-
 /** Large components, which the rows lack. One statement reads those of several rows. */
 export async function componentsByKey(
   session: Session,
@@ -72,22 +70,33 @@ export async function componentsByKey(
     past
       ? fromPast(past, isAnyOf(present.key, some, 'bigint'))
       : sql`from ${deployments} ${d} where ${isAnyOf(d.key, some, 'bigint')}`
-  const sizes = await session.rows<{ readonly key: number; readonly size: number }>(
-    sql`select ${d.key}, octet_length(${d.components}::text) as size ${rowsOf(keys)} and ${all(visiblePlace(session, d))}`,
+  const sized = await session.rows<SizedKey>(
+    sql`select ${d.key}, ${bytesOf(sql`${d.components}`)} as size ${rowsOf(keys)} and ${all(visiblePlace(session, d))}`,
   )
   const found = new Map<number, readonly Component[]>()
-  let [some, size]: [number[], number] = [[], 0]
-  for (const [index, one] of sizes.entries()) {
-    some.push(one.key)
-    size += one.size
-    if (size < mostRead && index < sizes.length - 1) continue
+  for (const part of inParts(sized)) {
     const records = await session.rows<{ readonly key: number; readonly components: readonly Component[] }>(
-      sql`select ${d.key}, ${d.components} ${rowsOf(some)}`,
+      sql`select ${d.key}, ${d.components} ${rowsOf(part.map(({ key }) => key))}`,
     )
     for (const { key, components } of records) found.set(key, components)
-    ;[some, size] = [[], 0]
   }
   return found
+}
+
+interface SizedKey {
+  readonly key: number
+  readonly size: number
+}
+
+/** The keys in parts of bounded bytes, for a reader that takes the rows of a part with all their texts. */
+export async function deploymentParts(session: Session, keys: readonly number[]): Promise<(readonly number[])[]> {
+  const sized = await session.rows<SizedKey>(
+    sql`select ${d.key}, ${bytesOf(sql`${d.components}`, sql`${d.error}`)} as size from ${deployments} ${d}
+      where ${isAnyOf(d.key, keys, 'bigint')}`,
+  )
+  const sizes = new Map(sized.map(({ key, size }) => [key, size]))
+  const ordered = keys.map((key) => ({ key, size: sizes.get(key) ?? 0 }))
+  return [...inParts(ordered, partBytes)].map((part) => part.map(({ key }) => key))
 }
 
 const runningOn = alias(targets, 'running_on')

@@ -5,6 +5,7 @@ import type { Session } from '../database.ts'
 import type { Order, Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
+import { bytesOf, untilBytes } from '../sql/parts.ts'
 import { iso } from '../sql/record-set.ts'
 import { fieldsBut, type ObjectOf, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { deliveries } from '../tables/schema.ts'
@@ -85,10 +86,21 @@ export async function wantDelivery(session: Session, key: number): Promise<Deliv
   return row ? toDelivery(row) : null
 }
 
+/** The sinks with deliveries that are wanted again. */
+export async function sinksWithWanted(session: Session, sinkKeys: readonly number[]): Promise<number[]> {
+  const rows = await session.rows<{ readonly key: number }>(
+    sql`select distinct ${deliveries.sinkKey} as key from ${deliveries}
+      where ${deliveries.isWanted} and ${isAnyOf(deliveries.sinkKey, sinkKeys, 'bigint')}`,
+  )
+  return rows.map(({ key }) => key)
+}
+
+/** The first of them, by key. More may follow. */
 export async function wantedDeliveries(session: Session, sinkKeys: readonly number[]): Promise<Delivery[]> {
+  const wanted = sql`select ${deliveries}.* from ${deliveries}
+    where ${deliveries.isWanted} and ${isAnyOf(deliveries.sinkKey, sinkKeys, 'bigint')} order by ${deliveries.key} limit 100`
   const rows = await session.rows<DeliveryRecord>(
-    sql`select ${deliveries}.* from ${deliveries}
-      where ${deliveries.isWanted} and ${isAnyOf(deliveries.sinkKey, sinkKeys, 'bigint')} order by ${deliveries.key} limit 100`,
+    sql`select part.* ${untilBytes(wanted, bytesOf(sql`part.body`), sql`key`)} order by key`,
   )
   return rows.map(toDelivery)
 }

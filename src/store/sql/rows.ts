@@ -39,6 +39,9 @@ export function shownColumns(row: string): SQL {
   return sql`${smallColumns(row)}, ${sql.raw(`case when pg_column_size(${components}) <= ${smallSize} then ${components} end as components`)}`
 }
 
+/** The same with all components. */
+export const exportedColumns = columnList(deployments, shownFields)
+
 const smallColumns = columnList(
   deployments,
   shownFields.filter((field) => field !== 'components'),

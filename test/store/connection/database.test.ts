@@ -5,6 +5,7 @@ import { sql } from 'drizzle-orm'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { beginEpoch, ensureEpoch } from '../../../src/store/connection/epoch.ts'
 import { readHead, readRange } from '../../../src/store/connection/log-head.ts'
+import { mostCharacters } from '../../../src/store/connection/reading.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { everyStore, postgresStores, type Store } from '../../support/databases/stores.ts'
@@ -28,7 +29,7 @@ describe.each(everyStore)('a database on $name', (store) => {
     const { session } = await fresh(store)
     const items = `json_build_object('name', 'component-' || i, 'state', 'FAILED', 'error', json_build_object('code', 'E42', 'message', repeat('x', 100)))`
     const text = `select n, (select json_agg(${items}) from generate_series(1, 200) as i) as list from generate_series(1, $1::int) as n`
-    const rows = 1_000
+    const rows = 800
     await session.run(text, [1])
     const yardstick = jsonYardstick(rows * 200 * 100)
     let found: { readonly n: number; readonly list: readonly unknown[] }[] = []
@@ -41,6 +42,24 @@ describe.each(everyStore)('a database on $name', (store) => {
     expect(found.every(({ list }) => list.length === 200)).toBe(true)
     expect(stall).toBeLessThan(yardstick / 2)
     expect(await session.run('select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  it('refuses a reading of too many characters, in words, and reads on. A transaction may read them', async () => {
+    const database = await fresh(store)
+    const text = `select repeat('x', 1024 * 1024) as text, json_build_object('text', repeat('x', 1024 * 1024)) as json from generate_series(1, $1::int)`
+    const refused = expect.objectContaining({
+      code: 'LIMIT_EXCEEDED',
+      message: expect.stringContaining(`more than ${mostCharacters} characters: request fewer rows`),
+    })
+    expect(await database.session.run(text, [15])).toHaveLength(15)
+    // The second one is so much that the statement is ended.
+    for (const count of [17, 100]) await expect(database.session.run(text, [count])).rejects.toEqual(refused)
+    const snapshot = await database.snapshot()
+    await expect(snapshot.run(text, [17])).rejects.toEqual(refused)
+    expect(await snapshot.run('select 1 as one')).toEqual([{ one: 1 }])
+    await snapshot.close()
+    expect(await database.transaction((session) => session.run(text, [17]))).toHaveLength(17)
+    expect(await database.readBeside((reader) => reader.run(text, [17]))).toHaveLength(17)
   })
 
   it('answers the same JavaScript values whichever it is', async () => {

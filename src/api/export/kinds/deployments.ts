@@ -3,6 +3,7 @@ import type { Component } from '../../../domain/deployment.ts'
 import { type ExportedDeployment, readDeployments } from '../../../store/read/export/deployments.ts'
 import { instanceIds } from '../../../store/read/export/names.ts'
 import { requireRetained } from '../../../store/read/past.ts'
+import { createPartSize } from '../../../store/sql/parts.ts'
 import { columnsOf, type Row, rolloutColumns, targetColumns } from '../columns.ts'
 import { conditionParameters, conditionsOf, deploymentFilterOf } from '../conditions.ts'
 import { cursorNumbers } from '../query.ts'
@@ -39,7 +40,7 @@ const columns = columnsOf({
 })
 
 /** Deployments that are looked at in a part. */
-const size = 500
+const most = 500
 
 export const deployments: Kind = {
   columns,
@@ -47,13 +48,15 @@ export const deployments: Kind = {
   async open({ whole }, query) {
     const revision = await revisionOf(whole, query)
     const filter = deploymentFilterOf(query)
+    const size = createPartSize(most)
     return {
       revision,
       parameters: { atRevision: String(revision), ...conditionsOf(query) },
       async read(sessions, after) {
         await requireRetained(sessions.whole, revision)
         const [key = 0] = after === null ? [] : cursorNumbers(after, 1)
-        const { rows, next } = await readDeployments(sessions.scoped, revision, filter, key, size)
+        const { rows, isCut, next } = await readDeployments(sessions.scoped, revision, filter, key, size.next())
+        size.read(rows.length, isCut)
         return { rows: await rowsOf(sessions, rows), next: next === null ? null : String(next) }
       },
     }

@@ -23,8 +23,8 @@ const columns = columnsOf({
   cursor: 'text',
 })
 
-/** Rows of a part. */
-const size = 500
+/** Rows of a part. A device may have two hundred kilobytes of labels. */
+const size = 50
 
 /** The first part of a cursor. */
 const phases = ['service', 'retired'] as const

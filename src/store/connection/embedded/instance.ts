@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { statisticsTarget } from '../../database.ts'
 import { storableParameters } from '../column-parsers.ts'
 import { lost, StatementError } from '../failure.ts'
+import { noteCharacters, tooMuchText } from '../reading.ts'
 import { createTimeout, type Timeout } from '../timeout.ts'
 import type { Run } from '../transaction.ts'
 import type { TurnConnection } from './mutex.ts'
@@ -67,7 +68,12 @@ export function startInstance(
       const error = new StatementError(message, answer.isLost ? (code ?? '58030') : code)
       asked?.reject(error)
       if (answer.isLost) lose(error)
-    } else asked?.resolve(rows.length === 0 ? answer.rows : [...rows, ...answer.rows])
+    } else if ('isTooMuch' in answer) asked?.reject(tooMuchText())
+    else {
+      const all = rows.length === 0 ? answer.rows : [...rows, ...answer.rows]
+      noteCharacters(all, answer.characters)
+      asked?.resolve(all)
+    }
   })
   function lose(error: StatementError): void {
     isLost = true
@@ -94,8 +100,11 @@ export function startInstance(
       worker.postMessage({ ...request, id })
     })
   }
-  const run: Run = async <T extends object>(text: string, parameters: readonly unknown[] = []): Promise<T[]> =>
-    (await ask({ text, parameters: storableParameters(parameters) })) as T[]
+  const runAs =
+    (isBounded: boolean): Run =>
+    async <T extends object>(text: string, parameters: readonly unknown[] = []): Promise<T[]> =>
+      (await ask({ text, parameters: storableParameters(parameters), isBounded })) as T[]
+  const [run, read] = [runAs(false), runAs(true)]
 
   // Statements are executed in order, so these are the first. If they fail, so does what follows.
   for (const setting of [`timezone to utc`, `default_statistics_target to ${statisticsTarget}`])
@@ -105,6 +114,7 @@ export function startInstance(
     isLost: () => isLost,
     unsynced: () => unsynced,
     run,
+    read,
     async close() {
       reason ??= new StatementError('the database is closed', '57P01')
       await ask({ close: true })

@@ -11,9 +11,11 @@ import type { Run } from '../transaction.ts'
 export interface TurnConnection {
   readonly number: number
   readonly run: Run
+  /** The same with a bound for answers (reading.ts). */
+  readonly read: Run
 }
 
-export interface MutexLock extends TurnConnection {
+export interface MutexLock extends Omit<TurnConnection, 'read'> {
   /** Whether another caller waits for the connection. */
   isWanted(): boolean
   end(): void
@@ -48,7 +50,8 @@ export function createMutex(connect: () => Promise<TurnConnection>, idleLimit: n
 
   async function take(use: MutexUse): Promise<MutexLock> {
     await wait(use)
-    const { number, run } = await connect()
+    const { number, ...connection } = await connect()
+    const run = use === 'read' ? connection.read : connection.run
     let isOver = false
     let running = 0
     let timer = setTimeout(takeAway, idleLimit)

@@ -4,8 +4,8 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite, parse, protocol } from '@electric-sql/pglite'
-import { parsers } from '../column-parsers.ts'
 import { isKept } from '../kept-plan.ts'
+import { countingParsers, mostCharacters } from '../reading.ts'
 import { type FileFailure, openFiles } from './files.ts'
 
 export interface WorkerData {
@@ -20,7 +20,13 @@ export interface WorkerData {
 }
 
 export type WorkerRequest =
-  | { readonly id: number; readonly text: string; readonly parameters: readonly unknown[] }
+  /** `isBounded`: an answer of more than `mostCharacters` is refused (reading.ts). */
+  | {
+      readonly id: number
+      readonly text: string
+      readonly parameters: readonly unknown[]
+      readonly isBounded: boolean
+    }
   | { readonly id: number; readonly close: true }
 
 /** The receiver has taken a part of an answer: the next part may follow. */
@@ -30,7 +36,8 @@ export interface PartTaken {
 
 export type WorkerAnswer =
   /** `hasMore`: further rows follow after these are taken. */
-  | { readonly id: number; readonly rows: object[]; readonly hasMore: boolean }
+  | { readonly id: number; readonly rows: object[]; readonly hasMore: boolean; readonly characters: number }
+  | { readonly id: number; readonly isTooMuch: true }
   /** `isLost`: PostgreSQL has ended, and a further statement would wait for its locks for ever. */
   | {
       readonly id: number
@@ -86,13 +93,15 @@ async function* answer(request: WorkerRequest): AsyncGenerator<WorkerAnswer> {
     const pglite = await database
     if ('close' in request) {
       await pglite.close()
-      return yield { id, rows: [], hasMore: false }
+      return yield { id, rows: [], hasMore: false, characters: 0 }
     }
+    characters = 0
     const parts = await run(pglite, request.text, request.parameters)
+    if (request.isBounded && characters > mostCharacters) return yield { id, isTooMuch: true }
     for (const [index, rows] of parts.entries()) {
       const hasMore = index < parts.length - 1
       const taken = hasMore && new Promise<void>((resolve) => (partTaken = resolve))
-      yield { id, rows, hasMore }
+      yield { id, rows, hasMore, characters }
       await taken
     }
   } catch (error) {
@@ -114,7 +123,12 @@ let named = 0
 
 /** Merged once: to merge them takes as long as a short statement. */
 let merged: PGlite['parsers'] | undefined
-const parsersOf = (pglite: PGlite): PGlite['parsers'] => (merged ??= { ...pglite.parsers, ...parsers })
+const parsersOf = (pglite: PGlite): PGlite['parsers'] => (merged ??= { ...pglite.parsers, ...counting })
+/** Of the present answer. */
+let characters = 0
+const counting = countingParsers((read) => {
+  characters += read
+})
 
 /** Answers in one part, or in several parts for very many bytes. */
 async function run(pglite: PGlite, text: string, parameters: readonly unknown[]): Promise<object[][]> {

@@ -137,23 +137,24 @@ async function scanPage(
   return found
 }
 
-/**
- * Bytes of JSON that one reading of the log returns, and the entry that exceeds them. An entry may have a megabyte of texts of a device, so a number of
- * entries bounds neither memory nor the time of parsing.
- */
-const mostBytes = 4 << 20
+/** `labels`: at the first entry of each target only. */
+type LabelledRecord = Omit<EntryRecord, 'labels'> & { readonly labels: EntryRecord['labels'] | null }
 
 /**
- * The changes of the next entries after `after`, ascending, up to `until`: of at most `limit` entries, and of fewer if they are large. More may follow
- * unless it is empty. Of an entry that contains a bound, only the changes within the bounds.
+ * The changes of the next entries after `after`, ascending, up to `until`: of at most `limit` entries, and of fewer if they are large (parts.ts). More may
+ * follow unless it is empty. Of an entry that contains a bound, only the changes within the bounds.
  */
 export async function readLog(session: Session, after: Revision, limit: number, until?: Revision): Promise<Change[]> {
-  const entries = sql`${selectEntries(after + 1, until ?? null, limit, mostBytes)} as change`
-  const rows = await session.rows<EntryRecord>(
-    nameChanges(sql`change.first_revision as "firstRevision", change.changes`, entries),
+  const entries = sql`${selectEntries(after + 1, until ?? null, limit)} as change`
+  const rows = await session.rows<LabelledRecord>(
+    nameChanges(sql`change.first_revision as "firstRevision", change.changes`, entries, sql`change.labels`),
   )
   rows.sort((a, b) => a.firstRevision - b.firstRevision)
-  return rows.flatMap(toChanges).filter(({ revision }) => revision > after && revision <= (until ?? revision))
+  const labelsOf = new Map(rows.flatMap(({ targetKey, labels }) => (labels === null ? [] : [[targetKey, labels]])))
+  const entriesWithLabels = rows.map((row): EntryRecord => ({ ...row, labels: labelsOf.get(row.targetKey) ?? [] }))
+  return entriesWithLabels
+    .flatMap(toChanges)
+    .filter(({ revision }) => revision > after && revision <= (until ?? revision))
 }
 
 function isThere(select: SQL | null): SQL {

@@ -28,6 +28,7 @@ import {
   selectorCondition,
   timeParameter,
 } from '../../sql/parameters.ts'
+import { bytesOf, untilBytes } from '../../sql/parts.ts'
 import { changeLog, deployments, instances, targets } from '../../tables/schema.ts'
 import { sawOrigin, tellsOfHere, visibleSubject } from '../access-scope.ts'
 
@@ -52,14 +53,18 @@ export function firstEntry(from: Revision): SQL {
   return sql`coalesce((select max(${changeLog.firstRevision}) from ${changeLog} where ${changeLog.firstRevision} <= ${from}::bigint), 0)`
 }
 
-/** The next `limit` entries with a change at or after `from`. They are not expanded, which is cheaper for so many. */
-export function selectEntries(from: Revision, to: Revision | null, limit: number, bytes: number): SQL {
+/**
+ * The next `limit` entries with a change at or after `from`, and of fewer if they are large. They are not expanded, which is cheaper for so many. `labels`: of the
+ * target, at its first entry only, because a device may have fifty kilobytes of labels and hundreds of entries.
+ */
+export function selectEntries(from: Revision, to: Revision | null, limit: number): SQL {
   const until = to === null ? sql`` : sql`and ${changeLog.firstRevision} <= ${to}::bigint`
   const entries = sql`select * from ${changeLog}
     where ${changeLog.firstRevision} >= ${firstEntry(from)} and ${changeLog.lastRevision} >= ${from}::bigint ${until}
     order by ${changeLog.firstRevision} limit ${limit}`
-  return sql`(select * from (select entries.*, sum(size) over (order by first_revision) as read from (${entries}) as entries) as entries
-    where read - size < ${bytes}::bigint)`
+  const labelled = sql`select entries.*, case when row_number() over (partition by target_key order by first_revision) = 1
+    then (select ${named.labels} from ${targets} ${named} where ${named.key} = entries.target_key) end as labels from (${entries}) as entries`
+  return sql`(select part.* ${untilBytes(labelled, sql`size + ${bytesOf(sql`labels`)}`, sql`first_revision`)})`
 }
 
 const eachChange =
@@ -85,15 +90,17 @@ function inOrder(first: SQL, ord: SQL, reversed: boolean, limit: number): SQL {
 }
 
 /** `select …` with the present names of the subjects: `change` is rows of selectChanges or selectEntries. */
-export function nameChanges(columns: SQL, change: SQL): SQL {
-  return sql`select ${columns}, ${subjectColumns} from ${change} ${withNames}`
+export function nameChanges(columns: SQL, change: SQL, labels = ofTarget): SQL {
+  return sql`select ${columns}, ${labels} as labels, ${subjectColumns} from ${change} ${withNames}`
 }
+
+const ofTarget = fixed(sql`coalesce(target.labels, '[]')`)
 
 const subjectColumns =
   fixed(sql`change.at, change.observed_at as "observedAt", change.traceparent, change.deployment_key as "deploymentKey",
   subject.deployment_id as "deploymentId", change.resource_key as "resourceKey", change.target_key as "targetKey",
   target.kind as "targetKind", target.name as "targetName", change.from_target_key as "fromTargetKey",
-  origin.name as "fromTargetName", coalesce(target.labels, '[]') as labels, change.rollout_key as "rolloutKey",
+  origin.name as "fromTargetName", change.rollout_key as "rolloutKey",
   change.from_rollout_key as "fromRolloutKey", change.instance_key as "instanceKey", run.instance_id as "instanceId"`)
 
 /** Looked up row by row (lateral-lookup.ts): where statistics are young, the planner would read whole tables for a few rows. */

@@ -5,6 +5,7 @@ import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } 
 import type { Millis } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all, isAnyOf, listParameter } from '../../sql/parameters.ts'
+import { bytesOf, inParts, partBytes } from '../../sql/parts.ts'
 import { fieldsBut, type RowOf, rowMapper } from '../../sql/row-mapping.ts'
 import { desiredDocuments, manifestEntries, manifests } from '../../tables/schema.ts'
 import { visibleAddition, visibleRemoval } from './desired-scope.ts'
@@ -42,12 +43,15 @@ interface DocumentAt extends ManifestEntry {
 
 /** The same with the documents. */
 export async function documentsAt(session: Session, targetKey: number, version: number): Promise<DocumentAt[]> {
-  const rows = await session.rows<EntryRecord & { content: string }>(
-    sql`select ${manifestEntries}.*, ${desiredDocuments.content} from ${manifestEntries}
-      join ${desiredDocuments} on ${desiredDocuments.digest} = ${manifestEntries.digest}
-      where ${isListedAt(targetKey, version)} order by ${manifestEntries.deploymentId} collate "C"`,
+  const entries = await entriesAt(session, targetKey, version)
+  const contents = await contentsOf(
+    session,
+    entries.map(({ digest }) => digest),
   )
-  return rows.map((row) => ({ ...toEntry(row), content: row.content }))
+  return entries.flatMap((entry, index) => {
+    const content = contents.get(index)
+    return content === undefined ? [] : [{ ...entry, content }]
+  })
 }
 
 /** A document of any version of the device's manifest. Null: the manifest never had it. */
@@ -162,9 +166,14 @@ export async function manifestHistory(
   session: Session,
   targetKey: number,
   after: number = firstManifestVersion,
-  { limit = 1_000, bytes = Number.POSITIVE_INFINITY } = {},
+  { limit = 1_000, bytes = partBytes } = {},
 ): Promise<ManifestVersion<DocumentChange & { readonly content: string | null }>[]> {
-  const versions = within(bytes, await manifestVersions(session, targetKey, after, limit))
+  const sized = (await manifestVersions(session, targetKey, after, limit)).map((version) => ({
+    version,
+    size: version.changes.reduce((sum, { size }) => sum + size, 0),
+  }))
+  const [part = []] = inParts(sized, bytes)
+  const versions = part.map(({ version }) => version)
   const digests = [...new Set(versions.flatMap(({ changes }) => changes.flatMap(({ digest }) => digest ?? [])))]
   const contents = new Map(
     [...(await contentsOf(session, digests))].map(([place, content]) => [digests[place], content]),
@@ -176,16 +185,6 @@ export async function manifestHistory(
       content: change.digest === null ? null : (contents.get(change.digest) ?? null),
     })),
   }))
-}
-
-/** The first version, and the following ones that fit. */
-function within(bytes: number, versions: readonly ManifestVersion[]): readonly ManifestVersion[] {
-  let held = 0
-  const end = versions.findIndex(({ changes }, index) => {
-    held += changes.reduce((sum, { size }) => sum + size, 0)
-    return index > 0 && held > bytes
-  })
-  return end < 0 ? versions : versions.slice(0, end)
 }
 
 /** The range of versions that have a document, with the author and the reason. */
@@ -210,10 +209,18 @@ export function toStay(row: StayRecord): DocumentStay {
 
 /** By the index of the digest in the list. */
 export async function contentsOf(session: Session, digests: readonly Digest[]): Promise<Map<number, string>> {
-  const rows = await session.rows<{ digest: Digest; content: string }>(
-    sql`select ${desiredDocuments}.* from ${desiredDocuments} where ${isAnyOf(desiredDocuments.digest, digests, 'text')}`,
+  const contents = new Map<Digest, string>()
+  const sized = await session.rows<{ digest: Digest; size: number }>(
+    sql`select ${desiredDocuments.digest}, ${bytesOf(sql`${desiredDocuments.content}`)} as size from ${desiredDocuments}
+      where ${isAnyOf(desiredDocuments.digest, digests, 'text')}`,
   )
-  const contents = new Map(rows.map(({ digest, content }) => [digest, content]))
+  for (const part of inParts(sized)) {
+    const some = part.map(({ digest }) => digest)
+    const rows = await session.rows<{ digest: Digest; content: string }>(
+      sql`select ${desiredDocuments}.* from ${desiredDocuments} where ${isAnyOf(desiredDocuments.digest, some, 'text')}`,
+    )
+    for (const { digest, content } of rows) contents.set(digest, content)
+  }
   return new Map(
     digests.flatMap((digest, index) => (contents.has(digest) ? [[index, contents.get(digest) ?? '']] : [])),
   )

@@ -16,6 +16,8 @@ import { readCursor, writeCursor } from '../../sql/cursor.ts'
 import type { Page, PageRequest } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { all, asKeptParents, asParents, isAnyOf, listParameter } from '../../sql/parameters.ts'
+import { bytesOf, inParts } from '../../sql/parts.ts'
+import { fieldsBut, type RowOf, rowMapper } from '../../sql/row-mapping.ts'
 import { type ResourceRecord, toResource } from '../../sql/rows-orchestration.ts'
 import { resourceDetails, resources, resourceTallies, targets } from '../../tables/schema.ts'
 import { visiblePlace } from '../access-scope.ts'
@@ -170,35 +172,24 @@ export async function* resourcePages(
   }
 }
 
-interface ResourceDetailRow {
-  readonly detail: unknown
-  readonly detailCut: boolean
-  readonly appliedDetail: unknown
-  readonly appliedDetailCut: boolean
-}
+type DetailRecord = RowOf<typeof resourceDetails>
+type ResourceDetailRow = ReturnType<typeof toDetail>
+const toDetail = rowMapper(resourceDetails, fieldsBut(resourceDetails, 'key'))
 
 /** Only at present: details have no history. */
 export async function detailsOf(session: Session, keys: readonly number[]): Promise<Map<number, ResourceDetailRow>> {
-  const rows = await session.rows<{
-    key: number
-    detail: unknown
-    detail_cut: boolean
-    applied_detail: unknown
-    applied_detail_cut: boolean
-  }>(
-    sql`select ${resourceDetails}.* from ${resourceDetails} where ${all([isAnyOf(resourceDetails.key, keys, 'bigint'), ...seesDetails(session)])}`,
+  const asked = (some: readonly number[]): SQL =>
+    sql`from ${resourceDetails} where ${all([isAnyOf(resourceDetails.key, some, 'bigint'), ...seesDetails(session)])}`
+  const texts = bytesOf(sql`${resourceDetails.detail}`, sql`${resourceDetails.appliedDetail}`)
+  const sized = await session.rows<{ readonly key: number; readonly size: number }>(
+    sql`select ${resourceDetails.key}, ${texts} as size ${asked(keys)}`,
   )
-  return new Map(
-    rows.map((row) => [
-      row.key,
-      {
-        detail: row.detail,
-        detailCut: row.detail_cut,
-        appliedDetail: row.applied_detail,
-        appliedDetailCut: row.applied_detail_cut,
-      },
-    ]),
-  )
+  const found = new Map<number, ResourceDetailRow>()
+  for (const part of inParts(sized)) {
+    const rows = await session.rows<DetailRecord>(sql`select ${resourceDetails}.* ${asked(part.map(({ key }) => key))}`)
+    for (const row of rows) found.set(row.key, toDetail(row))
+  }
+  return found
 }
 
 /** A reader sees the details of resources that it sees. */

@@ -9,6 +9,7 @@ import type { ComponentReport } from '../../../domain/report.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all, fixed } from '../../sql/parameters.ts'
+import { bytesOf, inParts } from '../../sql/parts.ts'
 import { toImage } from '../../sql/rows.ts'
 import { changeLog, reports } from '../../tables/schema.ts'
 import { visibleReport } from '../access-scope.ts'
@@ -26,39 +27,29 @@ interface ContentRecord {
   readonly changes: readonly ChangeBody[]
 }
 
-/** Stored bytes per statement: the components of one report may be a mebibyte. */
-const mostRead = 1_000_000
-
 /** By the report's key. Absent: the log does not have them any more. */
 export async function componentsOfReports(
   session: Session,
   keys: readonly ReportKey[],
 ): Promise<Map<number, readonly ComponentReport[]>> {
   const sized = await session.rows<ReportKey & { readonly size: number }>(
-    sql`select asked.deployment_key as "deploymentKey", asked.key, ${storedSize} as size ${fromAsked(session, keys)}`,
+    sql`select asked.deployment_key as "deploymentKey", asked.key, ${size} as size ${fromAsked(session, keys)}`,
   )
   const found = new Map<number, readonly ComponentReport[]>()
-  let [some, size]: [ReportKey[], number] = [[], 0]
-  for (const [index, one] of sized.entries()) {
-    some.push(one)
-    size += one.size
-    if (size < mostRead && index < sized.length - 1) continue
+  for (const part of inParts(sized)) {
     const records = await session.rows<ContentRecord>(
       sql`select asked.key, ${reports.components} as own, ${reports.revision}, entry.first_revision, entry.target_key, entry.rollout_key,
-        entry.before, entry.changes ${fromAsked(session, some)}`,
+        entry.before, entry.changes ${fromAsked(session, part)}`,
     )
     for (const record of records) {
       const components = record.own ?? afterEntry(record)
       if (components) found.set(record.key, components)
     }
-    ;[some, size] = [[], 0]
   }
   return found
 }
 
-const storedSize = fixed(
-  sql`coalesce(pg_column_size(${reports.components}), 0) + coalesce(pg_column_size(entry.before), 0) + coalesce(pg_column_size(entry.changes), 0)`,
-)
+const size = fixed(bytesOf(sql`${reports.components}`, sql`entry.before`, sql`entry.changes`))
 
 /** Looked up one by one (lateral-lookup.ts). */
 function fromAsked(reader: Session, keys: readonly ReportKey[]): SQL {
