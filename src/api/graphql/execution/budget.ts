@@ -1,6 +1,7 @@
 /** The size budget of one response. Execution charges actual data to it, not the document's worst case. */
 import type { DomainError } from '../../../domain/errors.ts'
 import type { LimitName, Refuse } from '../../../platform/limits/limits.ts'
+import { mostCharacters, tooMuchText } from '../../../store/connection/reading.ts'
 import { maxAnswerSize, maxErrors, maxRows } from '../guards/limits.ts'
 
 export interface Budget {
@@ -10,6 +11,8 @@ export interface Budget {
   characters(count: number): void
   /** Characters that are about to be read, if known in advance. */
   expect(count: number): void
+  /** Characters of stored texts that were read. What is read is held until the response is made. */
+  read(count: number): void
   /** A field failed. */
   failed(): void
   /** The error that replaces the whole response. Null: the budget was not exceeded. */
@@ -23,7 +26,7 @@ const messages = {
 } satisfies Partial<Record<LimitName, string>>
 
 export function createBudget(refuse: Refuse): Budget {
-  let [rows, characters, expected, errors] = [0, 0, 0, 0]
+  let [rows, characters, expected, read, errors] = [0, 0, 0, 0, 0]
   let excess: DomainError | null = null
 
   function exceed(limit: keyof typeof messages, max: number): DomainError {
@@ -43,6 +46,12 @@ export function createBudget(refuse: Refuse): Budget {
     expect(count) {
       expected += count
       if (expected > maxAnswerSize) throw exceed('answerSize', maxAnswerSize)
+    },
+    read(count) {
+      read += count
+      if (read <= mostCharacters) return
+      excess ??= refuse('answerSize', `${tooMuchText().message}; committed changes remain`, { max: mostCharacters })
+      throw excess
     },
     failed() {
       errors += 1

@@ -14,6 +14,8 @@ import type { Writer } from '../../../ingest/writer.ts'
 import type { SinkManager } from '../../../outlets/sinks/manage.ts'
 import { createDeadline, type Deadline, type OnGone } from '../../../platform/limits/deadline.ts'
 import type { Slices } from '../../../platform/limits/slices.ts'
+import { charactersOf } from '../../../store/connection/reading.ts'
+import { sessionOf } from '../../../store/connection/transaction.ts'
 import type { Database, Freshness, LogHead, Session, Snapshot } from '../../../store/database.ts'
 import type { AuditEntry } from '../../../store/read/api-access.ts'
 import type { ApiAuth } from '../../auth/api/api-auth.ts'
@@ -128,7 +130,12 @@ export function createContext(
     const leave = await enter?.(signal())
     try {
       const own = await deps.database.snapshot(signal(), freshness)
-      return { ...own, signal: signal(), ...(leave && { close: () => own.close().finally(leave) }) }
+      const run = async <T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]> => {
+        const rows = await own.run<T>(text, parameters)
+        budget.read(charactersOf(rows))
+        return rows
+      }
+      return { ...own, ...sessionOf(run), signal: signal(), ...(leave && { close: () => own.close().finally(leave) }) }
     } catch (error) {
       leave?.()
       throw error

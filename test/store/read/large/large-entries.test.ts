@@ -22,8 +22,17 @@ function expectBounded(part: unknown): void {
   expect(JSON.stringify(part).length).toBeLessThan(partBytes + 3 * largeDeployment)
 }
 
+const histories = [97, 98, 99, 100].map((size) => `h${size}: history(first: ${size}) { nodes { kind } }`)
+const documents = {
+  states: '{ deployments(first: 100, filter: { deviceIds: ["edge-1"] }) { nodes { state error { code } } } }',
+  history:
+    '{ deployments(first: 100, filter: { deviceIds: ["edge-1"] }) { nodes { history(first: 100) { nodes { kind } } } } }',
+  histories: `{ deployments(first: 100, filter: { deviceIds: ["edge-1"] }) { nodes { ${histories.join(' ')} } } }`,
+}
+
 describe.each(lastingStores)('a log of large entries on $name', (store) => {
   let database: Database
+  const answers = new Map<string, { readonly data: unknown; readonly errors?: readonly unknown[] }>()
   beforeAll(async () => {
     const { on: empty } = await store.create()
     const server = await startApp({ on: empty })
@@ -39,6 +48,8 @@ describe.each(lastingStores)('a log of large entries on $name', (store) => {
       const body = { deviceId, deploymentId, status: { state: 'installed' }, components: [] }
       expect((await server.post(`/device/${deviceId}/deployment/${deploymentId}/status`, body)).status).toBe(201)
     }
+    for (const [name, document] of Object.entries(documents))
+      answers.set(name, await (await server.post('/graphql', { query: document })).json())
     await server.app.close()
     database = await empty.open()
     return async () => {
@@ -114,6 +125,16 @@ describe.each(lastingStores)('a log of large entries on $name', (store) => {
       after = part.next
     }
     expect(exported).toEqual(published)
+  })
+
+  it('answers queries while they read a bounded number of characters, in all of their statements together', () => {
+    for (const name of ['states', 'history'])
+      expect(answers.get(name)).toEqual({
+        data: { deployments: { nodes: expect.toSatisfy((all) => all.length === reports) } },
+      })
+    const message = expect.stringMatching(/the stored texts .* have more than 33554432 characters: request fewer rows/)
+    const extensions = { code: 'LIMIT_EXCEEDED', limit: 'answerSize', max: 33554432 }
+    expect(answers.get('histories')).toEqual({ data: null, errors: [expect.objectContaining({ message, extensions })] })
   })
 
   it('has deliveries that are sent again in parts of bounded bytes', async () => {

@@ -25,11 +25,12 @@ export async function fill(post: RunningApp['post'], count: number): Promise<voi
   }
 }
 
-/** Small changes of the same deployments: what is read about each is large. */
+/** Small changes of the same deployments, which end their attempts: what is read about each is large. */
 export async function changeAll(post: RunningApp['post'], count: number): Promise<void> {
-  for (let number = 0; number < count; number += 1) {
+  for (let change = 0; change < 2 * count; change += 1) {
+    const [number, state] = [change >> 1, change % 2 === 0 ? 'installing' : 'failed']
     const path = `/device/edge-1/deployment/d-${number}/status`
-    expect((await post(path, report(number, 'installing'))).status).toBe(201)
+    expect((await post(path, report(number, state))).status).toBe(201)
   }
 }
 

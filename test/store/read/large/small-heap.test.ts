@@ -1,0 +1,105 @@
+/** What devices can have stored at most, read by everything at once: a server with a heap of 512 MiB goes on. */
+import { connectAsync } from 'mqtt'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { postgresStores } from '../../../support/databases/stores.ts'
+import { runs } from '../../../support/runner/depth.ts'
+import { startApp } from '../../../support/servers/app.ts'
+import { startProgram } from '../../../support/servers/program.ts'
+import { findMosquitto, startMosquitto } from '../../../support/systems/mosquitto.ts'
+import { changeAll, changesEach, fill, largeDeployment } from './largest-reports.ts'
+
+async function rowsOf(url: string): Promise<number> {
+  const answer = await fetch(url)
+  let rows = 0
+  for await (const chunk of answer.body ?? []) for (const byte of chunk) if (byte === 10) rows += 1
+  return rows
+}
+
+/** Resolves when a subscriber that resumes at the beginning has received so many. */
+async function changesOf(url: string, count: number): Promise<number> {
+  const query = encodeURIComponent('subscription { changes(after: "0") { cursor change { kind } } }')
+  const abort = new AbortController()
+  const answer = await fetch(`${url}/graphql?query=${query}`, {
+    headers: { accept: 'text/event-stream' },
+    signal: abort.signal,
+  })
+  let changes = 0
+  for await (const chunk of (answer.body ?? []).values() as AsyncIterable<Uint8Array>) {
+    changes += Buffer.from(chunk).toString('latin1').split('"kind"').length - 1
+    if (changes >= count) break
+  }
+  abort.abort()
+  return changes
+}
+
+/** Resolves when so many deployments were published with all components. */
+async function observe(broker: string, count: number): Promise<void> {
+  const observer = await connectAsync(broker, { protocolVersion: 5 })
+  onTestFinished(() => observer.endAsync(true))
+  const large = new Set<string>()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  observer.on('message', (topic, payload) => {
+    if (payload.length > largeDeployment) large.add(topic)
+    if (large.size === count) resolve()
+  })
+  await observer.subscribeAsync('rollcall/present/deployments/#', { qos: 1 })
+  return promise
+}
+
+describe.each(postgresStores)('a server with a heap of 512 MiB on $name', (store) => {
+  it('answers exports and subscribers, publishes, delivers and traces a log of large entries at once', async () => {
+    const [count, changed] = [runs(48, 1_512), 24]
+    const empty = await store.create()
+    onTestFinished(() => empty.drop())
+    const filling = await startApp({ on: empty })
+    const { revision } = await filling.query('{ revision }')
+    await fill(filling.post, count)
+    await filling.app.close()
+    const broker = findMosquitto() ? await startMosquitto() : null
+    onTestFinished(() => broker?.dispose())
+    const program = startProgram({
+      DATABASE_URL: empty.config.url ?? '',
+      NODE_OPTIONS: '--max-old-space-size=512',
+      SINK_ALLOW: '127.0.0.1',
+      // No collector is there.
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+      ...(broker && { MQTT_URL: broker.url, MQTT_PUBLISH: 'all' }),
+    })
+    onTestFinished(() => program.dispose())
+    const url = await program.listening
+    const post = (path: string, body: unknown) =>
+      fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    const input = { name: 'none', url: 'http://127.0.0.1:9', after: revision, filter: { deploymentIds: ['none'] } }
+    const query = 'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { __typename } }'
+    const created = await (await post('/graphql', { query, variables: { input } })).json()
+    expect(created).toEqual({ data: { createWebhook: { __typename: 'CreateWebhookSuccess' } } })
+    const published = broker && observe(broker.url, count)
+    const four = Array.from({ length: 4 }, () => null)
+    const kinds = ['deployments', 'devices', 'reports']
+    const answers = Promise.all([
+      ...four.map(() => rowsOf(`${url}/export/changes?format=ndjson`)),
+      ...four.map(() => changesOf(url, count * changesEach)),
+      ...kinds.map((kind) => rowsOf(`${url}/export/${kind}?format=ndjson`)),
+    ])
+    const nested =
+      '{ deployments(first: 100) { nodes { history(first: 100) { nodes { kind } } components { error { message } } } } }'
+    const queries = four.map(async () => (await post('/graphql', { query: nested })).status)
+    // Each ends an attempt and is published, so large rows are read for small changes.
+    await changeAll(post, changed)
+    const rows = await answers
+    expect(rows.slice(0, 8).every((n) => n >= count * changesEach)).toBe(true)
+    expect(rows.slice(8).map((n) => n > 0)).toEqual(kinds.map(() => true))
+    expect(await Promise.all(queries)).toEqual(four.map(() => 200))
+    await published
+    const lag = async () => (await (await post('/graphql', { query: '{ sinks { lag } }' })).json()).data.sinks
+    await expect.poll(lag, { timeout: 60_000 }).toEqual([{ lag: 0 }])
+    await expect
+      .poll(() => program.stdout() + program.stderr(), { timeout: 60_000 })
+      .toContain('traces were not exported')
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  })
+})
