@@ -1,59 +1,9 @@
 /** Who may what over REST: every route, every role, with and without a narrower scope. What devices may have tests of their own beside. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
+import { routes } from './rest-routes.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
-const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
-const cluster = '/v2/cluster-providers/p/clusters/c'
-
-/** What each route asks for, once more. */
-const routes: readonly (readonly [
-  need: 'public' | 'device' | 'viewer' | 'viewer of a part' | 'reporter' | 'operator' | 'admin',
-  method: string,
-  path: string,
-])[] = [
-  ['public', 'GET', '/'],
-  ['public', 'GET', '/healthz'],
-  ['public', 'GET', '/readyz'],
-  ['device', 'GET', '/api/v1/deployments'],
-  ['device', 'GET', '/api/v1/deployments/d/sha256:0'],
-  ['device', 'GET', '/api/v1/bundles/sha256:0'],
-  ['device', 'GET', '/api/v1/clients/edge/deployments'],
-  ['device', 'GET', '/margo/api/v1/clients/edge/deployments/d/sha256:0'],
-  ['device', 'GET', '/v1alpha2/margo/api/v1/clients/edge/bundles/sha256:0'],
-  ['device', 'POST', '/onboarding/'],
-  ['device', 'POST', '/api/v1/onboarding'],
-  ['device', 'PUT', '/device/edge/capabilities'],
-  ['device', 'POST', '/api/v1/clients/edge/capabilities'],
-  ['device', 'PUT', '/api/v1/capabilities/edge'],
-  ['device', 'DELETE', '/api/v1/capabilities/edge'],
-  ['viewer', 'GET', '/metrics'],
-  ['viewer of a part', 'GET', '/export/changes'],
-  ['viewer of a part', 'GET', '/export/changes/manifest'],
-  ['viewer of a part', 'GET', '/export/reports'],
-  ['viewer of a part', 'GET', '/export/deployments'],
-  ['viewer of a part', 'GET', '/export/devices'],
-  ['admin', 'GET', '/export/audit'],
-  ['admin', 'GET', '/export/audit/manifest'],
-  ['viewer', 'GET', `${group}/status`],
-  ['viewer', 'GET', `${cluster}/status`],
-  ['reporter', 'POST', `${group}/actions`],
-  ['reporter', 'POST', `${group}/instances/1/resources`],
-  ['reporter', 'PUT', `${group}/resource-bundle-states/p%2Bc`],
-  ['reporter', 'POST', `${cluster}/actions`],
-  ['reporter', 'PUT', `${cluster}/connectivity`],
-  ['viewer of a part', 'GET', '/v1/instance'],
-  ['viewer of a part', 'GET', '/v1/instance/i'],
-  ['viewer of a part', 'GET', '/v1/instance/i/status'],
-  ['reporter', 'PUT', '/v1/instance/i'],
-  ['reporter', 'PUT', '/v1/instance/i/status'],
-  ['reporter', 'DELETE', '/v1/instance/i'],
-  ['operator', 'POST', '/v1/instance/i/status/subscription'],
-  ['operator', 'DELETE', '/v1/instance/i/status/subscription/s'],
-  ['operator', 'POST', '/api/cnf-adapter/v1/aai-update/'],
-  ['operator', 'POST', '/api/cnf-adapter/v1/aai-delete/'],
-]
-
 const may: Readonly<Record<string, readonly string[]>> = {
   VIEWER: ['viewer'],
   REPORTER: ['reporter'],

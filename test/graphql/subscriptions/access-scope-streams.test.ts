@@ -1,5 +1,7 @@
 /** Subscribers with an access scope get nothing from outside it. Names outside it contain "hidden". */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { streamState } from '../../../src/api/graphql/subscriptions/state-stream.ts'
+import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { munich, register } from '../access-scope-fleet.ts'
 import { type Stream, transports } from '../clients.ts'
 import { type Api, startApi } from '../harness.ts'
@@ -141,4 +143,35 @@ describe.each(transports)('a subscriber with an access scope over $name', (trans
       rows: [{ device: { deviceId: 'd-1' } }],
     })
   })
+})
+
+it('does not count commits of others among those that one update merges', async () => {
+  let now = Date.now()
+  const clock = () => {
+    now += 1_000
+    return now
+  }
+  const api = await startApi({ road: { writer: { clock } } })
+  const { database } = api.road
+  try {
+    await register(api, 'm-1', 'munich')
+    await register(api, 'hidden-1', 'oslo')
+    const { revision } = await api.ask('{ revision }')
+    const reports = [['m-1', 'INSTALLING'] as const, ['hidden-1', 'FAILED'] as const, ['m-1', 'INSTALLED'] as const]
+    for (const [reporter, state] of reports) await api.report({ reporter, deploymentId: `of-${reporter}`, state })
+    const changes = await readLog(database.session, Number(revision), 100)
+    const snapshot = await database.snapshot()
+    const event = { cursor: now, coalesced: 2, changes, isComplete: true, snapshot, release() {} }
+    const watched = { next: async () => event, onWake() {}, close() {} }
+    const { accessScope } = await namedAuth.identify({ token: munich, cookie: null, address: '' })
+    const context = { feed: { watch: () => watched }, principal: { accessScope }, whose: '' } as never
+    const source = streamState(context, 'key', { topics: ['all'] }, async (_, { coalesced }) => ({
+      send: coalesced,
+      memory: null,
+    }))
+    expect(await source.next()).toMatchObject({ payload: 1 })
+    await snapshot.close()
+  } finally {
+    await api.close()
+  }
 })

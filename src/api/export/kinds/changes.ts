@@ -51,11 +51,11 @@ const entries = 400
 export const changes: Kind = {
   columns: changeColumns,
   accepts: [...momentParameters, 'afterRevision', 'since', 'before', ...conditionParameters],
-  async open({ whole }, query) {
-    const range = await rangeOf(whole, query)
+  async open({ scoped }, query) {
+    const range = await rangeOf(scoped, query)
     const times = timesIn(query)
     const filter: ChangeFilter = { ...changeFilterOf(query), ...times }
-    const recorded = await rangeOfTimes(whole, filter)
+    const recorded = await rangeOfTimes(scoped, filter)
     const from = Math.max(range.from, (recorded.from ?? 1) - 1)
     const to = Math.min(range.to, recorded.to ?? range.to)
     return createExtent({ ...range, first: from, last: to }, filter, query)

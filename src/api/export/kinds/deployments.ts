@@ -45,8 +45,8 @@ const most = 500
 export const deployments: Kind = {
   columns,
   accepts: [...momentParameters, ...conditionParameters],
-  async open({ whole }, query) {
-    const revision = await revisionOf(whole, query)
+  async open({ scoped }, query) {
+    const revision = await revisionOf(scoped, query)
     const filter = deploymentFilterOf(query)
     const size = createPartSize(most)
     return {

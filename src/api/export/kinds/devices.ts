@@ -33,8 +33,8 @@ type Phase = (typeof phases)[number]
 export const devices: Kind = {
   columns,
   accepts: [...momentParameters, ...conditionParameters],
-  async open({ whole }, query) {
-    const revision = await revisionOf(whole, query)
+  async open({ scoped }, query) {
+    const revision = await revisionOf(scoped, query)
     const filter: DeviceFilter = deviceFilterOf(query)
     return {
       revision,

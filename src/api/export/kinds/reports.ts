@@ -38,14 +38,14 @@ const size = 500
 export const reports: Kind = {
   columns: reportColumns,
   accepts: [...momentParameters, 'afterRevision', 'since', 'before', ...conditionParameters],
-  async open({ whole }, query) {
-    const { from, to } = await rangeOf(whole, query)
+  async open({ scoped }, query) {
+    const { from, to } = await rangeOf(scoped, query)
     const extent: ReportExtent = {
       // Revision 0 is before everything, also before reports of a clock that was behind.
       from: from === 0 ? null : from,
       to,
-      fromAt: await timeOf(whole, from),
-      toAt: await timeOf(whole, to),
+      fromAt: await timeOf(scoped, from),
+      toAt: await timeOf(scoped, to),
       since: timeIn(query, 'since'),
       before: timeIn(query, 'before'),
       filter: deploymentFilterOf(query),
