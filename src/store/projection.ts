@@ -65,7 +65,7 @@ export function covered({ name, version }: Projection): string {
  * Makes the next step, up to the revision `upTo` or the head. Null: there is nothing to read, another server has read it, or makes a later version.
  */
 export async function step(
-  database: Pick<Database, 'session' | 'transaction'>,
+  database: Pick<Database, 'session' | 'alter'>,
   projection: Projection,
   limit: number,
   upTo: Revision = Number.POSITIVE_INFINITY,
@@ -136,24 +136,32 @@ const readings: Readonly<Record<'log' | Projection['reads'], (projection: Projec
     )`,
 }
 
+/** Milliseconds that it waits for a step that holds the cursor. */
+const lockLimit = 10_000
+
 /**
  * Makes everything again from the beginning. Rows of deployments are replaced one by one: until all are, readers use those of before, and add what has
- * changed since. Rows of entries add up, so they are removed, and readers read the log instead.
+ * changed since. Rows of entries add up, so they are removed, and readers read the log instead. Not on the writer's connection: there may be millions.
  */
-export async function rebuild(
-  database: Pick<Database, 'transaction'>,
+export function rebuild(
+  database: Pick<Database, 'alter'>,
   { name, version, tables, reads }: Projection,
   when: 'always' | 'if older' = 'always',
 ): Promise<void> {
   const isInPlace = reads === 'deployments'
-  await database.transaction(async (session) => {
-    // A statement of its own: the next ones see what a step has written that held the row.
-    const begun = await session.run(
+  // Only if this transaction has taken the cursor back. Its statements see what a step has written that held the cursor.
+  const emptied = tables.map(
+    (table) =>
+      `delete from ${table} where (select xmin = pg_current_xact_id()::xid from duties where name = '${name}')`,
+  )
+  return database.alter(
+    [
       `insert into duties as d (name, version) values ('${name}', ${version}) on conflict (name) do update
          set version = ${version}, cursor = null, follows_log = false, former_version = d.version,
            former_cursor = case when ${isInPlace} then greatest(d.cursor, case d.former_version when d.version then d.former_cursor end) end
-       where ${when === 'always'} or d.version < ${version} returning name`,
-    )
-    if (begun.length > 0 && !isInPlace) for (const table of tables) await session.run(`delete from ${table}`)
-  })
+       where ${when === 'always'} or d.version < ${version}`,
+      ...(isInPlace ? [] : emptied),
+    ],
+    lockLimit,
+  )
 }

@@ -103,5 +103,10 @@ describe.each(stores)('a projection on $name', (store) => {
     while (await step(database, next, 3));
     expect(await rowsOf('change_summaries')).toEqual(rows)
     expect(await coveredBy(summariesProjection)).toBe(0)
+    // As another server would that has found the former version.
+    await rebuild(database, next, 'if older')
+    expect(await rowsOf('change_summaries')).toEqual(rows)
+    await rebuild(database, next)
+    expect(await rowsOf('change_summaries')).toEqual([])
   })
 })

@@ -11,10 +11,7 @@ import type { Duty } from './duties.ts'
  */
 const fewest = 50
 
-export function createProjecting(
-  database: Pick<Database, 'session' | 'transaction' | 'kind'>,
-  projection: Projection,
-): Duty {
+export function createProjecting(database: Pick<Database, 'session' | 'alter' | 'kind'>, projection: Projection): Duty {
   const { name, inBlocks, delay } = projection
   const most = projection.most[database.kind]
   /** Heads of the log, oldest first, with the time of the reading, because the log's own time may have jumped. */

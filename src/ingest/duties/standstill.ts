@@ -11,7 +11,7 @@ const fewFound = 100
 
 /** Follows the log a minute behind its head, and marks deployments that stand still. No standstill is shorter than a minute. */
 export function createStandstill(
-  database: Pick<Database, 'session' | 'transaction' | 'kind'>,
+  database: Pick<Database, 'session' | 'alter' | 'kind'>,
   writer: Pick<Writer, 'submit'>,
   stalling: StallLimits,
 ): Duty {
