@@ -28,7 +28,7 @@ export function matchResource(
 }
 
 /**
- * As matchResource, for k8splugin, which lists objects by their names alone: the namespace of the instance is a guess until the object is observed in another one.
+ * As matchResource, for resource bundles, which list objects by their names alone: the namespace of the instance is a guess until the object is observed in another one.
  * `isGuessed`: so is `wanted.namespace`.
  */
 export function matchListed(

@@ -1,6 +1,6 @@
 /**
- * One run of a rollout. For EMCO it is an AppContext: its status follows from the last action and from the sync status of its
- * resources. For k8splugin it is an instance, which reports its status.
+ * One run of a rollout. Of a deployment intent group and of network intents, its status follows from the last action and from the sync status of
+ * its resources. Of a resource bundle, it reports its status.
  */
 import type { DeploymentState, Revision } from '../values.ts'
 import type { SyncStatus } from './resource.ts'
@@ -26,13 +26,13 @@ type InstanceGoal = (typeof instanceGoals)[number]
 export interface Instance {
   readonly key: number
   readonly rolloutKey: number
-  /** EMCO's ContextId. */
+  /** The orchestrator's ID. */
   readonly instanceId: string
   /** 1 for the first instantiation, + 1 for each update. */
   readonly revisionNumber: number
   readonly status: InstanceStatus
   readonly goal: InstanceGoal
-  /** The state that the orchestrator reports (k8splugin). Null: the state follows from the resources. */
+  /** The state that the orchestrator reports, for a resource bundle. Null: the state follows from the resources. */
   readonly reportedState: DeploymentState | null
   /** A resource was reported FAILED since the goal was set. A failure to apply is not a failure to delete. */
   readonly hasFailed: boolean
@@ -57,7 +57,7 @@ export function instanceStatus(
 ): InstanceStatus {
   if (instance.reportedState !== null) return reportedStatus(instance.reportedState, instance.goal)
   const total = totalOf(counts)
-  // One failure is enough: EMCO stops working on that resource, even while it retries others.
+  // One failure is enough: the orchestrator stops working on that resource, even while it retries others.
   const isFailing = counts.FAILED > 0 && instance.hasFailed
   switch (instance.goal) {
     case 'NOTHING':

@@ -1,4 +1,4 @@
-/** The actions of users on a rollout, and which action may follow which (EMCO's "Lifecycle" states, for deployment intent groups and clusters). */
+/** The actions of users on a rollout, and which action may follow which (docs/wire.md §2.2), for deployment intent groups and clusters. */
 import type { Millis, Revision } from '../values.ts'
 
 export const lifecycleStates = [

@@ -118,7 +118,7 @@ export function applyIsCurrent(known: Deployment, isCurrent: boolean, moment: Mo
   return finish(changes, moment, { ...known, isCurrent })
 }
 
-/** A k8splugin instance was upgraded, so it now belongs to another version of its bundle. */
+/** An instance of a resource bundle was upgraded, so it now belongs to another version of its bundle. */
 export function applyMoveToRollout(known: Deployment, rollout: Rollout, moment: Moment): Transition {
   const { key: rolloutKey, compositeApp: application, compositeAppVersion: applicationVersion } = rollout
   const next = { rolloutKey, application, applicationVersion }

@@ -46,7 +46,7 @@ const rollout = (object: KubernetesObject): Assessment | null => {
 }
 
 /**
- * Without a spec (a bare status block) k8splugin's rule applies: status.replicas is the desired number. If that is absent too, an
+ * Without a spec (a bare status block), status.replicas is the desired number. If that is absent too, an
  * Available condition means that the Deployment is scaled to zero; otherwise the default of one replica is desired.
  */
 const desiredReplicas = (object: KubernetesObject): number =>
@@ -54,7 +54,7 @@ const desiredReplicas = (object: KubernetesObject): number =>
   optionalNumber(object.status.replicas) ??
   (trueCondition(object, 'Available') === undefined ? 1 : 0)
 
-/** A summary, not Kubernetes' own status: that never has ready replicas without one of these fields. Only k8splugin's rule applies (replicas equals readyReplicas). */
+/** A summary, not Kubernetes' own status: that never has ready replicas without one of these fields. Only one rule applies: replicas equals readyReplicas. */
 const isAbbreviated = (status: Fields): boolean =>
   count(status.readyReplicas) > 0 &&
   [status.updatedReplicas, status.availableReplicas, status.unavailableReplicas, status.conditions].every(

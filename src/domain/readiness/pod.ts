@@ -83,7 +83,7 @@ const serving = (object: KubernetesObject): Assessment => {
   const { status } = object
   const condition = conditionOf(object, 'Ready')
   const unready = containers(status).find((container) => container.ready !== true)
-  // k8splugin's rule is that every container is ready. The kubelet's Ready condition also includes readiness gates.
+  // Every container must be ready. The kubelet's Ready condition also includes readiness gates.
   const isReady = condition === undefined ? containers(status).length > 0 : condition.status === 'True'
   if (isReady && unready === undefined) return ready(text(status.message))
   const terminated = containers(status)

@@ -210,7 +210,7 @@ function componentOf(rollout: Rollout): string {
   return rollout.compositeApp ?? rollout.name
 }
 
-/** A k8splugin gives one status for all resources, an orchestrator one for each resource. */
+/** A resource bundle has one status for all resources, other rollouts one for each resource. */
 function syncOf(reportedState: DeploymentState, known: SyncStatus | null): SyncStatus {
   switch (reportedState) {
     case 'INSTALLED':

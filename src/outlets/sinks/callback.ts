@@ -1,6 +1,6 @@
 /**
- * k8splugin's status subscriptions (docs/wire.md §3). A call has the changes of an instance's resources since the last call. The first call
- * has all resources as created. Changes of volatile metadata alone are ignored. Unlike k8splugin's, a call can be signed with a secret.
+ * Status subscriptions of instances (docs/wire.md §3). A call has the changes of an instance's resources since the last call. The first call
+ * has all resources as created. Changes of volatile metadata alone are ignored. Unlike ONAP's, a call can be signed with a secret.
  */
 import { createHmac } from 'node:crypto'
 import type { Millis } from '../../domain/values.ts'

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import type { Readiness } from '../../domain/values.ts'
 import type { PresentResource } from './reconcile.ts'
 
-/** The values that k8splugin's design gives them. */
+/** The words of its label (docs/wire.md §4). */
 const readinessWords: Readonly<Record<Readiness, string>> = {
   READY: 'Ready',
   PENDING: 'Pending',

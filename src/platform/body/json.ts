@@ -35,7 +35,7 @@ export function parseLargeJson(bytes: Uint8Array, room: Room): Promise<unknown> 
   return bytes.length <= piece ? Promise.try(parseJson, bytes) : paced(readJson(bytes, { deepest, room }))
 }
 
-/** JSON of a body as k8splugin reads it: its Go decodes every number to a double. */
+/** JSON of a body as programs read it that decode every number to a double, as those in Go do. */
 export function plainJson(value: unknown): string {
   return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? Number(member) : member)) ?? 'null'
 }

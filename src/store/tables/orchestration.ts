@@ -33,7 +33,7 @@ export const lifecycleActions = pgTable(
   (t) => [primaryKey({ columns: [t.rolloutKey, t.revision] })],
 )
 
-/** Instances of a rollout: AppContexts in EMCO. */
+/** Instances of a rollout. */
 export const instances = pgTable(
   'instances',
   {
@@ -50,7 +50,7 @@ export const instances = pgTable(
     statusContext: text('status_context').notNull(),
     createdRevision: revision('created_revision').notNull(),
     revision: revision('revision').notNull(),
-    /** The instance body as the orchestrator sent it (k8splugin). */
+    /** The instance body as the orchestrator sent it, of a resource bundle. */
     document: json('document'),
   },
   (t) => [

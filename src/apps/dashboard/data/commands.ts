@@ -78,7 +78,7 @@ export const declareCommand = (): string =>
     deployments: [{ deviceId: "edge-1", deploymentId: "hello", application: "web", applicationVersion: "1.0" }]
   }) { __typename ... on UserError { message } } }`)}`
 
-/** An instance of k8splugin with one object, and the state of this object. */
+/** An instance of a resource bundle with one object, and the state of this object. */
 export const instanceCommand = (): string => {
   const deployment = { Group: 'apps', Version: 'v1', Kind: 'Deployment' }
   const put = (path: string, body: object): string =>

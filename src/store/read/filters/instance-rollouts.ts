@@ -1,5 +1,5 @@
 /**
- * The rollout of an instance, at present or in the past. An upgrade moves an instance of a k8splugin to another rollout, with its deployment and all
+ * The rollout of an instance, at present or in the past. An upgrade moves an instance of a resource bundle to another rollout, with its deployment and all
  * its resources. Of these, only the deployment has a history of its rollouts. So in the past, the rollout of an instance is that of its deployment.
  * Instances of other orchestrators never move.
  */

@@ -1,4 +1,4 @@
-/** Bodies that are stored and returned unchanged: k8splugin's instances. */
+/** Bodies that are stored and returned unchanged: instances of resource bundles. */
 import { sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
 import { all, isAnyOf } from '../../sql/parameters.ts'

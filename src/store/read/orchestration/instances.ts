@@ -52,7 +52,7 @@ export async function instanceById(
   return found ?? null
 }
 
-/** Instances of k8splugin that are not deleted, oldest first. */
+/** Instances of resource bundles that are not deleted, oldest first. */
 export async function bundleInstances(session: Session): Promise<InstanceRow[]> {
   const found = await read(session, isBundle, null)
   return found.toSorted((a, b) => a.key - b.key)
@@ -64,7 +64,7 @@ const isBundle = sql`(${instances.rolloutKey} in (
 const isUnannounced = sql`(${isBundle} and not exists (
   select 1 from ${sinks} where ${sinks.kind} = 'INVENTORY' and ${sinks.instanceKey} = ${instances.key}))`
 
-/** Instances of k8splugin without an inventory sink, oldest first. */
+/** Instances of resource bundles without an inventory sink, oldest first. */
 export async function unannouncedInstances(session: Session, limit: number): Promise<InstanceRow[]> {
   const first = sql`select ${instances.key} from ${instances} where ${isUnannounced} order by ${instances.key} limit ${limit}::int`
   const found = await read(session, sql`${instances.key} in (${first})`, null)
