@@ -113,6 +113,10 @@ describe('a small request', () => {
     const problems = { list: null as FieldProblem[] | null }
     expect(timeOf(() => [...readYaml(problems, `[${','.repeat(79_000)}]`)])).toBeLessThan(much)
     expect(problems.list).toHaveLength(1)
+    // The library folds a text of many lines without a pause.
+    const folding = { list: null as FieldProblem[] | null }
+    for (const _ of readYaml(folding, `a: >\n${'  x\n'.repeat(250_000)}`));
+    expect(folding.list).toEqual([{ field: '', message: expect.stringContaining('words and marks') }])
     expect(timeOf(() => parseLabelSelector(`${'a,'.repeat(7_500)}b in (c)`))).toBeLessThan(much)
   })
 })

@@ -168,7 +168,13 @@ describe('a connection ends', () => {
   const malformed = Buffer.from([0x32, 5, 0, 9, 0x61, 0x62, 0x63])
   const longProperties = Buffer.from([0x30, 6, 0, 1, 0x61, 0x7f, 0, 0])
   const unending = Buffer.from([0x30, 0xff, 0xff, 0xff, 0xff])
+  /** 17,000 bytes of properties, which begin with one that MQTT does not have. */
+  const unknown = Buffer.concat([
+    Buffer.from([0x30, 0xee, 0x84, 0x01, 0, 1, 0x61, 0xe8, 0x84, 0x01]),
+    Buffer.alloc(17_000, 0x7f),
+  ])
   it.each([
+    ['a property that no message has', unknown, 0x82],
     ['a packet that is longer than was announced', Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]), 0x95],
     [
       'a long packet that is no message',
