@@ -11,19 +11,26 @@ export interface Mark {
   readonly told: Readonly<Record<string, unknown>>
 }
 
+interface MarkRecord {
+  readonly resource_key: number
+  readonly hash: string
+  readonly detail_hash: string | null
+  readonly told: Mark['told']
+}
+
+/** Marks of one statement: an instance may have a hundred thousand resources. */
+const step = 5_000
+
 export async function marksOf(session: Session, sinkKey: number): Promise<Map<number, Mark>> {
-  const rows = await session.rows<{
-    resource_key: number
-    hash: string
-    detail_hash: string | null
-    told: Mark['told']
-  }>(sql`select ${sinkMarks}.* from ${sinkMarks} where ${sinkMarks.sinkKey} = ${sinkKey}::bigint`)
-  return new Map(
-    rows.map(({ resource_key: resourceKey, hash, detail_hash: detailHash, told }) => [
-      resourceKey,
-      { resourceKey, hash, detailHash, told },
-    ]),
-  )
+  const found = new Map<number, Mark>()
+  const read = (after: number): Promise<MarkRecord[]> =>
+    session.rows(sql`select ${sinkMarks}.* from ${sinkMarks}
+      where ${sinkMarks.sinkKey} = ${sinkKey}::bigint and ${sinkMarks.resourceKey} > ${after}::bigint
+      order by ${sinkMarks.resourceKey} limit ${step}`)
+  for (let rows = await read(0); rows.length > 0; rows = await read(rows.at(-1)?.resource_key ?? 0))
+    for (const { resource_key: resourceKey, hash, detail_hash: detailHash, told } of rows)
+      found.set(resourceKey, { resourceKey, hash, detailHash, told })
+  return found
 }
 
 export async function writeMarks(
