@@ -265,6 +265,7 @@ CREATE TABLE "targets" (
 	"kind" "target_kind" NOT NULL,
 	"provider" text DEFAULT '' NOT NULL,
 	"name" text NOT NULL,
+	"folded_name" text,
 	"display_name" text,
 	"labels" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"registered" boolean DEFAULT false NOT NULL,
@@ -655,6 +656,7 @@ CREATE INDEX "rollouts_name" ON "rollouts" USING btree ("name","key");--> statem
 CREATE INDEX "rollouts_newest" ON "rollouts" USING btree ("key") WHERE kind <> 'MARGO_DEPLOYMENT';--> statement-breakpoint
 CREATE UNIQUE INDEX "targets_name" ON "targets" USING btree ("kind","provider","name");--> statement-breakpoint
 CREATE INDEX "targets_search" ON "targets" USING btree (lower(name) text_pattern_ops);--> statement-breakpoint
+CREATE INDEX "targets_folded" ON "targets" USING btree ("folded_name") WHERE folded_name is not null;--> statement-breakpoint
 CREATE INDEX "targets_parent" ON "targets" USING btree ("parent_key") WHERE parent_key is not null;--> statement-breakpoint
 CREATE INDEX "targets_retired" ON "targets" USING btree ("name") WHERE retired_at is not null;--> statement-breakpoint
 CREATE INDEX "targets_connectivity" ON "targets" USING btree ("connectivity") WHERE kind = 'DEVICE' and retired_at is null;--> statement-breakpoint

@@ -20,6 +20,22 @@ export function escapeLine(text: string): string {
   return escapeHidden(text.replaceAll(/[\n\r\t]+/g, ' '))
 }
 
+/** The same text in characters that everyone can tell apart: others are escaped. */
+export function escapeToAscii(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]+/g, escapeCharacters)
+}
+
+const ignorable = /\p{Default_Ignorable_Code_Point}+/gu
+
+/**
+ * One text for all that look the same: without characters that have no glyph, with one form of each accented letter (NFC), of each space and
+ * of both cases. PostgreSQL's lower() was rejected, because its result depends on the collation of the database.
+ */
+export function foldName(name: string): string {
+  const visible = name.normalize('NFD').replaceAll(ignorable, '').replaceAll(/\s+/g, ' ')
+  return visible.toUpperCase().toLowerCase().normalize('NFC')
+}
+
 /** `\u202e`. A character beyond U+FFFF is two escapes. */
 function escapeCharacters(characters: string): string {
   return Array.from(

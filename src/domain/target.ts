@@ -22,6 +22,8 @@ export interface Target {
   /** Clusters only; empty for the others. */
   readonly provider: string
   readonly name: string
+  /** Of a device, the form that all IDs have that look the same (look-alike.ts). Null: it is the name. */
+  readonly foldedName: string | null
   /** The name for display. Null: `name`. */
   readonly displayName: string | null
   readonly labels: readonly Label[]

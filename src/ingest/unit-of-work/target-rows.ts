@@ -1,4 +1,5 @@
 /** The targets of a unit of work, by name, public key and SPIFFE id, with the changes of the batch. */
+import { foldName } from '../../domain/look-alike.ts'
 import { inService, type Target, type TargetKind } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
 import { type Effects, type Loaded, stronger, type Touch } from '../../store/write/contract.ts'
@@ -68,11 +69,13 @@ export function newTarget(
   name: string,
   createdRevision: Revision,
 ): Target {
+  const folded = kind === 'DEVICE' ? foldName(name) : name
   return {
     key,
     kind,
     provider,
     name,
+    foldedName: folded === name ? null : folded,
     displayName: null,
     labels: [],
     registered: false,

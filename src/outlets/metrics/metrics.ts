@@ -1,6 +1,6 @@
 /** Metrics of the server for Prometheus. Labels have fixed sets of values: no device or deployment becomes a time series. */
 import { Counter, Gauge, Histogram, Registry, type RegistryContentType } from 'prom-client'
-import { type DeviationKind, deviationKinds } from '../../domain/deviation.ts'
+import { type DeviationKind, reportDeviationKinds } from '../../domain/deviation.ts'
 import { errorCodes } from '../../domain/errors.ts'
 import { deviceAuthMethods, refusalReasons } from '../../domain/refusal-reasons.ts'
 import { type Verdict, verdicts } from '../../domain/report.ts'
@@ -158,7 +158,7 @@ export function createMetrics(spoken: readonly Dialect[] = dialects): Metrics {
     refused.inc({ status: String(status) }, 0)
   for (const limit of limitNames) limited.inc({ limit }, 0)
   for (const method of deviceAuthMethods) for (const reason of refusalReasons) credentials.inc({ method, reason }, 0)
-  for (const kind of deviationKinds) deviating.inc({ kind }, 0)
+  for (const kind of reportDeviationKinds) deviating.inc({ kind }, 0)
   for (const kind of sinkKinds) for (const outcome of ['sent', 'failed']) notifications.inc({ kind, outcome }, 0)
 
   return {

@@ -28,16 +28,25 @@ export interface Write<Row> {
 /** Columns of values that are not part of the rows. */
 type Beside = Readonly<Record<string, readonly unknown[]>>
 
+/** The value of a column that a query finds. It gets the SQL of the value in the row. A row for which it finds nothing is not inserted. */
+interface Found<T extends PgTable> {
+  readonly field: Field<T>
+  readonly query: (value: string) => string
+}
+
 /** `insert into …` the rows. */
 export function insertOf<T extends PgTable, Row extends object>(
   table: T,
-  options: { readonly except?: readonly Field<T>[]; readonly more?: string } = {},
+  options: { readonly except?: readonly Field<T>[]; readonly found?: Found<T>; readonly more?: string } = {},
 ): Write<Row> {
+  const { found } = options
   const columns = columnsOf(table, (field) => !options.except?.includes(field))
   const names = columns.map(([, { name }]) => name).join(', ')
   return writeOf(columns, (rows, valueIn) => {
-    const values = columns.map((column) => valueIn(column)).join(', ')
-    return `insert into ${getTableName(table)} (${names}) select ${values} from ${rows} ${options.more ?? ''}`
+    const sought = columns.find(([field]) => field === found?.field)
+    const values = columns.map((column) => (column === sought ? 'found.value' : valueIn(column))).join(', ')
+    const join = found && sought ? `cross join lateral (${found.query(valueIn(sought))}) as found(value)` : ''
+    return `insert into ${getTableName(table)} (${names}) select ${values} from ${rows} ${join} ${options.more ?? ''}`
   })
 }
 

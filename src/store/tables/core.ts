@@ -60,6 +60,7 @@ export const targets = pgTable(
     kind: targetKind('kind').notNull(),
     provider: text('provider').notNull().default(''),
     name: text('name').notNull(),
+    foldedName: text('folded_name'),
     displayName: text('display_name'),
     labels: jsonb('labels').$type<readonly Label[]>().notNull().default([]),
     registered: boolean('registered').notNull().default(false),
@@ -77,6 +78,8 @@ export const targets = pgTable(
   (t) => [
     uniqueIndex('targets_name').on(t.kind, t.provider, t.name),
     index('targets_search').on(sql`lower(name) text_pattern_ops`),
+    // Most IDs are their own folded form, so this index has few entries.
+    index('targets_folded').on(t.foldedName).where(sql`folded_name is not null`),
     index('targets_parent').on(t.parentKey).where(sql`parent_key is not null`),
     index('targets_retired').on(t.name).where(sql`retired_at is not null`),
     index('targets_connectivity').on(t.connectivity).where(sql`kind = 'DEVICE' and retired_at is null`),

@@ -163,4 +163,15 @@ describe.runIf(findChromium())('names on the dashboard', () => {
       await expectShown(hidden, place).toBeUndefined()
     }
   })
+
+  it('of devices that look like another name it, with what makes the difference', async () => {
+    for (const device of ['caf\u00e9-1', 'cafe\u0301-1'])
+      await send(server().url, encodeURIComponent(device), 'own', 'installed')
+    const { page } = await visit(`device/${encodeURIComponent('cafe\u0301-1')}`)
+    const note = page.getByRole('region', { name: 'The ID looks like that of another device' })
+    await expectShown(textsOf(note.locator('code'))).toEqual([String.raw`cafe\u0301-1`, String.raw`caf\u00e9-1`])
+    await note.getByRole('link').click()
+    await expectShown(titleOf(page)).toContain('caf\u00e9-1')
+    await expectNone(note, page.getByRole('heading', { name: 'caf\u00e9-1' }))
+  })
 })

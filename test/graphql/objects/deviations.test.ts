@@ -88,7 +88,7 @@ describe.each(stores)('deviations on $name', (store) => {
       none: devices(filter: { deviations: [] }) { totalCount } deviationCounts { kind devices reports } }`
     const seen = async (as?: string) => {
       const { devices, none, deviationCounts } = await api.ask(document, {}, as)
-      expect([none.totalCount, deviationCounts.length, devices.totalCount]).toEqual([0, 5, devices.nodes.length])
+      expect([none.totalCount, deviationCounts.length, devices.totalCount]).toEqual([0, 6, devices.nodes.length])
       const counted = deviationCounts.find(({ kind }: { kind: string }) => kind === 'INCONSISTENT_STATE')
       return [devices.nodes.map(({ deviceId }: { deviceId: string }) => deviceId), counted.devices, counted.reports]
     }
@@ -105,6 +105,50 @@ describe.each(stores)('deviations on $name', (store) => {
     expect(hidden.data.device).toBeNull()
     expect(await of('m-1', munich)).toEqual([{ kind: 'INCONSISTENT_STATE', count: 1, example: null }])
     expect((await of('m-1'))[0].example).toBe(`deployment ${id}: INSTALLED, components: plc PENDING`)
+  })
+
+  it('name the device whose ID looks like that of a new one, and only the older one', async () => {
+    const alike = (example: string | null) => [{ kind: 'ID_LOOKS_LIKE_ANOTHER', count: 0, example }]
+    const install = (reporter: string) => send({ reporter, state: 'INSTALLED' })
+    // Stored as their own folded forms, and not.
+    for (const [known, ...others] of [
+      ['caf\u00e9-1', 'cafe\u0301-1', 'CAF\u00c9-1', 'caf\u00e9-1\u200b'],
+      ['Hall 1', 'hall\u00a01', 'hall 1'],
+    ] as const) {
+      await install(known)
+      for (const other of others) {
+        await install(other)
+        await install(other)
+        expect(await of(other)).toEqual(alike(known))
+      }
+      expect(await of(known)).toEqual([])
+    }
+    await register('Mixed-1', 'munich')
+    await register('mixed-1', 'munich')
+    expect(await of('mixed-1')).toEqual(alike('Mixed-1'))
+    expect(await of('mixed-1', munich)).toEqual(alike(null))
+    const { devices, deviationCounts } = await api.ask(`{ deviationCounts { kind devices reports }
+      devices(filter: { deviations: [ID_LOOKS_LIKE_ANOTHER] }) { totalCount } }`)
+    expect(devices.totalCount).toBe(6)
+    expect(deviationCounts).toContainEqual({ kind: 'ID_LOOKS_LIKE_ANOTHER', devices: 6, reports: 0 })
+  })
+
+  it('name a device that looks alike and is new in the same batch', async () => {
+    const names = ['Batch-1', 'BATCH-1', 'batch-1']
+    await Promise.all(names.map((reporter) => send({ reporter, state: 'FAILED' })))
+    const kinds = 'ID_LOOKS_LIKE_ANOTHER'
+    const noted = await Promise.all(
+      names.map(async (name) => (await of(name)).filter(({ kind }: { kind: string }) => kind === kinds)),
+    )
+    expect(noted.map(([one]) => one?.example)).toEqual([undefined, 'Batch-1', 'Batch-1'])
+    await api.ask(`mutation { registerDevices(input: { devices: [
+      { deviceId: "Both-1" }, { deviceId: "both-1" }, { deviceId: "BATCH-1\u200b" }
+    ] }) { __typename } }`)
+    expect([await of('Both-1'), await of('both-1'), await of('BATCH-1\u200b')]).toMatchObject([
+      [],
+      [{ example: 'Both-1' }],
+      [{ example: 'Batch-1' }],
+    ])
   })
 
   it('take one statement for all devices of a list', async () => {

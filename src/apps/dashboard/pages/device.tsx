@@ -281,7 +281,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
           repository={device.repository ?? null}
         />
       )}
-      <Deviations deviations={device.deviations ?? []} />
+      <Deviations deviceId={deviceId} deviations={device.deviations ?? []} />
       {device.capabilities && <Capabilities of={device.capabilities} />}
       <RecentChanges deviceId={deviceId} name={device.name} changes={data.changes.nodes} />
     </>

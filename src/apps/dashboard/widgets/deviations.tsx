@@ -1,6 +1,8 @@
-/** How a device's reports deviate from the Margo specification, and what its agent must send instead. */
+/** How a device's reports deviate from the Margo specification, and what its agent must send instead, or that its ID looks like another. */
+import { escapeToAscii } from '../../../domain/look-alike.ts'
 import { plural } from '../data/labels.ts'
 import { formatAge, formatFull, now } from '../data/time.ts'
+import { href } from '../route.ts'
 
 const advice = {
   FAILED_WITHOUT_ERROR: 'FAILED without an error code and message. Send both with each failed deployment or component.',
@@ -12,17 +14,64 @@ const advice = {
     'The kind of the report is unknown, and the report was refused. Send DeploymentStatusManifest, or no kind.',
 } as const
 
-interface DeviationsProps {
-  readonly deviations: readonly {
-    readonly kind: keyof typeof advice
-    readonly count: number
-    readonly lastAt: string
-    readonly example: string | null
-  }[]
+type Kind = keyof typeof advice | 'ID_LOOKS_LIKE_ANOTHER'
+
+interface Deviation<Of extends Kind = Kind> {
+  readonly kind: Of
+  readonly count: number
+  readonly lastAt: string
+  readonly example: string | null
 }
 
-export function Deviations({ deviations }: DeviationsProps) {
-  if (deviations.length === 0) return null
+interface DeviationsProps {
+  readonly deviceId: string
+  readonly deviations: readonly Deviation[]
+}
+
+const isOfReports = (one: Deviation): one is Deviation<keyof typeof advice> => one.kind !== 'ID_LOOKS_LIKE_ANOTHER'
+
+export function Deviations({ deviceId, deviations }: DeviationsProps) {
+  const ofReports = deviations.filter(isOfReports)
+  const alike = deviations.find((one) => !isOfReports(one))
+  return (
+    <>
+      {alike && <LookAlike deviceId={deviceId} other={alike.example} />}
+      {ofReports.length > 0 && <OfReports deviations={ofReports} />}
+    </>
+  )
+}
+
+/** Equal letters may be different characters, so IDs that are not ASCII are shown in escapes, too. */
+function LookAlike({ deviceId, other }: { readonly deviceId: string; readonly other: string | null }) {
+  const forms = [deviceId, other ?? ''].map(escapeToAscii)
+  return (
+    <section class="panel" aria-labelledby="look-alike">
+      <h2 id="look-alike">The ID looks like that of another device</h2>
+      <p>
+        {other === null ? (
+          'The other device is outside your access scope.'
+        ) : (
+          <>
+            The device{' '}
+            <a href={href(['device', other])}>
+              <bdi>{other}</bdi>
+            </a>{' '}
+            was known before.
+            {forms.join() !== [deviceId, other].join() && (
+              <>
+                {' '}
+                This ID is <code>{forms[0]}</code>, the other is <code>{forms[1]}</code>.
+              </>
+            )}
+          </>
+        )}{' '}
+        If both are one device, send one form of its ID, and retire the other.
+      </p>
+    </section>
+  )
+}
+
+function OfReports({ deviations }: { readonly deviations: readonly Deviation<keyof typeof advice>[] }) {
   return (
     <section class="panel" aria-labelledby="deviations">
       <h2 id="deviations">Deviations from the Margo specification</h2>

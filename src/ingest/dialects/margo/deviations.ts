@@ -5,7 +5,7 @@ import { failureStage as stageOf } from '../../../domain/failure-stage.ts'
 import type { StatusReport } from '../../../domain/report.ts'
 import { isConsistent } from '../../../domain/rollup.ts'
 
-/** By kind, the sentence of the specification ("Deployment Status", "Workload Deployment") that the report breaks. */
+/** By kind, what deviates: the sentence of the specification ("Deployment Status", "Workload Deployment") that the report breaks. */
 export const deviationSentences: Readonly<Record<DeviationKind, string>> = {
   FAILED_WITHOUT_ERROR: 'Deployment Status: a failed deployment or component has an error with a code and a message.',
   PENDING_WITHOUT_REASON: 'Workload Deployment: "When reporting this state [Pending] indicate the reason."',
@@ -13,6 +13,8 @@ export const deviationSentences: Readonly<Record<DeviationKind, string>> = {
     'Deployment Status: "The overall deployment status MUST inherit the current component\'s status until it has gone through installing each component."',
   DEPLOYMENT_ID_NOT_UUID:
     'Deployment Status: deploymentId is "the unique identifier UUID of the deployment specification".',
+  ID_LOOKS_LIKE_ANOTHER:
+    'No report: the device ID looks like that of a device that was known before. They differ in case, in forms of one accented letter, in spaces, or in characters without a glyph.',
   UNKNOWN_KIND: 'Deployment Status: kind is DeploymentStatusManifest. A report of any other kind is refused.',
 }
 

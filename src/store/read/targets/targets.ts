@@ -66,7 +66,17 @@ export async function targetsByKey(
 
 function nameOnly({ key, kind, provider, name }: Target): Target {
   return {
-    ...{ key, kind, provider, name, displayName: null, labels: [], registered: false, expectedInterval: null },
+    ...{
+      key,
+      kind,
+      provider,
+      name,
+      foldedName: null,
+      displayName: null,
+      labels: [],
+      registered: false,
+      expectedInterval: null,
+    },
     ...{ parentKey: null, connectivity: 'UNKNOWN', lastHeardAt: null, connectionOrder: null },
     ...{ revokedAt: null, ...inService },
     createdRevision: 0,

@@ -33,6 +33,7 @@ import {
   reportRow,
   targetWrites,
 } from './save.ts'
+import { lookAlikesIn, noteLookAlikes } from './save-look-alikes.ts'
 
 /** The columns of a deployment that a report changes. The others stay. */
 const reportedFields: readonly string[] = [
@@ -136,6 +137,7 @@ export function saveOptimistically(
   const targetRows = (touch: Touch): object[] => targets.get(touch)?.map(({ row }) => row) ?? []
   const deploymentRows = (touch: Touch | 'reported'): object[] =>
     deployments.get(touch)?.map(({ row, repeats }) => ({ ...row, repeats })) ?? []
+  const { among, sought } = lookAlikesIn(effects)
   const parts = [
     ...partOf(targetWrites.heard, targetRows('heard')),
     ...partOf(saveReported, deploymentRows('reported')),
@@ -149,7 +151,8 @@ export function saveOptimistically(
     ...rare(insertRollouts, newRollouts(before, effects)),
     ...rare(deploymentWrites.created, deploymentRows('created')),
     ...rare(deploymentWrites.changed, deploymentRows('changed')),
-    ...rare(addDeviations, effects.deviations),
+    ...rare(addDeviations, [...effects.deviations, ...among]),
+    ...rare(noteLookAlikes, sought),
     ...rare(spendSignatures, spent),
   ]
   const isHanded = answers.length > 0

@@ -29,10 +29,11 @@ import { spendSignatures } from '../tokens.ts'
 import { type Put, putRows, putText } from './put.ts'
 import { putAlerts } from './save-alerts.ts'
 import { putDesired } from './save-desired.ts'
+import { lookAlikesIn, noteLookAlikes } from './save-look-alikes.ts'
 import { putOrchestration } from './save-orchestration.ts'
 import { putRolloutLabels } from './save-rollout-labels.ts'
 
-const keyFields = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
+const keyFields = ['key', 'kind', 'provider', 'name', 'foldedName', 'deploymentId'] as const
 const isKeyField = (field: string): boolean => (keyFields as readonly string[]).includes(field)
 
 export const targetWrites: Record<Touch, Write<object>> = {
@@ -130,7 +131,9 @@ function* putsOf(before: Head, { effects, answers, statements, spent }: DecidedB
   yield* putRows(countRollouts, knownRolloutDeltas(effects))
   yield* putRows(insertEntries, entryRows(effects))
   yield* putRows(insertReports, effects.reports.map(reportRow))
-  yield* putRows(addDeviations, effects.deviations)
+  const { among, sought } = lookAlikesIn(effects)
+  yield* putRows(addDeviations, [...effects.deviations, ...among])
+  yield* putRows(noteLookAlikes, sought)
   yield* putRows(recordBatches, batchRows(name, answers, effects))
   yield* putRows(spendSignatures, spent)
   for (const statement of statements) yield putText(statement)

@@ -31,7 +31,8 @@ const deviceConditions = (t: InputFields) => ({
   registered: t.boolean({ description: 'Whether the device is registered.' }),
   deviations: t.field({
     type: [DeviationKindEnum],
-    description: 'Kinds of deviation. The device has sent at least one report with one of them.',
+    description:
+      'Kinds of deviation. The device has sent at least one report with one of them, or its ID looks like another.',
   }),
   vendors: t.stringList({ description: 'Vendors, as the capabilities say.' }),
   models: t.stringList({ description: 'Model numbers, as the capabilities say.' }),

@@ -6,7 +6,7 @@ import type { DeviationCount, DeviceDeviation } from '../../../../store/read/tar
 import { builder } from '../../builder.ts'
 
 export const DeviationKindEnum = builder.enumType('DeviationKind', {
-  description: 'A sentence of the Margo specification that a report breaks.',
+  description: 'How a device deviates: a sentence of the Margo specification that its reports break, or its own ID.',
   values: Object.fromEntries(deviationKinds.map((kind) => [kind, { description: deviationSentences[kind] }])) as {
     readonly [Kind in (typeof deviationKinds)[number]]: { readonly description: string }
   },
@@ -14,28 +14,31 @@ export const DeviationKindEnum = builder.enumType('DeviationKind', {
 
 export const DeviceDeviationRef = builder.objectRef<DeviceDeviation>('DeviceDeviation').implement({
   access: 'viewer',
-  description: 'A sentence of the Margo specification that reports of a device broke.',
+  description:
+    'A sentence of the Margo specification that reports of a device broke, or that its ID looks like another.',
   fields: (t) => ({
-    kind: t.expose('kind', { type: DeviationKindEnum, description: 'The sentence.' }),
+    kind: t.expose('kind', { type: DeviationKindEnum, description: 'What deviates.' }),
     count: t.exposeFloat('count', {
       description:
-        'Number of reports, a whole number. Repeated and STALE reports count. Refused reports count for UNKNOWN_KIND only.',
+        'Number of reports, a whole number. Repeated and STALE reports count. Refused reports count for UNKNOWN_KIND only. 0 for ID_LOOKS_LIKE_ANOTHER.',
     }),
-    lastAt: t.expose('lastAt', { type: 'DateTime', description: 'When the last of them was received (server time).' }),
+    lastAt: t.expose('lastAt', {
+      type: 'DateTime',
+      description: 'When the last of them was received, or the device was first known (server time).',
+    }),
     example: t.exposeString('example', {
       nullable: true,
       description:
-        "The text of the last such report. At most 200 characters. Null: the caller's access scope is restricted, and the report can be about something outside it.",
+        "The text of the last such report, of at most 200 characters, or the ID of the other device. Null: the caller's access scope is restricted, and it can be about something outside it.",
     }),
   }),
 })
 
 const DeviationCountRef = builder.objectRef<DeviationCount>('DeviationCount').implement({
   access: 'viewer',
-  description:
-    'The devices in service, and the number of their reports, that broke a sentence of the Margo specification.',
+  description: 'The devices in service that deviate in one way, and the number of their reports that do.',
   fields: (t) => ({
-    kind: t.expose('kind', { type: DeviationKindEnum, description: 'The sentence.' }),
+    kind: t.expose('kind', { type: DeviationKindEnum, description: 'What deviates.' }),
     devices: t.exposeInt('devices', { description: 'Number of devices in service.' }),
     reports: t.exposeFloat('reports', { description: 'Number of their reports, a whole number.' }),
   }),

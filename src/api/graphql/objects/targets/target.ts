@@ -130,7 +130,7 @@ Device.implement({
     deviations: t.field({
       type: [DeviceDeviationRef],
       description:
-        'How its reports deviate from the Margo specification, latest first. Always the present values. Changes use no revision.',
+        'How its reports deviate from the Margo specification, and whether its ID looks like another, latest first. Always the present values. Changes use no revision.',
       resolve: async ({ key }, _, { reader }) => (await (await reader()).deviations(key)) ?? [],
     }),
     manifestVersion: t.string({
