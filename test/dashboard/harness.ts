@@ -4,7 +4,6 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Database } from '../../src/store/database.ts'
 import { type OpenPage, openPage, sharedBrowser } from '../support/clients/browser.ts'
 import { doInElement, doInPage, inPage, type Look } from '../support/clients/shown.ts'
-import { openPooledPglite } from '../support/databases/pglite-pool.ts'
 import { type AppOptions, type RunningApp, startApp } from '../support/servers/app.ts'
 
 export const minute = 60_000
@@ -126,9 +125,8 @@ export function useDashboard(options: Pick<AppOptions, 'timeouts'> = {}) {
   beforeAll(async () => {
     browser = await sharedBrowser()
     const clock = (): number => Date.now() + offset
-    database = await openPooledPglite(clock)
-    const on = { config: { url: null, dataDir: 'memory' }, open: async () => database, drop: async () => {} }
-    server = await startApp({ clock, on, ...options })
+    server = await startApp({ clock, begins: clock, ...options })
+    database = server.database
     await send(server.url, 'edge-1', 'hello', 'installing')
     await send(server.url, 'edge-2', 'other', 'failed', { code: '507', message: 'disk full' })
     offset = 0

@@ -41,6 +41,8 @@ export function usePouringFleet() {
       context,
       ['p+bonn', 'p+kiel'].map((cluster) => ({ name: 'sink', cluster })),
     )
+    // It stays, so that the group always has a cause: the first one moves what is below.
+    await emco.show(context, { deploymentStatuses: [brokenDeployment('sink')] }, { cluster: 'p+kiel' })
     await pour(8)
     // With the one of useDashboard, the marker's cause has three and more: a new line, or “deployments” instead of “deployment”, moves what is beside it.
     for (const id of ['full-1', 'full-2']) await send(server().url, 'edge-2', id, 'failed', diskFull)

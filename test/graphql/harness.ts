@@ -6,7 +6,7 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createSinkManager } from '../../src/outlets/sinks/manage.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
 import { report } from '../support/clients/reports.ts'
-import { pglite, type Store } from '../support/databases/stores.ts'
+import { type Store, usualStore } from '../support/databases/stores.ts'
 import { createRoad, type Road } from '../support/servers/road.ts'
 
 export interface Answer {
@@ -45,7 +45,7 @@ export interface ApiOptions {
 }
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
-  const store = options.store ?? pglite
+  const store = options.store ?? usualStore
   const empty = await store.create()
   const counted = countStatements(await empty.open())
   const road = await createRoad(counted.database, options.road)

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
 import { expectShown, inElement, textOf, urlOf } from '../../support/clients/shown.ts'
-import { openPooledPglite } from '../../support/databases/pglite-pool.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { minute, send } from '../harness.ts'
 
@@ -14,11 +13,7 @@ describe.runIf(findChromium())('the time range', () => {
 
   beforeAll(async () => {
     const clock = (): number => Date.now() + offset
-    const database = await openPooledPglite(clock)
-    server = await startApp({
-      clock,
-      on: { config: { url: null, dataDir: 'memory' }, open: async () => database, drop: async () => {} },
-    })
+    server = await startApp({ clock, begins: clock })
     await send(server.url, 'edge-1', 'hello', 'installing')
     offset = 0
     await send(server.url, 'edge-1', 'hello', 'installed')

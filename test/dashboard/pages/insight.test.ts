@@ -14,7 +14,6 @@ import {
   textOf,
   textsOf,
 } from '../../support/clients/shown.ts'
-import { openPooledPglite } from '../../support/databases/pglite-pool.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { holdAnswers, minute, shiftsOf, slideTo, watchShifts, widthOf } from '../harness.ts'
 import { axe, findingsOf } from '../layout/judge.ts'
@@ -70,8 +69,7 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
   beforeAll(async () => {
     browser = await sharedBrowser()
     const clock = (): number => Date.now() + offset
-    const on = { config: { url: null, dataDir: 'memory' }, open: () => openPooledPglite(clock), drop: async () => {} }
-    server = await startApp({ clock, on, env: { STALLED_FACTOR: 'off' } })
+    server = await startApp({ clock, begins: clock, env: { STALLED_FACTOR: 'off' } })
     await server.query(
       `mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }`,
       { devices: [...gateways.map((deviceId) => ({ deviceId })), ...devices] },

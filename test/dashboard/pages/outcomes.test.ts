@@ -2,7 +2,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
 import { attributeOf, expectShown, expectStill, inElement, readStill, textsOf } from '../../support/clients/shown.ts'
-import { openPooledPglite } from '../../support/databases/pglite-pool.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { newGroup } from '../../support/systems/emco.ts'
 import { minute, send, useDashboard } from '../harness.ts'
@@ -16,8 +15,7 @@ describe.runIf(findChromium())('the page of a rollout', () => {
     const ended = Math.floor((Date.now() - 60 * minute) / grid) * grid + grid / 2
     let time = ended - 100 * minute
     const clock = (): number => time
-    const on = { config: { url: null, dataDir: 'memory' }, open: () => openPooledPglite(clock), drop: async () => {} }
-    const { url, query, stop } = await startApp({ clock, on })
+    const { url, query, stop } = await startApp({ clock, begins: clock })
     onTestFinished(stop)
     const { declareDeployments } = await query(`mutation {
       declareDeployments(input: { rollout: { name: "doomed" }, deployments: [{ deviceId: "edge-1", deploymentId: "one" }] }) {

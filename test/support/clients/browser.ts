@@ -1,4 +1,7 @@
-/** Debian's Chromium without a window: what the page looks like to people. */
+/**
+ * Debian's Chromium without a window: what the page looks like to people. Its headless shell is preferred, which has no windows at all: a page costs
+ * it a third of the processor time.
+ */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
@@ -6,9 +9,9 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 /** The browser's program; null where there is none. */
 export function findChromium(): string | null {
   const folders = (process.env.PATH ?? '').split(':')
-  const names = ['chromium', 'chromium-browser', 'google-chrome']
+  const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
   return (
-    [process.env.CHROMIUM, ...folders.flatMap((folder) => names.map((name) => join(folder, name)))].find(
+    [process.env.CHROMIUM, ...names.flatMap((name) => folders.map((folder) => join(folder, name)))].find(
       (file) => file !== undefined && file !== '' && existsSync(file),
     ) ?? null
   )

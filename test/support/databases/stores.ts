@@ -1,6 +1,8 @@
 /** The stores that a test runs on. */
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
+import { ensureEpoch } from '../../../src/store/connection/epoch.ts'
+import { openPostgres } from '../../../src/store/connection/postgres.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { openDatabase, type StoreConfig } from '../../../src/store/open.ts'
 import { isDeep } from '../runner/depth.ts'
@@ -17,7 +19,8 @@ export interface Store {
 
 export interface EmptyStore {
   readonly config: StoreConfig
-  open(): Promise<Database>
+  /** `now`: the clock that an empty one begins with. */
+  open(now?: () => number): Promise<Database>
   /** Removes it; close what was opened first. */
   drop(): Promise<void>
 }
@@ -25,7 +28,7 @@ export interface EmptyStore {
 const inMemory = { url: null, dataDir: 'memory' }
 export const pglite: Store = {
   name: 'PGlite',
-  create: async () => ({ config: inMemory, open: () => openPooledPglite(), drop: async () => {} }),
+  create: async () => ({ config: inMemory, open: openPooledPglite, drop: async () => {} }),
   createBare: async () => ({ config: inMemory, open: () => openDatabase(inMemory), drop: async () => {} }),
 }
 
@@ -43,9 +46,17 @@ async function createFrom(template: string): Promise<EmptyStore> {
   const config = { url: urlOf(server, name), dataDir: 'memory' }
   return {
     config,
-    open: () => openDatabase(config),
-    drop: () => administer(server, (sql) => sql.unsafe(`drop database ${name} with (force)`)),
+    async open(now) {
+      if (now) await beginAt(config, now())
+      return openDatabase(config)
+    },
+    drop: () => administer(server, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`)),
   }
+}
+
+async function beginAt({ url }: { readonly url: string }, now: number): Promise<void> {
+  const database = openPostgres({ url, readers: 1 })
+  await database.transaction((session) => ensureEpoch(session, now)).finally(() => database.close())
 }
 
 /** For what PGlite cannot show, having one connection: concurrency, reconnects, replicas. */
@@ -55,6 +66,9 @@ export const everyStore: readonly Store[] = [pglite, ...postgresStores]
 /** For the rest: PostgreSQL where there is one, otherwise PGlite. Both are one engine: what passes on one and fails on the other is rare, so `npm run test:deep` and `.ci/run` look for it (ROLLCALL_STORES=both). */
 export const stores: readonly Store[] =
   isDeep || process.env.ROLLCALL_STORES === 'both' ? everyStore : everyStore.slice(-1)
+
+/** Where a test needs one database and any store is right. */
+export const usualStore: Store = stores[0] ?? pglite
 
 export function postgresUrl(): string {
   const url = inject('postgresUrl')

@@ -29,7 +29,12 @@ const needed: readonly Program[] = [
     untested: 'PostgreSQL, several servers, standbys, backups',
     isThere: () => Boolean(process.env.DATABASE_URL) || findPostgres() !== null,
   },
-  { name: 'Chromium', packages: 'chromium', untested: 'the page', isThere: () => findChromium() !== null },
+  {
+    name: 'Chromium',
+    packages: 'chromium-headless-shell',
+    untested: 'the page',
+    isThere: () => findChromium() !== null,
+  },
   { name: 'nginx', packages: 'nginx', untested: 'deploy/nginx.conf', isThere: () => findNginx() !== null },
   {
     name: 'Mosquitto',

@@ -5,10 +5,12 @@ import type { Dialect } from '../../../src/ingest/dialects/dialect.ts'
 import { createLog } from '../../../src/platform/log/log.ts'
 import { type App, createApp } from '../../../src/server/app.ts'
 import { parseConfig } from '../../../src/server/config/config.ts'
-import { type EmptyStore, pglite, type Store } from '../databases/stores.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { type EmptyStore, type Store, usualStore } from '../databases/stores.ts'
 
 export interface RunningApp {
   readonly app: App
+  readonly database: Database
   readonly url: string
   readonly port: number
   /** What it has logged. */
@@ -27,15 +29,18 @@ export interface AppOptions {
   /** Git is off by default: to find it, each server would start a process. `GIT: 'git'` turns it on. */
   readonly env?: Record<string, string>
   readonly clock?: () => number
+  /** The clock that its database begins with; absent: the machine's. */
+  readonly begins?: () => number
   readonly timeouts?: Timeouts
   readonly dialects?: readonly Dialect[]
 }
 
 export async function startApp({
-  store = pglite,
+  store = usualStore,
   on,
   env = {},
   clock,
+  begins,
   timeouts,
   dialects,
 }: AppOptions = {}): Promise<RunningApp> {
@@ -43,9 +48,10 @@ export async function startApp({
   const logged: Record<string, unknown>[] = []
   const log = createLog({ level: 'info', to: { write: (line: string) => void logged.push(JSON.parse(line)) } })
   const config = parseConfig({ PORT: '0', GIT: 'off', ...env })
+  const database = await empty.open(begins)
   const app = await createApp({
     config,
-    database: await empty.open(),
+    database,
     log,
     ...(clock ? { clock } : {}),
     ...(timeouts ? { timeouts } : {}),
@@ -54,6 +60,7 @@ export async function startApp({
   const { url, port } = await app.listen()
   return {
     app,
+    database,
     url,
     port,
     logged,
