@@ -136,7 +136,9 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
       model.log.filter((c) => c.revision > retained.tail && c.at < before).map((c) => [c.entry, c]),
     )
     const cut = [...entries.values()].at(Math.min(step, entries.size) - 1)
-    if (cut && entries.size > 0) retained = { tail: cut.revision, tailAt: cut.at }
+    // All callers see the time, so it is rounded to ten seconds, but it is never after the newest change.
+    const tailAt = Math.min(Math.ceil((cut?.at ?? 0) / 10_000) * 10_000, model.log.at(-1)?.at ?? 0)
+    if (cut && entries.size > 0) retained = { tail: cut.revision, tailAt }
     // Of the reports that are old enough any may go first.
     const left = await readReports(road.database.session)
     const rest = [...left]
