@@ -5,7 +5,7 @@ import { createLog } from './platform/log/log.ts'
 import { openLogLines } from './platform/log/log-lines.ts'
 import { parseConfig, variables } from './server/config/config.ts'
 import { misspelled } from './server/config/misspelled.ts'
-import { logEpoch } from './server/log/database-events.ts'
+import { logEpoch, logRestart } from './server/log/database-events.ts'
 import { commandOf, exitCodes, parseFlags, UsageError } from './server/process/arguments.ts'
 import { firstSteps } from './server/process/first-steps.ts'
 import { endAsSignalled, endAtOnce } from './server/process/process-end.ts'
@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   const [{ createApp }, { openDatabase }] = await Promise.all([import('./server/app.ts'), import('./store/open.ts')])
   const { store, server } = config
   console.log(store.url === null ? `Opening ${store.dataDir} …` : 'Connecting to PostgreSQL …')
-  const database = await openDatabase(store, undefined, logEpoch(log)).catch(withStoreRemedy(store))
+  const database = await openDatabase(store, undefined, logEpoch(log), logRestart(log)).catch(withStoreRemedy(store))
   const app = await createApp({ config, database, log })
 
   let signals = 0

@@ -48,11 +48,15 @@ const standbyPatience = 100
 const takeOver = `update leases set until = least(until, clock_timestamp() - interval '2 milliseconds'), since = least(since, clock_timestamp())`
 const takeSinksOver = 'update sinks set holder = null, held_until = null where holder is not null'
 
-/** `began` receives the base of an epoch that begins because the database is a restored one. */
+/**
+ * `began` receives the base of an epoch that begins because the database is a restored one. `failed` receives why the embedded database is started again
+ * from its files.
+ */
 export async function openDatabase(
   config: StoreConfig,
   now?: () => number,
   began?: (base: Revision) => void,
+  failed?: (error: Error) => void,
 ): Promise<Database> {
   const prepare = async (database: Database): Promise<void> => {
     await migrate(database)
@@ -79,7 +83,7 @@ export async function openDatabase(
     })
   }
   let statementLimit = migrationLimit
-  const database = await openEmbedded(config, () => statementLimit)
+  const database = await openEmbedded(config, () => statementLimit, failed)
   try {
     await prepare(database)
     statementLimit = longestStatement
@@ -143,7 +147,11 @@ export async function whyNotAlone({ url, dataDir }: StoreConfig): Promise<string
   }
 }
 
-async function openEmbedded(config: StoreConfig, statementLimit: () => number): Promise<Database> {
+async function openEmbedded(
+  config: StoreConfig,
+  statementLimit: () => number,
+  failed?: (error: Error) => void,
+): Promise<Database> {
   const { dataDir, idleLimit, isSynced = true } = config
   if (dataDir === 'memory')
     return openPglite({ dataDir: undefined, template: await readyTemplate() }, idleLimit, statementLimit)
@@ -152,7 +160,8 @@ async function openEmbedded(config: StoreConfig, statementLimit: () => number): 
   try {
     const home = join(directory, 'pgdata')
     if (!existsSync(home)) await unpackTemplate(await readyTemplate(), home)
-    const database = await openPglite({ dataDir: home, template: undefined, isSynced }, idleLimit, statementLimit)
+    const options = { dataDir: home, template: undefined, isSynced }
+    const database = await openPglite(options, idleLimit, statementLimit, undefined, failed)
     return { ...database, location: directory, close: () => database.close().finally(unlock) }
   } catch (error) {
     unlock()

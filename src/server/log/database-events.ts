@@ -1,4 +1,4 @@
-/** What the log says about the database: an epoch that begins, and standbys that are used or left out. */
+/** What the log says about the database: an epoch that begins, a restart of the embedded database, and standbys that are used or left out. */
 import type { Revision } from '../../domain/values.ts'
 import type { Log } from '../../platform/log/log.ts'
 import type { Standbys } from '../../store/database.ts'
@@ -9,6 +9,11 @@ export function logEpoch(log: Log): (base: Revision | null) => void {
     if (base === null) return
     log.warn({ base }, 'the database was restored, copied or failed over: a new epoch begins, and newer cursors expire')
   }
+}
+
+/** What is committed is in the files. */
+export function logRestart(log: Log): (error: Error) => void {
+  return (error) => log.warn({ error }, 'the embedded database failed, and is started again from its files')
 }
 
 export function logStandbys(standbys: Standbys | undefined, log: Log): void {

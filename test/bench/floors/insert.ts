@@ -23,7 +23,7 @@ function onPostgres(address: string): typeof run {
 
 async function onPglite(): Promise<typeof run> {
   const fail = (): never => process.exit(1)
-  const files = { dataDir, isSynced: COMMIT === 'each', unsynced: [] }
+  const files = { dataDir, isSynced: COMMIT === 'each', unsynced: [], isOpen: () => true }
   const database = await PGlite.create(openFiles(files, fail))
   return (text, parameters) => database.query(text, parameters)
 }

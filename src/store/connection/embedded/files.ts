@@ -5,9 +5,9 @@
  * PostgreSQL syncs each of its thousand files twice after a crash, one after another, which takes seconds.
  *
  * PGlite continues after any exception, as if the statement had succeeded or for ever. So a failure after which PostgreSQL would panic ends the
- * thread from here: a failed sync, and a failed write of the log. Recovery from the files then decides what is committed.
+ * thread from here: a failed sync, and a failed write of the log or during the start. Recovery from the files then decides what is committed.
  */
-import { closeSync, fsyncSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readdirSync, readSync, rmSync, statSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
@@ -26,6 +26,8 @@ interface FilesOptions {
   readonly isSynced: boolean
   /** Files and folders that an earlier thread could not sync. */
   readonly unsynced: readonly string[]
+  /** Whether PostgreSQL has started. */
+  isOpen(): boolean
 }
 
 interface Node {
@@ -57,13 +59,15 @@ const synced = [...PGlite.defaultStartParams.filter((each) => each !== '-F'), '-
 
 /** `fail` ends the thread. */
 export function openFiles(
-  { dataDir, isSynced, unsynced }: FilesOptions,
+  { dataDir, isSynced, unsynced, isOpen }: FilesOptions,
   fail: (failure: FileFailure) => never,
 ): Pick<PGliteOptions, 'fs' | 'startParams'> {
   const fs = new NodeFS(dataDir)
   const begin = fs.init.bind(fs)
   async function init(pg: PGlite, options: object): ReturnType<typeof begin> {
     try {
+      // PostgreSQL does not start beside one that is empty, as an end during the start leaves it. The folder is locked by other means.
+      rmSync(join(dataDir, 'postmaster.pid'), { force: true })
       for (const path of unsynced) writeAgain(path)
       if (isSynced) await syncAll(dataDir)
     } catch (error) {
@@ -71,13 +75,17 @@ export function openFiles(
     }
     const { emscriptenOpts } = await begin(pg, options)
     const preRun = [emscriptenOpts.preRun ?? []].flat()
-    const last = (module: object): void => addSyncs((module as { NODEFS: Nodefs }).NODEFS, fail)
+    const last = (module: object): void => addSyncs((module as { NODEFS: Nodefs }).NODEFS, isOpen, fail)
     return { emscriptenOpts: { ...emscriptenOpts, preRun: [...preRun, last] } }
   }
   return { fs: Object.assign(fs, { init }), ...(isSynced && { startParams: synced }) }
 }
 
-function addSyncs({ realPath, node_ops, stream_ops }: Nodefs, fail: (failure: FileFailure) => never): void {
+function addSyncs(
+  { realPath, node_ops, stream_ops }: Nodefs,
+  isOpen: FilesOptions['isOpen'],
+  fail: (failure: FileFailure) => never,
+): void {
   const [onNode, onStream] = [{ ...node_ops }, { ...stream_ops }]
   /** Files that have changed since their last sync. */
   const written = new WeakSet<Node>()
@@ -90,7 +98,7 @@ function addSyncs({ realPath, node_ops, stream_ops }: Nodefs, fail: (failure: Fi
     try {
       return work()
     } catch (error) {
-      if (realPath(folder).endsWith('/pg_wal')) fail(failureOf(error, 'write its log'))
+      if (!isOpen() || realPath(folder).endsWith('/pg_wal')) fail(failureOf(error, 'write its files'))
       throw error
     }
   }

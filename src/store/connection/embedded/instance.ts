@@ -24,13 +24,13 @@ type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R
 
 /**
  * `patience`: milliseconds that a statement may take. After some panics PostgreSQL computes without end. `onLost` is also called when it has been
- * closed.
+ * closed. `wasOpen`: it has answered a statement.
  */
 export function startInstance(
   number: number,
   options: WorkerData,
   patience: () => number,
-  onLost: () => void,
+  onLost: (reason: StatementError, wasOpen: boolean) => void,
 ): Instance {
   // The built package has the worker as JavaScript.
   const file = join(import.meta.dirname, `pglite-worker${extname(import.meta.filename)}`)
@@ -42,6 +42,7 @@ export function startInstance(
   let lastId = 0
   let { unsynced = [] } = options
   let isLost = false
+  let wasOpen = false
   /** Why everything on it fails. */
   let reason: StatementError | null = null
   let late: Timeout | null = null
@@ -68,14 +69,19 @@ export function startInstance(
       const error = new StatementError(message, answer.isLost ? (code ?? '58030') : code)
       asked?.reject(error)
       if (answer.isLost) lose(error)
-    } else if ('isTooMuch' in answer) asked?.reject(tooMuchText())
-    else {
-      const all = rows.length === 0 ? answer.rows : [...rows, ...answer.rows]
-      noteCharacters(all, answer.characters)
-      asked?.resolve(all)
+      return
     }
+    wasOpen = true
+    if ('isTooMuch' in answer) {
+      asked?.reject(tooMuchText())
+      return
+    }
+    const all = rows.length === 0 ? answer.rows : [...rows, ...answer.rows]
+    noteCharacters(all, answer.characters)
+    asked?.resolve(all)
   })
   function lose(error: StatementError): void {
+    if (isLost) return
     isLost = true
     reason ??= error
     before = []
@@ -83,7 +89,7 @@ export function startInstance(
     for (const { reject } of waiting.values()) reject(reason)
     waiting.clear()
     void worker.terminate()
-    onLost()
+    onLost(reason, wasOpen)
   }
   worker.on('error', (cause) => lose(Object.assign(lost(), { cause })))
   worker.on('exit', () => lose(lost()))

@@ -61,8 +61,9 @@ const port = parentPort
 if (!port) throw new Error('pglite-worker runs as a worker thread only')
 
 const { dataDir, template, isSynced = false, unsynced = [] } = workerData as WorkerData
+let isOpen = false
 const database = PGlite.create({
-  ...(dataDir === undefined ? {} : openFiles({ dataDir, isSynced, unsynced }, fail)),
+  ...(dataDir === undefined ? {} : openFiles({ dataDir, isSynced, unsynced, isOpen: () => isOpen }, fail)),
   ...(template === undefined ? {} : { loadDataDir: new Blob([template as Uint8Array<ArrayBuffer>]) }),
 })
 
@@ -71,7 +72,6 @@ function fail(failure: FileFailure): never {
   process.exit(1)
 }
 
-let isOpen = false
 let turn: Promise<void> = database.then(
   () => {
     isOpen = true

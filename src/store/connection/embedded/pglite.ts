@@ -32,18 +32,24 @@ const restartInterval = 1_000
 /** Milliseconds for running statements, and then for the thread. What is committed is in the files. */
 const closeLimit = 10_000
 
-/** `statementLimit`: as it is when a statement begins. `closing`: milliseconds that the end waits for running statements. */
+/**
+ * `statementLimit`: as it is when a statement begins. `closing`: milliseconds that the end waits for running statements. `failed` receives why a run has
+ * ended that had started.
+ */
 export async function openPglite(
   options: WorkerData,
   idleLimit = frozenAfter,
   statementLimit = (): number => longestStatement,
   closing = closeLimit,
+  failed: (error: Error) => void = () => {},
 ): Promise<Database> {
   let isClosed = false
   const { promise: gone, resolve: end } = Promise.withResolvers<void>()
   /** A database in a folder is started again. */
-  const onLost = (): void => {
-    if (options.dataDir === undefined && !isClosed) end()
+  const onLost = (error: Error, wasOpen: boolean): void => {
+    if (isClosed) return
+    if (options.dataDir === undefined) end()
+    else if (wasOpen) failed(error)
   }
   let instance = startInstance(1, options, statementLimit, onLost)
   let startedAt = performance.now()

@@ -1,0 +1,75 @@
+/** A disk that is full, read-only or fails to sync: nothing is acknowledged that is not on it, and the server says so and recovers by itself. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { openDatabase } from '../../../src/store/open.ts'
+import { startFleet } from '../../support/clients/fleet.ts'
+import { sendOver } from '../../support/clients/http-device.ts'
+import { expectKept, expectSound } from '../../support/databases/soundness.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { cutPower, readSteps } from '../../support/power/cut.ts'
+import type { Fault } from '../../support/power/recorder.ts'
+import { withRecorder } from '../../support/power/recording.ts'
+import { startProgram } from '../../support/servers/program.ts'
+
+const lasting: readonly (readonly [Fault, string])[] = [
+  [{ call: 'write', part: '', code: 'ENOSPC' }, 'the disk of the database is full'],
+  [{ call: 'write', part: '', code: 'EROFS' }, 'the database is read-only'],
+  [{ call: 'fsync', part: '', code: 'EIO' }, 'the database cannot read or write its files'],
+]
+
+it('acknowledges only what is on the disk, says what is wrong, and continues afterwards', async () => {
+  const folder = temporaryFolder()
+  const [root, log, faultFile] = [join(folder, 'root'), join(folder, 'log'), join(folder, 'fault')]
+  mkdirSync(root)
+  const program = startProgram({
+    DATA_DIR: join(root, 'a', 'data'),
+    NODE_OPTIONS: withRecorder(),
+    POWER_ROOT: root,
+    POWER_LOG: log,
+    POWER_FAULT: faultFile,
+  })
+  onTestFinished(() => program.dispose())
+  const url = await program.listening
+  /** At once: the program reads the file meanwhile. */
+  const begin = (fault: Fault): void => {
+    writeFileSync(`${faultFile}.new`, JSON.stringify(fault))
+    renameSync(`${faultFile}.new`, faultFile)
+  }
+  const warnings = (): number => program.stderr().match(/"level":"warn"/g)?.length ?? 0
+  const readiness = async () => (await (await fetch(`${url}/readyz`)).json()) as { status: string; reason?: string }
+  const fleet = startFleet(4, () => sendOver(() => Promise.resolve(url)))
+  const continues = async (): Promise<void> => {
+    const enough = fleet.acknowledged + 20
+    await expect.poll(() => fleet.acknowledged).toBeGreaterThan(enough)
+    expect(await readiness()).toEqual({ status: 'ready' })
+  }
+
+  await continues()
+  for (const [fault, reason] of lasting) {
+    const before = warnings()
+    begin(fault)
+    await expect.poll(readiness).toEqual({ status: 'not ready', reason })
+    const { acknowledged } = fleet
+    expect(await readiness()).toEqual({ status: 'not ready', reason })
+    expect(fleet.acknowledged).toBe(acknowledged)
+    rmSync(faultFile)
+    await continues()
+    expect(warnings()).toBeGreaterThan(before)
+  }
+  // Then the kernel takes the pages for clean. Without a checkpoint after it, the log alone has what is acknowledged.
+  const before = warnings()
+  begin({ call: 'fsync', part: 'pg_wal', code: 'EIO', isOnce: true })
+  await expect.poll(warnings).toBeGreaterThan(before)
+  await continues()
+
+  const played = await fleet.finish()
+  program.child.kill('SIGKILL')
+  await program.ended
+  const left = join(folder, 'left')
+  cutPower(readSteps(log), root, left, 'nothing', Math.random)
+  const database = await openDatabase({ url: null, dataDir: join(left, 'a', 'data') })
+  onTestFinished(() => database.close())
+  await expectKept(database, played)
+  await expectSound(database)
+})
