@@ -175,7 +175,7 @@ export function trim(bytes: Uint8Array, { from, to }: Part): Part {
   while (begin < last && isBlank(bytes[begin])) begin += 1
   while (end > begin && end > first && isBlank(bytes[end - 1])) end -= 1
   if (begin - from >= mostBlanks || to - end >= mostBlanks)
-    throw notJson(`it has more than ${mostBlanks} bytes of white space in a row`)
+    throw notJson(`it has ${mostBlanks} or more bytes of white space in a row`)
   return { from: begin, to: end }
 }
 

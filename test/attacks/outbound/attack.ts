@@ -3,10 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stall, Vitals } from '../attacker/monitor.ts'
 import { createRandom, type Random } from '../attacker/random.ts'
 import { startTarget } from '../attacker/target.ts'
-import { brokerFaultNames } from './broker-front.ts'
-import { faultNames } from './faults.ts'
 import { createOutages } from './outages.ts'
-import { type Plant, startPlant, untrusted } from './plant.ts'
+import { type Plant, startPlant } from './plant.ts'
 import { startWork } from './work.ts'
 
 interface AttackOptions {
@@ -86,16 +84,19 @@ export async function attackOutbound(options: AttackOptions): Promise<Findings> 
       nextSample = performance.now() + sampled
       await look('collect')
     }
-    for (const front of [...Object.values(plant.fronts), plant.secure]) front.set('good')
+    for (const front of Object.values(plant.fronts)) front.set('good')
     modes = 'all are good again'
     progress(modes)
     const lasting = target.end() === null ? await settle(work) : []
     if (target.end() === null) await look('collect')
     if (target.end() !== null) problems.push(String(target.end()))
+    const accepted = Object.entries(plant.fronts).flatMap(([name, front]) =>
+      front.accepted.map((certificate) => `${name} was asked over a connection that showed the ${certificate}`),
+    )
     return {
       exits: target.end() === null ? 0 : 1,
       ...{ rejections, stalls, samples, mostRss, lasting },
-      problems: [...problems, ...outages.problems],
+      problems: [...problems, ...outages.problems, ...accepted],
       asked: Object.fromEntries(Object.entries(plant.fronts).map(([name, { asked }]) => [name, asked])),
       outages: outages.counts,
     }
@@ -111,17 +112,17 @@ export async function attackOutbound(options: AttackOptions): Promise<Findings> 
       await work.retry()
       await work.round()
       await sleep(1_000)
-      const left = [...outages.open().filter((line) => !line.includes(untrusted)), ...(await work.failing())]
+      const left = [...outages.open(), ...(await work.failing())]
       if (left.length === 0 || performance.now() > end || target.end() !== null) return left
     }
   }
 }
 
 /** Returns who is hostile, and how. */
-function changeModes({ fronts, secure }: Plant, random: Random, only: string | undefined): string {
+function changeModes({ fronts }: Plant, random: Random, only: string | undefined): string {
   const hostile: string[] = []
-  for (const [name, front] of [...Object.entries(fronts), ['untrusted', secure] as const]) {
-    const known = name === 'broker' ? brokerFaultNames : faultNames
+  for (const [name, front] of Object.entries(fronts)) {
+    const known = front.faults
     const drawn = random.chance(45) ? 'good' : random.chance(45) ? 'any' : random.choose(known)
     const mode = only === undefined ? drawn : known.includes(only) || only === 'any' ? only : 'good'
     front.set(mode)

@@ -98,6 +98,8 @@ export async function startBrokerFront(random: Random, upstream: string): Promis
     get asked() {
       return asked
     },
+    accepted: [],
+    faults: brokerFaultNames,
     set(next) {
       mode = next
       cut()

@@ -2,18 +2,23 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import { buffer, text as textOf } from 'node:stream/consumers'
 import type { Random } from '../attacker/random.ts'
+import { badCertificates, type ShownCertificates } from './certificates.ts'
 import { faultNames, faults } from './faults.ts'
 
-/** `good`, the name of a fault, or `any` for another one each time. */
+/** `good`, the name of a fault or of a bad certificate, or `any` for another one each time. */
 export type Mode = string
 
 export interface Front {
   readonly url: string
   /** Requests that it has had. */
   readonly asked: number
+  /** Bad certificates over which it has had one. */
+  readonly accepted: readonly string[]
+  /** What it can do. */
+  readonly faults: readonly string[]
   set(mode: Mode): void
   /** Where good requests go. */
   lead(to: string): void
@@ -22,13 +27,18 @@ export interface Front {
 
 interface FrontOptions {
   readonly random: Random
-  readonly tls?: { readonly cert: string; readonly key: string }
+  /** What it shows, for https. */
+  readonly certificates?: ShownCertificates
 }
 
-export async function startFront({ random, tls }: FrontOptions): Promise<Front> {
+export async function startFront({ random, certificates }: FrontOptions): Promise<Front> {
   let mode: Mode = 'good'
   let upstream = ''
   let asked = 0
+  /** Of each connection, by the port of the client. */
+  const shown = new Map<number, string>()
+  const accepted = new Set<string>()
+  const { good, ...bad } = certificates?.contexts ?? {}
 
   async function pass(request: IncomingMessage): Promise<IncomingMessage> {
     const { method = 'GET', url: path = '/', headers } = request
@@ -43,6 +53,8 @@ export async function startFront({ random, tls }: FrontOptions): Promise<Front> 
 
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     asked += 1
+    const certificate = shown.get(request.socket.remotePort ?? 0) ?? 'good'
+    if (certificate !== 'good') accepted.add(certificate)
     response.on('error', () => undefined)
     const name = mode === 'any' ? random.choose(faultNames) : mode
     const fault = faults[name]
@@ -72,14 +84,22 @@ export async function startFront({ random, tls }: FrontOptions): Promise<Front> 
 
   const handle = (request: IncomingMessage, response: ServerResponse): void =>
     void take(request, response).catch(() => response.destroy())
-  const server: Server = tls ? createSecureServer(tls, handle) : createServer(handle)
+  const secure = certificates ? createSecureServer(handle) : null
+  const server: Server = secure ?? createServer(handle)
+  /** The context is that of the next handshake, which begins at once. */
+  secure?.prependListener('connection', (socket: Socket) => {
+    const name = mode === 'any' ? random.choose(['good', ...badCertificates]) : mode
+    const context = bad[name]
+    shown.set(socket.remotePort ?? 0, context ? name : 'good')
+    secure.setSecureContext(context ?? good ?? {})
+  })
   const sockets = new Set<{ destroy(): void }>()
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.on('error', () => undefined).once('close', () => sockets.delete(socket))
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const url = `http${tls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http${certificates ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`
   const cut = (): void => {
     for (const socket of sockets) socket.destroy()
   }
@@ -88,6 +108,10 @@ export async function startFront({ random, tls }: FrontOptions): Promise<Front> 
     get asked() {
       return asked
     },
+    get accepted() {
+      return [...accepted]
+    },
+    faults: certificates ? [...faultNames, ...badCertificates] : faultNames,
     set(next) {
       mode = next
       // Streams and answers without end began in the other mode.

@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCertificates } from '../../auth/devices/certificates.ts'
 import { startAai } from '../../support/systems/aai.ts'
 import { startCollector } from '../../support/systems/collector.ts'
 import { type Kubernetes, startKubernetes } from '../../support/systems/kubernetes.ts'
@@ -12,6 +11,7 @@ import { findMosquitto, startMosquitto } from '../../support/systems/mosquitto.t
 import { startHostileIssuer } from '../attacker/hostile-issuer.ts'
 import type { Random } from '../attacker/random.ts'
 import { startBrokerFront } from './broker-front.ts'
+import { createShownCertificates } from './certificates.ts'
 import { type Front, startFront } from './front.ts'
 
 const names = [
@@ -25,15 +25,13 @@ const names = [
   'collector',
   'bucket',
 ] as const
+/** These are asked by https, so they may show a bad certificate. */
+const secureNames = ['secure cluster', 'secure webhook'] as const
 
 export const adminKey = 'an-admin-key-of-the-attack-only'
-/** A cluster whose certificate is not trusted: its outage does not end. */
-export const untrusted = 'p+untrusted'
 
 export interface Plant {
   readonly fronts: Readonly<Record<string, Front>>
-  /** An https front whose certificate is not trusted. */
-  readonly secure: Front
   readonly kubernetes: Kubernetes
   readonly env: Readonly<Record<string, string>>
   stop(): Promise<void>
@@ -67,9 +65,9 @@ export async function startPlant(random: Random): Promise<Plant> {
   for (const name of names) fronts[name] = keep(await startFront({ random }), (front) => front.stop())
   const urlOf = (name: string): string => fronts[name]?.url ?? ''
 
-  const certificates = keep(await createCertificates(), ({ remove }) => remove())
-  const { cert, key } = await (await certificates.authority('nobody')).issue('other.example', { names: 'DNS:other' })
-  const secure = keep(await startFront({ random, tls: { cert, key } }), (front) => front.stop())
+  const certificates = keep(await createShownCertificates(), ({ remove }) => remove())
+  for (const name of secureNames)
+    fronts[name] = keep(await startFront({ random, certificates }), (front) => front.stop())
 
   const plain = keep(await startPlain(), ({ stop }) => stop())
   const aai = keep(await startAai(), ({ close }) => close())
@@ -89,23 +87,27 @@ export async function startPlant(random: Random): Promise<Plant> {
   )
   // biome-ignore lint/suspicious/noExplicitAny: a kubeconfig.
   const config: any = JSON.parse(readFileSync(kubernetes.kubeconfig, 'utf8'))
-  fronts.kubernetes?.lead(config.clusters[0].cluster.server)
+  for (const name of ['kubernetes', 'secure cluster']) fronts[name]?.lead(config.clusters[0].cluster.server)
   config.clusters[0].cluster.server = urlOf('kubernetes')
-  config.clusters.push({ name: 'untrusted', cluster: { server: secure.url } })
-  config.contexts.push({ name: 'untrusted', context: { cluster: 'untrusted', user: 'watcher' } })
+  const authority = Buffer.from(certificates.ca.text).toString('base64')
+  config.clusters.push({
+    name: 'secure',
+    cluster: { server: urlOf('secure cluster'), 'certificate-authority-data': authority },
+  })
+  config.contexts.push({ name: 'secure', context: { cluster: 'secure', user: 'watcher' } })
   const kubeconfig = join(folder, 'config')
   writeFileSync(kubeconfig, JSON.stringify(config))
 
   const broker = findMosquitto() === null ? null : keep(await startMosquitto(), ({ dispose }) => dispose())
   if (broker) fronts.broker = keep(await startBrokerFront(random, broker.url), (front) => front.stop())
   return {
-    ...{ fronts, secure, kubernetes },
+    ...{ fronts, kubernetes },
     env: {
       ...issuer.env,
       ...{ API_AUTH: 'key', API_ADMIN_KEY: adminKey, DEVICE_AUTH: 'token' },
       ...{ DEVICE_JWT_JWKS_URL: `${urlOf('keys')}/keys`, DEVICE_JWT_ISSUER: 'i', DEVICE_JWT_AUDIENCE: 'a' },
       ...{ AAI_URL: urlOf('aai'), AAI_USER: 'user', AAI_PASSWORD: 'password', SINK_ALLOW: '127.0.0.1' },
-      ...{ KUBECONFIG: kubeconfig, CLUSTERS: `p+edge=edge,${untrusted}=untrusted` },
+      ...{ KUBECONFIG: kubeconfig, CLUSTERS: 'p+edge=edge,p+secure=secure', NODE_EXTRA_CA_CERTS: certificates.ca.file },
       ...{ OTEL_EXPORTER_OTLP_ENDPOINT: urlOf('collector'), TRACE_REQUESTS: '1' },
       ...{ ARCHIVE: 's3://archive/plant', AWS_ENDPOINT_URL_S3: urlOf('bucket'), HISTORY_DAYS: '1' },
       ...{ AWS_ACCESS_KEY_ID: 'a-key', AWS_SECRET_ACCESS_KEY: 'a-secret', TRUSTED_PROXIES: '127.0.0.1' },

@@ -19,7 +19,7 @@ const register = `mutation ($input: RegisterDevicesInput!) {
 const sinks = '{ sinks { id name kind failures lastError } }'
 const patience = 20_000
 
-export async function startWork(url: string, { fronts, secure, kubernetes }: Plant, random: Random): Promise<Work> {
+export async function startWork(url: string, { fronts, kubernetes }: Plant, random: Random): Promise<Work> {
   const headers = { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' }
   // biome-ignore lint/suspicious/noExplicitAny: what it asks for, it knows.
   async function ask(query: string, variables = {}): Promise<any> {
@@ -49,7 +49,7 @@ export async function startWork(url: string, { fronts, secure, kubernetes }: Pla
       i: input,
     })
   await create('Webhook', { name: 'webhook', url: `${fronts.webhook?.url}/hook` })
-  await create('Webhook', { name: 'untrusted', url: `${secure.url}/hook` })
+  await create('Webhook', { name: 'secure', url: `${fronts['secure webhook']?.url}/hook` })
   await create('Alertmanager', { name: 'alertmanager', url: fronts.alertmanager?.url })
   // biome-ignore lint/suspicious/noExplicitAny: what it asks for, it knows.
   const list = async (): Promise<any[]> => (await ask(sinks)).data.sinks
@@ -130,7 +130,7 @@ export async function startWork(url: string, { fronts, secure, kubernetes }: Pla
     },
     failing: async () =>
       (await list()).flatMap(({ name, failures, lastError }) =>
-        failures > 0 && name !== 'untrusted' ? [`${name}: ${failures} failures, ${lastError}`] : [],
+        failures > 0 ? [`${name}: ${failures} failures, ${lastError}`] : [],
       ),
     async retry() {
       for (const { id } of await list())

@@ -18,8 +18,13 @@ export interface Certificate {
 interface CertificateOptions {
   /** Its names, as openssl writes them: `URI:spiffe://…`, `DNS:…`. */
   readonly names?: string
+  /** Negative: it has expired. */
   readonly days?: number
   readonly isAuthority?: boolean
+  /** The only use of its key, as openssl writes it. */
+  readonly purpose?: string
+  /** RSA with 1,024 bits, which clients refuse. */
+  readonly shortKey?: boolean
 }
 
 export interface Authority extends Certificate {
@@ -27,7 +32,7 @@ export interface Authority extends Certificate {
 }
 
 export interface Certificates {
-  authority(name: string): Promise<Authority>
+  authority(name: string, options?: CertificateOptions): Promise<Authority>
   remove(): Promise<void>
 }
 
@@ -39,13 +44,18 @@ export async function createCertificates(): Promise<Certificates> {
     serial += 1
     const path = (suffix: string) => join(folder, `${serial}.${suffix}`)
     const files = { cert: path('pem'), key: path('key') }
-    const { names, days = 1, isAuthority = false } = options
+    const { names, days = 1, isAuthority = false, purpose, shortKey = false } = options
     await writeFile(
       path('ext'),
-      [`basicConstraints=critical,CA:${isAuthority}`, ...(names ? [`subjectAltName=${names}`] : [])].join('\n'),
+      [
+        `basicConstraints=critical,CA:${isAuthority}`,
+        ...(names ? [`subjectAltName=${names}`] : []),
+        ...(purpose ? [`extendedKeyUsage=${purpose}`] : []),
+      ].join('\n'),
     )
-    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
-    await run('openssl', ['req', '-new', ...curve, '-subj', `/CN=${name}`, '-keyout', files.key, '-out', path('csr')])
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256']
+    const newKey = [...(shortKey ? ['-newkey', 'rsa:1024'] : curve), '-nodes']
+    await run('openssl', ['req', '-new', ...newKey, '-subj', `/CN=${name}`, '-keyout', files.key, '-out', path('csr')])
     const signer = by ? ['-CA', by.files.cert, '-CAkey', by.files.key] : ['-signkey', files.key]
     const sign = ['-days', String(days), '-extfile', path('ext'), '-set_serial', String(serial), '-out', files.cert]
     await run('openssl', ['x509', '-req', '-in', path('csr'), ...signer, ...sign])
@@ -53,8 +63,8 @@ export async function createCertificates(): Promise<Certificates> {
   }
 
   return {
-    async authority(name) {
-      const authority = await make(name, { isAuthority: true }, null)
+    async authority(name, own = {}) {
+      const authority = await make(name, { ...own, isAuthority: true }, null)
       return { ...authority, issue: (whose, options = {}) => make(whose, options, authority) }
     },
     remove: () => rm(folder, { recursive: true }),

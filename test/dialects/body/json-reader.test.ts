@@ -115,6 +115,15 @@ describe('JSON that is read in pieces', () => {
     expect(read(text, { deepest: 64 })).toBe('TOO_LARGE')
   })
 
+  it.each([
+    ['before a value', (blanks: string) => `[${blanks}1]`],
+    ['after a value', (blanks: string) => `[1${blanks}]`],
+    ['around all', (blanks: string) => `${blanks}[1]`],
+  ])('takes white space in a row up to the bound that docs/wire.md states: %s', (_, textWith) => {
+    expect(read(textWith(' '.repeat((1 << 20) - 1)))).toEqual([1])
+    expect(read(textWith(' '.repeat(1 << 20)))).toBe('INVALID_REQUEST')
+  })
+
   it('pauses often, and JSON.parse has little to do between two pauses', () => {
     const text = `{"list":[${'{"name":"abc","n":1234567890123456789},'.repeat(100_000)}{}]}`
     const reading = readJson(Buffer.from(text), { deepest: 64, room: { members: { list: {} } } })
