@@ -1,4 +1,5 @@
 /** A system is asked by https only if its certificate is good: valid now, of this host, for a server, with a long key, by a trusted authority. */
+import { Agent } from 'node:https'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openAnswer } from '../../src/platform/outbound/request.ts'
 import { createRandom } from '../attacks/attacker/random.ts'
@@ -18,7 +19,7 @@ afterAll(async () => {
 
 async function ask(mode: string): Promise<number> {
   front.set(mode)
-  const answer = await openAnswer(new URL(front.url), { ca: certificates.ca.text, agent: false })
+  const answer = await openAnswer(new URL(front.url), { agent: new Agent({ ca: certificates.ca.text }) })
   answer.destroy()
   return answer.statusCode ?? 0
 }

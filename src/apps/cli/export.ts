@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { json } from 'node:stream/consumers'
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { escapeHidden, escapeLine } from '../../domain/look-alike.ts'
@@ -14,6 +14,7 @@ import {
   UsageError,
   usageErrorOf,
 } from '../../server/process/arguments.ts'
+import { readJson } from '../client/client.ts'
 import { exportFile, type Part } from './export-file.ts'
 import { kinds, options, parameters, usage } from './export-options.ts'
 import { findStoredSession } from './stored-sessions.ts'
@@ -100,6 +101,9 @@ function requestOf(kind: string, values: ReturnType<typeof parse>['values']): st
   return `/export/${encodeURIComponent(kind)}?${query}`
 }
 
+/** Bytes. */
+const largestAnswer = 1 << 20
+
 type Ask = (path: string, method?: 'GET' | 'HEAD') => Promise<IncomingMessage>
 
 /** Milliseconds of silence after which the system asks whether the other side is still there. */
@@ -122,10 +126,14 @@ function createAsk(address: string, headers: Readonly<Record<string, string>>): 
     })
     const { statusCode: status = 0 } = response
     if (status >= 200 && status < 300) return response
-    const problem = (await json(response).catch(() => ({}))) as { readonly detail?: string }
+    const problem = (await read(response).catch(() => ({}))) as { readonly detail?: string }
     throw new ExportError(status, problem.detail ?? `the server answered with HTTP ${status}`)
   }
 }
+
+/** A manifest, or the reason of a refusal. */
+const read = (answer: IncomingMessage): Promise<unknown> =>
+  readJson(new Response(Readable.toWeb(answer) as ReadableStream), largestAnswer)
 
 /** A file or another program gets the exact bytes. A terminal needs no carriage return. */
 async function print(rows: IncomingMessage): Promise<number> {
@@ -167,7 +175,7 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
       try {
         if (!hasRows) await writeRows()
         hasRows = true
-        return (await json(await ask(part.location.replace('?', '/manifest?')))) as Record<string, unknown>
+        return (await read(await ask(part.location.replace('?', '/manifest?')))) as Record<string, unknown>
       } catch (error) {
         failures += 1
         await pauseAfter(error, failures, output)

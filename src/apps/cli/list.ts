@@ -1,4 +1,5 @@
 /** Lists of the API, page by page, as a table or as lines of JSON. */
+import { ApiError } from '../client/client.ts'
 import type { Api } from './api.ts'
 import { jsonLine } from './show.ts'
 import { type Terminal, table } from './terminal.ts'
@@ -62,7 +63,10 @@ export async function* readNodes<Node>(
     const { nodes, pageInfo } = answer[of]
     yield* nodes
     left -= nodes.length
-    after = pageInfo.endCursor
     isMore = pageInfo.hasNextPage
+    // The same page again, for ever.
+    if (isMore && (pageInfo.endCursor ?? after) === after)
+      throw new ApiError('NO_END', `the server says that there are more ${of}, and not where`)
+    after = pageInfo.endCursor
   }
 }

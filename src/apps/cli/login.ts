@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { escapeLine } from '../../domain/look-alike.ts'
-import { ApiError, reasonOf } from '../client/client.ts'
+import { ApiError, readJson, reasonOf } from '../client/client.ts'
 import { isPassing } from './api.ts'
 import { findStoredSession, storeSession } from './stored-sessions.ts'
 
@@ -13,7 +13,7 @@ const begun = z.object({
   verificationUriComplete: z.string().nullish(),
   /** Seconds. */
   interval: z.number().min(0).max(3_600),
-  expiresIn: z.number().min(0).max(1e6).nullish(),
+  expiresIn: z.number().min(0).max(3_600).nullish(),
   handle: z.string(),
 })
 
@@ -25,8 +25,10 @@ const opened = z.object({
   seconds: z.number().min(0).max(1e10),
 })
 
-/** Seconds. */
-const [usualExpiry, longestPause] = [600, 60]
+/** Seconds. The server chooses how often it is asked, but not without a pause. */
+const [usualExpiry, longestPause, leastPause] = [600, 60, 0.1]
+/** Bytes of an answer. */
+const largestAnswer = 1 << 20
 
 type Tell = (line: string) => void
 
@@ -39,7 +41,7 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
   )
   const end = performance.now() + (body.expiresIn ?? usualExpiry) * 1_000
   // RFC 8628, 3.5: ask no more often than the issuer says, and again, less often, after an error that passes.
-  for (let seconds = body.interval; ; ) {
+  for (let seconds = Math.max(body.interval, leastPause); ; ) {
     await sleep(seconds * 1_000, undefined, { signal })
     const asked = await send(url, 'POST', 'session/oidc/device/token', signal, {
       body: JSON.stringify({ handle: body.handle }),
@@ -52,6 +54,7 @@ export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, sig
       continue
     }
     if (asked.status === 202) {
+      if (performance.now() >= end) throw new ApiError('FORBIDDEN', 'the code was not confirmed in time: sign in again')
       if ((asked.body as { status?: unknown } | null)?.status === 'slow down') seconds += 5
       continue
     }
@@ -97,11 +100,16 @@ async function send(
     method,
     headers: { 'content-type': 'application/json', ...headers },
     body,
+    // Another server must not get the handle, which is worth a session.
+    redirect: 'manual',
     signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]),
   }).catch(unreachable)
   const { status } = response
-  const answer: { code?: string; detail?: string } =
-    (await response.json().catch((error: unknown) => (error instanceof SyntaxError ? null : unreachable(error)))) ?? {}
+  const read = readJson(response, largestAnswer).catch((error: unknown) => {
+    if (error instanceof ApiError) throw error
+    return error instanceof SyntaxError ? null : unreachable(error)
+  })
+  const answer = ((await read) ?? {}) as { readonly code?: string; readonly detail?: string }
   if (response.ok) return { status, body: answer }
   if (status === 404 && path.startsWith('session/oidc') && !/device authorization/.test(answer.detail ?? ''))
     throw new ApiError('NOT_FOUND', `the server at ${url} has no sign-in for persons: use an API key`, { status })

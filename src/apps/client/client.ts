@@ -30,6 +30,29 @@ function toApiError(errors: readonly GraphqlError[], status = 0): ApiError {
   return new ApiError(code, errors.map(({ message }) => message).join('\n'), { facts, status })
 }
 
+/** Bytes. The server limits the text of an answer to less. One without end would take all memory of this machine. */
+export const largestAnswer = 64 << 20
+
+/** Throws an ApiError if there are more than `most` bytes. */
+export async function readBytes(response: Response, most = largestAnswer): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = response.body?.getReader()
+  const parts: Uint8Array<ArrayBuffer>[] = []
+  let size = 0
+  for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
+    parts.push(part.value)
+    size += part.value.byteLength
+    if (size <= most) continue
+    // It closes the connection, and fails if that is lost already.
+    reader?.cancel().catch(() => undefined)
+    throw new ApiError('TOO_LARGE', `the server answers with more than ${most >> 20} MiB`, { status: response.status })
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer())
+}
+
+/** Throws a SyntaxError, or an ApiError if there are more than `most` bytes. */
+export const readJson = async (response: Response, most = largestAnswer): Promise<unknown> =>
+  JSON.parse(new TextDecoder().decode(await readBytes(response, most)))
+
 /** Throws an ApiError. */
 export async function request<Data>(
   url: string,
@@ -46,8 +69,10 @@ export async function request<Data>(
     throw new ApiError('UNREACHABLE', reasonOf(error))
   })
   const { status } = response
-  const answer: { data?: Data; errors?: GraphqlError[] } | null = await response.json().catch((error: unknown) => {
+  const read = readJson(response) as Promise<{ data?: Data; errors?: GraphqlError[] } | null>
+  const answer = await read.catch((error: unknown) => {
     if (error instanceof SyntaxError) return null
+    if (error instanceof ApiError) throw error
     // The connection was lost, or the time was over, in the middle of the answer.
     throw new ApiError('UNREACHABLE', reasonOf(error))
   })

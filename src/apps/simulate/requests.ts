@@ -1,5 +1,6 @@
 /** Sends with retries. After no answer, 429 or 5xx it retries with growing delays; it returns any other answer. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readBytes } from '../client/client.ts'
 
 interface SimulatedRequest {
   readonly method: 'GET' | 'POST' | 'PUT'
@@ -59,7 +60,7 @@ async function attempt(
       signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
     })
     // Read the whole answer: a broken answer counts as none.
-    const bytes = await response.arrayBuffer()
+    const bytes = await readBytes(response)
     return new Response(bytes.byteLength === 0 ? null : bytes, response)
   } catch {
     return null
@@ -67,7 +68,9 @@ async function attempt(
 }
 
 function waitBefore(tries: number, response: Response | null): number {
-  const requested = Number(response?.headers.get('retry-after') ?? 0) * 1_000
+  const asked = response?.headers.get('retry-after') ?? ''
+  // A timer of more than 24 days, or of no number, fires at once.
+  const requested = /^\d{1,4}$/.test(asked) ? Number(asked) * 1_000 : 0
   const own = Math.min(500 * 2 ** (tries - 1), longestWait) * (0.5 + Math.random() / 2)
   return Math.max(requested, own)
 }
