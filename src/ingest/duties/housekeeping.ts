@@ -2,7 +2,7 @@
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../../store/database.ts'
 import { findEnded, findSilent, forgetBatches, forgetSignatures } from '../../store/write/housekeeping.ts'
-import { analyzeTable, findUnanalyzed } from '../../store/write/statistics.ts'
+import { analyzeTable, checkpointLongLog, findUnanalyzed } from '../../store/write/upkeep.ts'
 import { markSilent } from '../commands/connectivity.ts'
 import { forgetRemoved } from '../commands/remove.ts'
 import type { Writer } from '../writer.ts'
@@ -71,6 +71,19 @@ export function createStatistics(session: Session): Duty {
         await analyzeTable(session, table)
         if (isOver()) return false
       }
+      return true
+    },
+  }
+}
+
+/** For the embedded database. PostgreSQL makes its own checkpoints. */
+export function createLogCheck(session: Session): Duty {
+  return {
+    name: 'wal',
+    interval: 0,
+    budget: 5_000,
+    async run() {
+      await checkpointLongLog(session)
       return true
     },
   }

@@ -19,6 +19,7 @@ import { type Archive, createArchiving, createPartitioning, createRetention } fr
 import {
   createBatchCleanup,
   createForgetting,
+  createLogCheck,
   createSignatureCleanup,
   createSilenceCheck,
   createStatistics,
@@ -121,6 +122,7 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     ),
     createFacetCounts(background),
     createStatistics(session),
+    ...(database.kind === 'pglite' ? [createLogCheck(session)] : []),
     ...(forgetRemovedDays === null ? [] : [createForgetting(session, writer, forgetRemovedDays * day)]),
     createPartitioning({ database, kept, signal }),
     ...(retention && archive ? [createArchiving(retention, archive)] : []),

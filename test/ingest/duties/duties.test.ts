@@ -156,6 +156,7 @@ describe.each(stores)('a background duty on $name', (store) => {
         'standstill',
         'statistics',
         'summaries',
+        ...(server.database.kind === 'pglite' ? ['wal'] : []),
       ])
     const { status, duties } = await verbose()
     expect(status).toBe('ready')

@@ -9,7 +9,7 @@ import { readHead } from '../../../src/store/connection/log-head.ts'
 import { sessionOf } from '../../../src/store/connection/transaction.ts'
 import type { Session } from '../../../src/store/database.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
-import { analyzeTable, findUnanalyzed } from '../../../src/store/write/statistics.ts'
+import { analyzeTable, findUnanalyzed } from '../../../src/store/write/upkeep.ts'
 import { report } from '../../support/clients/reports.ts'
 import { type EmptyStore, everyStore, type Store } from '../../support/databases/stores.ts'
 import {

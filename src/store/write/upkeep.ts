@@ -1,8 +1,12 @@
 /**
- * Statistics for the planner. The embedded database has no background processes. PostgreSQL's autovacuum comes once a minute, and connections keep
- * their plans until then: in a minute a fleet can grow from ten devices to 50,000, and a plan for ten reads whole tables.
+ * What PostgreSQL's background processes do, for the embedded database, which has none: statistics for the planner, and checkpoints. PostgreSQL needs the
+ * statistics too: its autovacuum comes once a minute, and connections keep their plans until then. In a minute a fleet can grow from ten devices to
+ * 50,000, and a plan for ten reads whole tables.
  */
 import type { Session } from '../database.ts'
+
+/** Bytes of the write-ahead log that a recovery may have to read. */
+const mostLog = 64 * 1024 * 1024
 
 /** Smaller tables, in blocks, need no statistics. */
 const smallest = 10
@@ -24,4 +28,12 @@ export async function findUnanalyzed(session: Session): Promise<string[]> {
 /** Reads a sample of 300 × statisticsTarget rows, however many the table has. Nothing happens while autovacuum does the same. */
 export async function analyzeTable(session: Session, name: string): Promise<void> {
   await session.run(`analyze (skip_locked) "${name}"`)
+}
+
+/** Without this, the embedded database's log grows until the database is closed, and so does the time of a recovery. */
+export async function checkpointLongLog(session: Session): Promise<void> {
+  const [log] = await session.run<{ bytes: number }>(
+    'select (pg_current_wal_insert_lsn() - redo_lsn)::float8 as bytes from pg_control_checkpoint()',
+  )
+  if (log && log.bytes > mostLog) await session.run('checkpoint')
 }
