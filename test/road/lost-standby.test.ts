@@ -109,7 +109,7 @@ describe.each(stores)('a standby that is lost while it is read, on $name', (stor
       expect([await read(list()), losing]).toEqual([whole, 0])
     })
 
-    it.each([1, 4, 6, 7, 8, 9])('completes an EMCO status when statement %i is lost', async (statement) => {
+    it.each([1, 4, 6, 7, 8, 9, 10])('completes an EMCO status when statement %i is lost', async (statement) => {
       const whole = await read(status)
       losing = statement
       expect([await read(status), losing]).toEqual([whole, 0])
@@ -145,7 +145,7 @@ describe.each(stores)('a standby that is lost while it is read, on $name', (stor
     })
 
     it('cuts off an EMCO status of which a sent part has changed', async () => {
-      losing = 8
+      losing = 9
       meanwhile = () => apply([{ name: 'n0', detail: { index: 'changed' } }])
       await expect(read(status)).rejects.toThrow('terminated')
     })
