@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { expect } from 'vitest'
 import type { WebSocket } from 'ws'
 import type { Timeouts } from '../../src/api/rest/guard.ts'
+import { pglite } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { openSocket, subscribe } from './transports.ts'
 
@@ -28,6 +29,8 @@ export async function startAttacked(
   timeouts = shortTimeouts,
 ): Promise<Attacked> {
   const server = await startApp({
+    // Tests count sockets, and its database has none.
+    store: pglite,
     env: { TRUSTED_PROXIES: '127.0.0.1', ...env },
     timeouts,
     ...(clock ? { clock } : {}),

@@ -6,12 +6,13 @@ import type { FieldProblem } from '../../src/domain/errors.ts'
 import { parseLabelSelector } from '../../src/domain/selectors/label-selector.ts'
 import { bytesOf } from '../../src/ingest/dialects/margo/hardware.ts'
 import { readYaml } from '../../src/ingest/dialects/margo/yaml.ts'
+import { pglite } from '../support/databases/stores.ts'
 import { collect } from '../support/garbage.ts'
-import { startApp } from '../support/servers/app.ts'
+import { type AppOptions, startApp } from '../support/servers/app.ts'
 import { jsonYardstick, threadTime } from '../support/stall.ts'
 
-async function start() {
-  const server = await startApp()
+async function start(options: AppOptions = {}) {
+  const server = await startApp(options)
   onTestFinished(() => server.stop())
   const { hostname, port } = new URL(server.url)
   const send = async (text: string) => {
@@ -79,7 +80,8 @@ describe('a small request', () => {
   })
 
   it('for an upgrade that is refused leaves no socket, also of a client that never closes', async () => {
-    const { server, send } = await start()
+    // Its database is no socket.
+    const { server, send } = await start({ store: pglite })
     const upgrade = (path: string, more = '') =>
       `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n${more}\r\n`
     const open = async () =>
