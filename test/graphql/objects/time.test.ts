@@ -25,9 +25,9 @@ function slow(database: Database): Database {
       const snapshot = await database.snapshot(signal)
       const own: Snapshot = {
         ...snapshot,
-        rows: async (query) => {
+        run: async (text, parameters) => {
           await wait(snapshot)
-          return snapshot.rows(query)
+          return snapshot.run(text, parameters)
         },
       }
       return own
@@ -123,12 +123,12 @@ function endless(database: Database, seen: Seen): Database {
     async snapshot(signal) {
       const snapshot = await database.snapshot(signal)
       seen.signal = signal ?? null
-      const rows: Snapshot['rows'] = async <Row extends object>(query: Parameters<Snapshot['rows']>[0]) => {
-        const found = await snapshot.rows<Row>(query)
+      const run: Snapshot['run'] = async <Row extends object>(text: string, parameters?: readonly unknown[]) => {
+        const found = await snapshot.run<Row>(text, parameters)
         const [first] = found
         return first && 'part' in first ? Object.assign(found, { [Symbol.iterator]: () => repeat(first) }) : found
       }
-      return { ...snapshot, rows }
+      return { ...snapshot, run }
     },
   }
 }
