@@ -83,6 +83,12 @@ describe('an embedded database whose power goes', () => {
       expect(contentsOf(home)).toEqual(contentsOf(root))
 
       const random = randomOf(seed)
+      // Also the entry of the log's newest file is on the disk.
+      const { 'last end': length = 0 } = played.phases
+      rmSync(home, { recursive: true })
+      cutPower(stepsUntil(steps, length), root, home, 'nothing', random)
+      await expectAcknowledged(home, played, length)
+
       const begins = Object.values(played.phases)
       const phases = begins.map((from, index) => ({ from, to: begins[index + 1] ?? Number.POSITIVE_INFINITY }))
       const cuts = runs(5, 200)

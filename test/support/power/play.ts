@@ -53,6 +53,8 @@ const index = 'create index reports_next on reports (key, next)'
 const text = `alter table reports add column next text; alter table deployments add column next int not null default 7; ${index}`
 const next = { tag: '9999_next', text: text.replaceAll('; ', '--> statement-breakpoint\n') }
 await migrate(road.database, [...(await readMigrations()), next])
+// The log goes on in a new file.
+await road.database.session.run('select pg_switch_wal()')
 begin('load after a migration')
 await until(3 * enough)
 const played = await fleet.finish()
