@@ -105,7 +105,7 @@ const rows: readonly Row[] = [
   ['apps/dashboard/data/labels.ts', "return part === 0 ? '0 %' : '100 %'", "return '100 %'", 'the page says 100 % of nothing', 'dashboard'],
   ['platform/log/log.ts', '/^[\\w./:-]{1,128}$/.test(given)', 'true', 'a caller writes lines of its own into the log', 'log', 'rest'],
   ['outlets/metrics/open-metrics.ts', "value > 0 ? '+Inf' : '-Inf'", "'Infinity'", 'Prometheus refuses the metrics', 'metrics'],
-  ['server/log/outage.ts', 'if (since === null || isClosed) return', 'if (since !== null || isClosed) return', 'nobody learns that an outage has ended', 'log'],
+  ['server/log/outage.ts', 'if (since === null || isClosed) return', 'if (since !== null || isClosed) return', 'no line says that an outage has ended', 'log'],
   ['server/process/startup-errors.ts', 'error instanceof ConfigError || error', 'error', 'a wrong setting is a stack trace', 'process', 'main'],
   ['apps/simulate/ledger.ts', 'return isLost !== wasLost', 'return true', 'the simulator expects a change where there is none', 'simulate'],
   ['platform/timing/within.ts', 'work.then(() => true)', 'work.then(() => false)', 'what ended in time is said to be late', 'timing', 'store/connection'],
