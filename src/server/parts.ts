@@ -4,6 +4,7 @@ import { within } from '../platform/timing/within.ts'
 export interface Parts {
   /** Adds a part that has started, and returns it. Null: it is not configured. `time`: milliseconds that its end may take. */
   add<Part>(part: Part, stop: (part: NonNullable<Part>) => unknown, time?: number): Part
+  /** A part that cannot stop keeps no other from it. Rejects with the first failure. */
   stop(): Promise<void>
 }
 
@@ -18,7 +19,9 @@ export function createParts(): Parts {
       return part
     },
     async stop() {
-      for (const stop of stops.toReversed()) await stop()
+      const failures: unknown[] = []
+      for (const stop of stops.toReversed()) await stop().catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
 }
