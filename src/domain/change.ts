@@ -225,6 +225,7 @@ const conditions: {
 export function matchesChange(filter: ChangeFilter, change: Change): boolean {
   for (const field in filter) {
     const wanted = filter[field as keyof ChangeFilter]
+    if (!Object.hasOwn(conditions, field)) throw new TypeError(`${field} has no condition`)
     const isMet = conditions[field as keyof ChangeFilter] as (wanted: unknown, change: Change) => boolean
     if (wanted !== undefined && !isMet(wanted, change)) return false
   }

@@ -3,7 +3,16 @@ import { sql } from 'drizzle-orm'
 import { expect, it } from 'vitest'
 import { toFilter } from '../../src/api/graphql/mutations/input.ts'
 import { matchesChange } from '../../src/domain/change.ts'
-import { type DeploymentFilter, matchesDeployment } from '../../src/store/read/filters/deployment-filter.ts'
+import { countAlerts } from '../../src/store/alerts/alerts.ts'
+import type { Session } from '../../src/store/database.ts'
+import { countAuditLog } from '../../src/store/read/api-access.ts'
+import { matchesChangeRow } from '../../src/store/read/changes/rows.ts'
+import { matchesDeployment } from '../../src/store/read/filters/deployment-filter.ts'
+import { matchesResource } from '../../src/store/read/filters/resource-filter.ts'
+import { countFleetReports } from '../../src/store/read/reports/reports.ts'
+import { matchesRollout } from '../../src/store/read/rollouts/rollout-filter.ts'
+import { countClusters } from '../../src/store/read/targets/clusters.ts'
+import { countDevices } from '../../src/store/read/targets/targets.ts'
 import { type Conditions, conditionsIn } from '../../src/store/sql/conditions.ts'
 
 interface Filter {
@@ -26,11 +35,33 @@ it('is refused by the compiler, in a table of conditions and where an input beco
   expect(known).toEqual({ large: true })
   expect(() => conditionsIn(conditions, { large: true })).toThrow('large has no condition')
   expect([filter, more, other]).toHaveLength(3)
+  const all: Conditions<Filter> = { colours: () => sql`true`, large: () => sql`true` }
+  const { colours: __, ...left } = { colours: [], large: true, shapes: ['round'] }
+  // @ts-expect-error: the table has no condition for `shapes`, which is left over.
+  expect(() => conditionsIn(all, left)).toThrow('shapes has no condition')
 })
 
-it('is an exception, never a condition that matches nothing', () => {
-  const unknown = { failureStages: ['PULL'] } as DeploymentFilter
-  expect(() => matchesDeployment(unknown)).toThrow('failureStages has no condition')
-  expect(() => matchesDeployment({ where: { not: unknown } } as DeploymentFilter)).toThrow()
-  expect(() => matchesChange({ colours: [] } as never, {} as never)).toThrow()
+/** It is never asked: the exception comes before. */
+const session = {} as Session
+const compiled: Readonly<Record<string, (filter: object) => unknown>> = {
+  deployments: (filter) => matchesDeployment(filter),
+  devices: (filter) => countDevices(session, { of: 'fleet' }, filter),
+  rollouts: (filter) => matchesRollout(session, filter),
+  resources: (filter) => matchesResource(filter, null),
+  changes: (filter) => matchesChangeRow(session, filter),
+  'changes of a stream': (filter) => matchesChange(filter, {} as never),
+}
+const flat: Readonly<Record<string, (filter: object) => unknown>> = {
+  clusters: (filter) => countClusters(session, filter),
+  alerts: (filter) => countAlerts(session, { of: 'all' }, filter, null),
+  reports: (filter) => countFleetReports(session, filter),
+  'the audit log': (filter) => countAuditLog(session, filter),
+}
+
+it.each(Object.keys({ ...compiled, ...flat }))('is an exception in a filter of %s', async (name) => {
+  const compile = { ...compiled, ...flat }[name]
+  const unknown = { stages: ['PULL'] }
+  await expect(async () => compile?.(unknown)).rejects.toThrow('stages has no condition')
+  if (name in compiled)
+    await expect(async () => compile?.({ where: { not: unknown } })).rejects.toThrow('stages has no condition')
 })

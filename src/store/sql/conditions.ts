@@ -4,8 +4,14 @@ import type { SQL } from 'drizzle-orm'
 /** The compiler ensures that each field has its condition. */
 export type Conditions<Fields> = { readonly [Field in keyof Fields]-?: (value: NonNullable<Fields[Field]>) => SQL }
 
-export function conditionsIn<Fields extends object>(conditions: Conditions<Fields>, fields: Fields): SQL[] {
-  return presentFields(fields).map((field) => {
+/** The compiler refuses a field that the table does not have, also one that is left over by destructuring: it would not restrict the result. */
+type Only<Fields, Given> = { readonly [Field in keyof Given]: Field extends keyof Fields ? Given[Field] : never }
+
+export function conditionsIn<Fields extends object, Given extends Fields>(
+  conditions: Conditions<Fields>,
+  fields: Given & Only<Fields, Given>,
+): SQL[] {
+  return presentFields<Fields>(fields).map((field) => {
     if (!Object.hasOwn(conditions, field)) throw new TypeError(`${String(field)} has no condition`)
     return (conditions[field] as (value: unknown) => SQL)(fields[field])
   })

@@ -50,7 +50,7 @@ const there = targetConditions(onTarget, [])
 const isOn = (condition: SQL): SQL =>
   sql`${r.targetKey} in (select ${onTarget.key} from ${targets} ${onTarget} where ${condition})`
 
-const conditions: Conditions<Omit<ResourceCondition, 'rolloutKeys'>> = {
+const ownConditions: Conditions<Omit<ResourceFilter, 'rolloutKeys' | 'instanceIds' | 'where'>> = {
   keys: (keys) => isAnyOf(r.key, keys, 'bigint'),
   deploymentIds: (ids) =>
     sql`${r.instanceKey} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`,
@@ -71,25 +71,18 @@ const conditions: Conditions<Omit<ResourceCondition, 'rolloutKeys'>> = {
     sql`(${containsText([r.name, r.namespace, r.kind, r.component, r.reason, r.message], text)} or ${isOn(containsText([onTarget.name], text))})`,
   changedAfter: (time) => sql`${r.changedAt} > ${timeParameter(time)}`,
   changedBefore: (time) => sql`${r.changedAt} < ${timeParameter(time)}`,
+  isApplied: (wanted) => (wanted ? sql`${r.sync} is not null` : sql`${r.sync} is null`),
+  isShowable: (wanted) => sql`${r.showable} = ${wanted}::boolean`,
 }
 
 /** Without `instanceIds`, which orchestration/resource-scope.ts applies to instances. */
-export function matchesResource(filter: ResourceFilter, asOf: Revision | null): SQL[] {
-  const { where, instanceIds: _, isApplied, isShowable, ...flat } = filter
-  const ofLeaf = (leaf: ResourceCondition): SQL[] => conditionsIn(conditionsAt(asOf), leaf)
-  return [
-    ...ofLeaf(flat),
-    ...(typeof isApplied === 'boolean' ? [isApplied ? sql`${r.sync} is not null` : sql`${r.sync} is null`] : []),
-    ...(typeof isShowable === 'boolean' ? [sql`${r.showable} = ${isShowable}::boolean`] : []),
-    ...(where ? [selectorCondition<ResourceCondition>(where, ofLeaf)] : []),
-  ]
-}
-
-function conditionsAt(asOf: Revision | null): Conditions<ResourceCondition> {
-  return {
-    ...conditions,
+export function matchesResource({ instanceIds: _, ...filter }: ResourceFilter, asOf: Revision | null): SQL[] {
+  const conditions: Conditions<Omit<ResourceFilter, 'instanceIds'>> = {
+    ...ownConditions,
     rolloutKeys: (keys) => sql`${r.instanceKey} in (${instancesIn((key) => isAnyOf(key, keys, 'bigint'), asOf)})`,
+    where: (selector) => selectorCondition<ResourceCondition>(selector, (leaf) => conditionsIn(conditions, leaf)),
   }
+  return conditionsIn(conditions, filter)
 }
 
 const inTallies: ReadonlySet<keyof ResourceFilter> = new Set<keyof ResourceFilter>([

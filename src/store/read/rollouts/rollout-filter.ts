@@ -51,10 +51,12 @@ export const isFinished = sql`${pending} + ${installing} + ${removing} = 0`
 const onTarget = targetRow('rollout_target')
 
 /** Throws BAD_USER_INPUT if a field has no past. */
-export function matchesRollout(reader: Session, { where, ...flat }: RolloutFilter, past: Past | null = null): SQL[] {
-  const conditions = past ? conditionsThen(reader, past) : conditionsFor(reader)
-  const ofLeaf = (leaf: RolloutCondition): SQL[] => conditionsIn(conditions, leaf)
-  return [...ofLeaf(flat), ...(where ? [selectorCondition<RolloutCondition>(where, ofLeaf)] : [])]
+export function matchesRollout(reader: Session, filter: RolloutFilter, past: Past | null = null): SQL[] {
+  const conditions: Conditions<RolloutFilter> = {
+    ...(past ? conditionsThen(reader, past) : conditionsFor(reader)),
+    where: (selector) => selectorCondition<RolloutCondition>(selector, (leaf) => conditionsIn(conditions, leaf)),
+  }
+  return conditionsIn(conditions, filter)
 }
 
 function conditionsFor(reader: Session): Conditions<RolloutCondition> {

@@ -7,7 +7,7 @@ import { type Connectivity, inService, type Target, type TargetKind } from '../.
 import { isStorable } from '../../../domain/text.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { conditionsIn } from '../../sql/conditions.ts'
+import { type Conditions, conditionsIn } from '../../sql/conditions.ts'
 import type { Page, PageRequest } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { all, asParents, containsText, isAnyOf, listParameter, selectorCondition } from '../../sql/parameters.ts'
@@ -213,28 +213,29 @@ function fromDevices(
     where ${all([isDevice, ...isOwn, ...visibleTarget(reader, targets), ...matchesDevice(reader, filter, then), ...bounds])}`
 }
 
-function matchesDevice(reader: Session, { retired, where, ...flat }: DeviceFilter, then: DevicesThen | null): SQL[] {
-  return [
-    retired ? sql`${targets.retiredAt} is not null` : sql`${targets.retiredAt} is null`,
-    ...conditionsOf(reader, flat, then),
-    ...(where ? [selectorCondition<DeviceCondition>(where, (leaf) => conditionsOf(reader, leaf, then))] : []),
-  ]
+function matchesDevice(reader: Session, { retired = false, ...filter }: DeviceFilter, then: DevicesThen | null): SQL[] {
+  return conditionsIn(conditionsFor(reader, then), { retired, ...filter })
 }
 
-function conditionsOf(reader: Session, condition: DeviceCondition, then: DevicesThen | null): SQL[] {
-  const { registered, deviations, text, rolloutKeys, failing, ...onTarget } = condition
-  const known = targetConditions(targets as unknown as TargetRow, visibleTarget(reader, parentRow))
+function conditionsFor(reader: Session, then: DevicesThen | null): Conditions<DeviceFilter> {
   const past = then?.past ?? null
   const has = (filter: DeploymentFilter, narrowed = past): SQL =>
     hasDeployment(reader, narrowed, { of: 'fleet' }, filter)
-  return [
-    ...conditionsIn<Omit<TargetCondition, 'clusters'>>(known, onTarget),
-    ...(typeof registered === 'boolean' ? [sql`${targets.registered} = ${registered}::boolean`] : []),
-    ...(deviations ? [hasDeviated(deviations)] : []),
-    ...(typeof text === 'string' ? [containsText([targets.name, targets.displayName], text)] : []),
-    ...(rolloutKeys ? [has({ rolloutKeys })] : []),
-    ...(failing === undefined ? [] : [sql`(${has(hasFailed, then?.failed ?? past)}) = ${failing}::boolean`]),
-  ]
+  const { clusters: _, ...onTarget } = targetConditions(
+    targets as unknown as TargetRow,
+    visibleTarget(reader, parentRow),
+  )
+  const conditions: Conditions<DeviceFilter> = {
+    ...onTarget,
+    retired: (wanted) => (wanted ? sql`${targets.retiredAt} is not null` : sql`${targets.retiredAt} is null`),
+    registered: (wanted) => sql`${targets.registered} = ${wanted}::boolean`,
+    deviations: hasDeviated,
+    text: (text) => containsText([targets.name, targets.displayName], text),
+    rolloutKeys: (rolloutKeys) => has({ rolloutKeys }),
+    failing: (wanted) => sql`(${has(hasFailed, then?.failed ?? past)}) = ${wanted}::boolean`,
+    where: (selector) => selectorCondition<DeviceCondition>(selector, (leaf) => conditionsIn(conditions, leaf)),
+  }
+  return conditions
 }
 
 /** It has a listed deployment of the scope, at that revision. */
