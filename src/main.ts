@@ -5,6 +5,7 @@ import { createLog } from './platform/log/log.ts'
 import { openLogLines } from './platform/log/log-lines.ts'
 import { parseConfig, variables } from './server/config/config.ts'
 import { misspelled } from './server/config/misspelled.ts'
+import { secretFileVariables } from './server/config/secret-files.ts'
 import { logEpoch, logRestart } from './server/log/database-events.ts'
 import { commandOf, exitCodes, parseFlags, UsageError } from './server/process/arguments.ts'
 import { firstSteps } from './server/process/first-steps.ts'
@@ -37,7 +38,7 @@ async function main(): Promise<void> {
   process.stdout.on('error', () => undefined)
   const lines = openLogLines(2)
   const log = createLog({ level: config.logLevel, to: lines })
-  for (const { name, meant } of misspelled(process.env, variables))
+  for (const { name, meant } of misspelled(process.env, [...variables, ...secretFileVariables]))
     log.warn({ name, meant }, `unknown environment variable ${name}: did you mean ${meant}?`)
   // Loading the server takes ten times as long as reading the configuration, so a mistake in the latter is reported first.
   const [{ createApp }, { openDatabase }] = await Promise.all([import('./server/app.ts'), import('./store/open.ts')])

@@ -16,6 +16,7 @@ import { archiveConfig, archiveVariables } from './archive.ts'
 import { deviceAuthConfig, deviceAuthVariables } from './device-auth.ts'
 import { mqttConfig, mqttVariables } from './mqtt.ts'
 import { contradictionsIn, type Environment, isLoopback } from './rules.ts'
+import { readSecretFiles } from './secret-files.ts'
 import { type SinksConfig, sinksConfig, sinksVariables } from './sinks.ts'
 import { tracesConfig, tracesVariables } from './traces.ts'
 import {
@@ -148,9 +149,10 @@ export const variables: readonly string[] = Object.keys(environment.shape)
 
 /** Throws a ConfigError with all problems. An empty variable counts as unset; unknown variables are ignored. */
 export function parseConfig(env: Environment): Config {
-  const given = Object.fromEntries(variables.map((name) => [name, env[name]?.trim() || undefined]))
+  const { given: all, problems } = readSecretFiles(env)
+  const given = Object.fromEntries(variables.map((name) => [name, all[name]?.trim() || undefined]))
   const parsed = environment.safeParse(given)
-  const problems = parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`) ?? []
+  problems.push(...(parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`) ?? []))
   problems.push(...contradictionsIn(given), ...(parsed.success ? oidcProblems(parsed.data) : []))
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
   const v = parsed.data
