@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { createLog } from './platform/log/log.ts'
 import { openLogLines } from './platform/log/log-lines.ts'
+import { build } from './platform/version.ts'
 import { parseConfig, variables } from './server/config/config.ts'
 import { misspelled } from './server/config/misspelled.ts'
 import { secretFileVariables } from './server/config/secret-files.ts'
@@ -38,6 +39,7 @@ async function main(): Promise<void> {
   process.stdout.on('error', () => undefined)
   const lines = openLogLines(2)
   const log = createLog({ level: config.logLevel, to: lines })
+  log.info(build, `Rollcall ${build.version} starts`)
   for (const { name, meant } of misspelled(process.env, [...variables, ...secretFileVariables]))
     log.warn({ name, meant }, `unknown environment variable ${name}: did you mean ${meant}?`)
   // Loading the server takes ten times as long as reading the configuration, so a mistake in the latter is reported first.

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -81,7 +81,9 @@ describe('the program', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).msg)
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
     expect(lines).toEqual([
+      `Rollcall ${version} starts`,
       'unknown environment variable DATABASE_ULR: did you mean DATABASE_URL?',
       'listening',
       'shutting down',
@@ -173,7 +175,10 @@ describe.each(postgresStores)('on $name', (store) => {
 describe('the program ends with one sentence when', () => {
   const sentence = async (program: Program): Promise<string> => {
     expect(await program.ended).toBe(1)
-    const text = program.stderr().trim()
+    const text = program
+      .stderr()
+      .replace(/^\{.* starts"\}\n/, '')
+      .trim()
     expect(text).not.toMatch(/\n|^\s+at /)
     return text
   }

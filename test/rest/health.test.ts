@@ -4,6 +4,7 @@ import { defaultTimeouts } from '../../src/api/rest/guard.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../support/databases/postgres-server.ts'
 import { type EmptyStore, everyStore } from '../support/databases/stores.ts'
+import { readPage } from '../support/documentation.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
@@ -33,6 +34,13 @@ describe.each(everyStore)('on $name', (store) => {
       expect(response.status).toBe(200)
       expect(await response.json()).toEqual({ status })
     }
+  })
+
+  it('says which version it is, also in the metrics', async () => {
+    const { version } = JSON.parse(readPage('package.json'))
+    expect(await (await fetch(`${server.url}/version`)).json()).toEqual({ version, node: process.versions.node })
+    const metrics = await (await fetch(`${server.url}/metrics`)).text()
+    expect(metrics).toContain(`rollcall_build_info{version="${version}",node="${process.versions.node}"} 1\n`)
   })
 
   it('is ready while many reads wait', async () => {

@@ -1,5 +1,6 @@
 import type { Millis } from '../../domain/values.ts'
 import type { Writer } from '../../ingest/writer.ts'
+import { build } from '../../platform/version.ts'
 import { coalesce } from '../../store/connection/coalesce.ts'
 import { describeOutage, isTransient } from '../../store/connection/failure.ts'
 import { answerWithin } from '../../store/connection/timeout.ts'
@@ -21,6 +22,11 @@ export interface HealthDeps {
 /** Liveness: the process responds. It checks nothing else. */
 export async function sendLiveness(exchange: Exchange): Promise<void> {
   answer(exchange, 200, 'application/json', '{"status":"alive"}')
+}
+
+/** Not public: who looks for servers of a version with a known defect needs a credential. */
+export async function sendVersion(exchange: Exchange): Promise<void> {
+  answer(exchange, 200, 'application/json', JSON.stringify(build))
 }
 
 /** Milliseconds. The embedded database runs statements in turn, so a busy one responds late. */

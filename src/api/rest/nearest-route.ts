@@ -9,6 +9,7 @@ const own = [
   'GET /healthz',
   'GET /readyz',
   'GET /metrics',
+  'GET /version',
   'GET /session',
   'GET /export/changes',
   'GET /export/reports',

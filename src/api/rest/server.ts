@@ -29,7 +29,7 @@ import {
   safeHeaders,
   type Timeouts,
 } from './guard.ts'
-import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
+import { createReadiness, type HealthDeps, sendLiveness, sendVersion } from './health.ts'
 import { adviceFor, suggestedRoutes } from './nearest-route.ts'
 import { prefers } from './negotiation.ts'
 import { toOriginForm } from './origin-form.ts'
@@ -91,6 +91,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/': { GET: { access: 'public', handle: page.show } },
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
+    '/version': { GET: { access: 'viewer', handle: sendVersion } },
     '/session': sessionMethods(deps),
     '/assets/*': { GET: { access: 'public', handle: page.sendAsset } },
     '/metrics': { GET: { access: 'viewer of all', handle: sendMetrics } },

@@ -10,5 +10,6 @@ export function welcomeText(origin: string): string {
   /graphql   the API, with GraphiQL where it is on
   /reports   a backlog in one request
   /healthz   liveness          /readyz   readiness         /metrics   metrics
+  /version   the version of this server
 `
 }
