@@ -3,8 +3,6 @@ import type { Convergence, Digest } from './desired.ts'
 import type { InstanceStatus } from './orchestration/instance.ts'
 import type { LifecycleState } from './orchestration/lifecycle.ts'
 import type { Presence, SyncStatus } from './orchestration/resource.ts'
-import { type LabelCondition, matchesLabel } from './selectors/label-condition.ts'
-import { leavesOf, matchesSelector, type Selector } from './selectors/selector.ts'
 import type { Connectivity, ConnectivitySource, Label, TargetKind } from './target.ts'
 import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
 
@@ -147,42 +145,6 @@ export type Change = ChangeBody &
     readonly traceparent: string | null
   }
 
-/** The values of a field are alternatives; all fields must match. An absent field matches everything, an empty list nothing. */
-export interface ChangeFilter extends ChangeCondition {
-  readonly where?: ChangeSelector
-}
-
-export type ChangeSelector = Selector<ChangeCondition>
-
-export interface ChangeCondition {
-  readonly kinds?: readonly ChangeKind[]
-  readonly deploymentIds?: readonly string[]
-  readonly deviceIds?: readonly string[]
-  readonly rolloutKeys?: readonly number[]
-  readonly instanceIds?: readonly string[]
-  readonly components?: readonly string[]
-  readonly to?: readonly DeploymentState[]
-  readonly labels?: readonly Label[]
-  /** Of the registered labels of its target. */
-  readonly label?: LabelCondition
-  /** Error codes that a deployment or a component changed to. */
-  readonly errorCodes?: readonly string[]
-  /** Recorded at this time or later. */
-  readonly since?: Millis
-  /** Recorded before this time. */
-  readonly before?: Millis
-}
-
-/** The narrowest first. */
-const subjectFields = ['deploymentIds', 'deviceIds', 'instanceIds', 'rolloutKeys'] as const
-
-/** The condition that names the fewest subjects, of those that each match meets: the filter's own, and parts of its selector that must hold. */
-export function subjectsOf(filter: ChangeFilter): ChangeCondition | null {
-  const leaves = leavesOf<ChangeCondition>(filter)
-  const [narrowest] = subjectFields.flatMap((field) => leaves.find((leaf) => leaf[field]) ?? [])
-  return narrowest ?? null
-}
-
 /**
  * The changes of an entry that moved a deployment which describe its former target, too. The others happened on the new target only: a
  * subscriber of the former one must not take a failure of the new one for its own.
@@ -201,61 +163,4 @@ export function formerRolloutOf({ kind, fromRolloutKey }: Change): number | null
 export function leftAt(changes: readonly ChangeBody[], revision: Revision): Revision {
   const last = changes.findLastIndex(({ kind }) => kindsOfBothRollouts.includes(kind))
   return revision - (changes.length - 1 - last)
-}
-
-/** What a change must meet for each field of a filter. */
-const conditions: {
-  readonly [Field in keyof ChangeFilter]-?: (wanted: NonNullable<ChangeFilter[Field]>, change: Change) => boolean
-} = {
-  kinds: (kinds, { kind }) => includes(kinds, kind),
-  deploymentIds: (ids, { deploymentId }) => includes(ids, deploymentId),
-  deviceIds: (ids, change) => includes(ids, deviceOf(change)) || includes(ids, formerDeviceOf(change)),
-  rolloutKeys: (keys, change) => includes(keys, change.rolloutKey) || includes(keys, formerRolloutOf(change)),
-  instanceIds: (ids, { instanceId }) => includes(ids, instanceId),
-  components: (names, change) => 'component' in change && includes(names, change.component),
-  to: (states, change) => includes(states, toState(change)),
-  labels: (labels, change) => labels.some((wanted) => hasLabel(change.labels, wanted)),
-  label: (label, change) => matchesLabel(label, valuesOf(change.labels, label.key)),
-  errorCodes: (codes, change) => includes(codes, errorCodeOf(change)),
-  since: (time, { at }) => at >= time,
-  before: (time, { at }) => at < time,
-  where: (selector, change) => matchesSelector(selector, (leaf) => matchesChange(leaf, change)),
-}
-
-export function matchesChange(filter: ChangeFilter, change: Change): boolean {
-  for (const field in filter) {
-    const wanted = filter[field as keyof ChangeFilter]
-    if (!Object.hasOwn(conditions, field)) throw new TypeError(`${field} has no condition`)
-    const isMet = conditions[field as keyof ChangeFilter] as (wanted: unknown, change: Change) => boolean
-    if (wanted !== undefined && !isMet(wanted, change)) return false
-  }
-  return true
-}
-
-function deviceOf({ targetKind, targetName }: Change): string | null {
-  return targetKind === 'DEVICE' ? targetName : null
-}
-
-function formerDeviceOf({ kind, fromTargetName }: Change): string | null {
-  return kindsOfBothTargets.includes(kind) ? fromTargetName : null
-}
-
-function errorCodeOf(change: Change): string | null {
-  return 'error' in change ? (change.error?.code ?? null) : null
-}
-
-function valuesOf(labels: readonly Label[], key: string): string[] {
-  return labels.filter((label) => label.key === key).map(({ value }) => value)
-}
-
-function toState(change: Change): DeploymentState | null {
-  return change.kind === 'DEPLOYMENT_STATE_CHANGED' || change.kind === 'COMPONENT_STATE_CHANGED' ? change.to : null
-}
-
-function hasLabel(labels: readonly Label[], wanted: Label): boolean {
-  return labels.some((label) => label.key === wanted.key && label.value === wanted.value)
-}
-
-function includes<T>(list: readonly T[], value: T | null): boolean {
-  return value !== null && list.includes(value)
 }

@@ -10,7 +10,8 @@
  *       └──interrupted───── live ──overflow──▶ ended        │
  *       └───────────────────────────────────────────────────┘
  */
-import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
+import type { Change } from '../domain/change.ts'
+import { type ChangeFilter, matchesChange } from '../domain/nouns/change.ts'
 import { oldestRetained, type Revision } from '../domain/values.ts'
 import type { BacklogPage } from './backlog.ts'
 import { continuation, expiredTo, type LogRange } from './cursor.ts'

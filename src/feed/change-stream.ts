@@ -6,7 +6,7 @@
  * published, so it has nothing to splice. The result of a read belongs to the state that asked for it: if the state
  * changed meanwhile, the result is dropped.
  */
-import { type ChangeFilter, subjectsOf } from '../domain/change.ts'
+import { type ChangeFilter, subjectsOf } from '../domain/nouns/change.ts'
 import type { Revision } from '../domain/values.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import type { Backlog } from './backlog.ts'

@@ -4,7 +4,8 @@
  *
  *   push ──▶ queued ──authorize──▶ authorized ──take──▶ delivered
  */
-import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
+import type { Change } from '../domain/change.ts'
+import { type ChangeFilter, matchesChange } from '../domain/nouns/change.ts'
 import type { Revision } from '../domain/values.ts'
 
 export interface FeedEvent {

@@ -1,7 +1,7 @@
 /** Changes to subscribers: live, resumed, filtered, and from several replicas. */
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import type { ChangeFilter } from '../../src/domain/change.ts'
+import type { ChangeFilter } from '../../src/domain/nouns/change.ts'
 import type { FeedEvent } from '../../src/feed/event-queue.ts'
 import type { Topic } from '../../src/feed/hub.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'

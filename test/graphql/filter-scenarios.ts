@@ -1,6 +1,6 @@
 /** For each field of a filter, what moves a row into it or out of it. */
 import type { DeploymentFilterInput } from '../../src/api/graphql/objects/selectors/deployment-filter.ts'
-import type { ResourceFilterInput } from '../../src/api/graphql/objects/selectors/resource-filter.ts'
+import type { ResourceFilterInput } from '../../src/api/graphql/objects/selectors/filters.ts'
 import { reportConnectivity } from '../../src/ingest/commands/connectivity.ts'
 import { retireDevices } from '../../src/ingest/commands/devices/retire.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'

@@ -1,8 +1,8 @@
 /** A field of a filter without a condition: it would match nothing, and its `not` everything. */
 import { sql } from 'drizzle-orm'
 import { expect, it } from 'vitest'
-import { toFilter } from '../../src/api/graphql/mutations/input.ts'
-import { matchesChange } from '../../src/domain/change.ts'
+import { matchesChange } from '../../src/domain/nouns/change.ts'
+import { type FilterDeclaration, type FilterOf, flag, keys, texts } from '../../src/domain/nouns/filter.ts'
 import { countAlerts } from '../../src/store/alerts/alerts.ts'
 import type { Session } from '../../src/store/database.ts'
 import { countAuditLog } from '../../src/store/read/api-access.ts'
@@ -15,30 +15,31 @@ import { countClusters } from '../../src/store/read/targets/clusters.ts'
 import { countDevices } from '../../src/store/read/targets/targets.ts'
 import { type Conditions, conditionsIn } from '../../src/store/sql/conditions.ts'
 
-interface Filter {
-  readonly colours?: readonly string[]
-  readonly large?: boolean
-}
-const input: { colours?: string[] | null; large?: boolean | null; shapes?: string[] | null } = { shapes: ['round'] }
+const shapeFilter = {
+  name: 'Shape',
+  one: 'a shape',
+  many: 'shapes',
+  isFlat: true,
+  conditions: { ids: keys('Shape', 'IDs.'), colours: texts('Colours.'), large: flag('Size.') },
+} as const satisfies FilterDeclaration
+type ShapeFilter = FilterOf<typeof shapeFilter>
 
-it('is refused by the compiler, in a table of conditions and where an input becomes a filter', () => {
+it('is refused by the compiler, where a declaration has a field and its table of conditions does not', () => {
+  const own = { keys: () => sql`true`, colours: () => sql`true` }
   // @ts-expect-error: the table has no condition for `large`.
-  const conditions: Conditions<Filter> = { colours: () => sql`true` }
-  // @ts-expect-error: the filter has no field `shapes`.
-  const filter: Filter = toFilter(input)
-  // @ts-expect-error: nor if more is spread into it.
-  const more: Filter = toFilter({ ...input, large: true })
+  const conditions: Conditions<ShapeFilter> = own
+  // @ts-expect-error: the filter has no field `corners`.
+  const filter: ShapeFilter = { corners: 4 }
   // @ts-expect-error: a field of another type.
-  const other: Filter = toFilter({ large: 'yes' })
-  const { shapes: _, ...rest } = input
-  const known: Filter = toFilter({ ...rest, large: true, colours: null })
-  expect(known).toEqual({ large: true })
+  const other: ShapeFilter = { large: 'yes' }
+  // @ts-expect-error: IDs of the API are keys inside.
+  const byId: ShapeFilter = { ids: [] }
+  expect([filter, other, byId]).toHaveLength(3)
   expect(() => conditionsIn(conditions, { large: true })).toThrow('large has no condition')
-  expect([filter, more, other]).toHaveLength(3)
-  const all: Conditions<Filter> = { colours: () => sql`true`, large: () => sql`true` }
-  const { colours: __, ...left } = { colours: [], large: true, shapes: ['round'] }
-  // @ts-expect-error: the table has no condition for `shapes`, which is left over.
-  expect(() => conditionsIn(all, left)).toThrow('shapes has no condition')
+  const all: Conditions<ShapeFilter> = { ...own, large: () => sql`true` }
+  const { colours: _, ...left } = { colours: [], large: true, corners: 4 }
+  // @ts-expect-error: the table has no condition for `corners`, which is left over.
+  expect(() => conditionsIn(all, left)).toThrow('corners has no condition')
 })
 
 /** It is never asked: the exception comes before. */

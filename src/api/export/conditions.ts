@@ -3,7 +3,7 @@
  * same functions, so an export selects what a query selects.
  */
 import { coerceInputValue, type GraphQLInputType, isInputType, validateInputValue } from 'graphql'
-import type { ChangeFilter } from '../../domain/change.ts'
+import type { ChangeFilter } from '../../domain/nouns/change.ts'
 import { parseLabelSelector } from '../../domain/selectors/label-selector.ts'
 import { isDeeperThan } from '../../platform/limits/nesting.ts'
 import type { DeploymentFilter } from '../../store/read/filters/deployment-filter.ts'
@@ -11,7 +11,7 @@ import type { DeviceFilter } from '../../store/read/targets/targets.ts'
 import { maxVariableDepth } from '../graphql/guards/limits.ts'
 import { toChangeFilter } from '../graphql/objects/changes/change-list.ts'
 import { toDeploymentFilter } from '../graphql/objects/selectors/deployment-filter.ts'
-import { toDeviceFilter } from '../graphql/objects/selectors/device-filter.ts'
+import { toDeviceFilter } from '../graphql/objects/selectors/filters.ts'
 import { schema } from '../graphql/schema.ts'
 import { givenIn, type Query, type ReadValue, refused } from './query.ts'
 

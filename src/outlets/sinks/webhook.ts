@@ -3,7 +3,8 @@
  * The webhook-id is the event's id, so a receiver can drop duplicates.
  */
 import { createHmac } from 'node:crypto'
-import { type Change, type ChangeFilter, matchesChange } from '../../domain/change.ts'
+import type { Change } from '../../domain/change.ts'
+import { type ChangeFilter, matchesChange } from '../../domain/nouns/change.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { readHead } from '../../store/connection/log-head.ts'
 import type { Database, Session } from '../../store/database.ts'

@@ -1,7 +1,9 @@
 /** Reads alerts and their rules. An alert's row has the revisions of all its changes, so its state at any revision is exact. */
 
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { type Alert, type AlertSeverity, type AlertState, alertAt } from '../../domain/alerts/alert.ts'
+import { type Alert, type AlertSeverity, alertAt } from '../../domain/alerts/alert.ts'
+import type { alertFilter } from '../../domain/nouns/alert.ts'
+import type { FilterOf } from '../../domain/nouns/filter.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { visibleAlert } from '../read/access-scope.ts'
@@ -17,14 +19,7 @@ export interface AlertRow extends Alert {
   readonly asOf: Revision | null
 }
 
-/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface AlertFilter {
-  readonly states?: readonly AlertState[]
-  readonly severities?: readonly AlertSeverity[]
-  readonly rules?: readonly string[]
-  readonly rolloutKeys?: readonly number[]
-  readonly acknowledged?: boolean
-}
+export type AlertFilter = FilterOf<typeof alertFilter>
 
 /** Results are by the key of the rollout, 0 for all alerts. */
 type AlertScope = { readonly of: 'all' } | { readonly of: 'rollout'; readonly keys: readonly number[] }

@@ -1,6 +1,8 @@
 /** Reads API keys, sessions and the audit log. They have no revisions. */
 
 import { sql } from 'drizzle-orm'
+import type { auditLogFilter } from '../../domain/nouns/audit-entry.ts'
+import type { FilterOf } from '../../domain/nouns/filter.ts'
 import type { Millis } from '../../domain/values.ts'
 import { headText } from '../connection/log-head.ts'
 import type { LogHead, Session } from '../database.ts'
@@ -112,11 +114,7 @@ export interface AuditLogRow extends AuditEntry {
   readonly key: number
 }
 
-export interface AuditLogFilter {
-  readonly kinds?: readonly string[]
-  readonly callers?: readonly string[]
-  readonly actions?: readonly string[]
-}
+export type AuditLogFilter = FilterOf<typeof auditLogFilter>
 
 const newestFirst: Order<AuditLogRow> = {
   name: 'AUDIT_LOG',

@@ -1,7 +1,7 @@
 /** Sinks: the systems outside that get notifications (src/outlets/sinks). */
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, index, integer, json, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import type { ChangeFilter } from '../../domain/change.ts'
+import type { ChangeFilter } from '../../domain/nouns/change.ts'
 import { instant, key, revision, sinkKind } from './columns.ts'
 
 /** A ChangeFilter, and the kinds of Kubernetes objects that changes of resources may concern. */

@@ -1,6 +1,7 @@
 /** Subscribers that follow the road while it is played, and what each should have received by now. */
 import { expect } from 'vitest'
-import type { Change, ChangeFilter } from '../../../src/domain/change.ts'
+import type { Change } from '../../../src/domain/change.ts'
+import type { ChangeFilter } from '../../../src/domain/nouns/change.ts'
 import type { FeedEvent } from '../../../src/feed/event-queue.ts'
 import type { Snapshot } from '../../../src/store/database.ts'
 import type { Road } from '../../support/servers/road.ts'

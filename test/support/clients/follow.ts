@@ -1,5 +1,5 @@
 /** Subscribers that keep what they received. */
-import type { ChangeFilter } from '../../../src/domain/change.ts'
+import type { ChangeFilter } from '../../../src/domain/nouns/change.ts'
 import type { Revision } from '../../../src/domain/values.ts'
 import type { FeedEvent } from '../../../src/feed/event-queue.ts'
 import type { Road } from '../servers/road.ts'

@@ -1,5 +1,6 @@
 /** The log: what GraphQL's `changes` shows, one row a change, in the form that webhooks send. */
-import { type Change, type ChangeFilter, matchesChange } from '../../../domain/change.ts'
+import type { Change } from '../../../domain/change.ts'
+import { type ChangeFilter, matchesChange } from '../../../domain/nouns/change.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { describeChanges } from '../../../outlets/sinks/change-data.ts'
 import { visibleChanges } from '../../../store/read/access-scope.ts'

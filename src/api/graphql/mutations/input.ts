@@ -17,13 +17,3 @@ export function givenFields<T extends object>(input: T): Given<T> {
       )
   return Object.fromEntries(given) as Given<T>
 }
-
-/** Each field of an input is a field of the filter: what no condition is for would match nothing, and its `not` everything. */
-type FieldsOf<Input, Filter> = {
-  readonly [Field in keyof Input]: Field extends keyof Filter ? Filter[Field] | null | undefined : never
-}
-
-/** The given fields of an input as a filter. */
-export function toFilter<Filter extends object, Input extends object>(input: Input & FieldsOf<Input, Filter>): Filter {
-  return givenFields(input) as unknown as Filter
-}

@@ -1,17 +1,18 @@
 /** API keys and the audit log, for admins. */
+
+import { auditLogFilter } from '../../../domain/nouns/audit-entry.ts'
 import { roles } from '../../../domain/principal.ts'
 import {
   type ApiKeyRow,
-  type AuditLogFilter,
   type AuditLogRow,
   countAuditLog,
   listApiKeys,
   pageAuditLog,
 } from '../../../store/read/api-access.ts'
 import { builder } from '../builder.ts'
-import { toFilter } from '../mutations/input.ts'
 import { connect, implementConnection, pageArgs } from './connection.ts'
 import { Node } from './interfaces.ts'
+import { implementFilter } from './selectors/selector.ts'
 
 const roleDescriptions: Record<(typeof roles)[number], string> = {
   viewer: "Can read everything in the caller's access scope.",
@@ -102,15 +103,7 @@ const AuditEntry = builder.objectRef<AuditLogRow>('AuditEntry').implement({
 
 const AuditLogConnection = implementConnection('AuditEntry', () => AuditEntry, 'audit log entries, newest first')
 
-const AuditLogFilterRef = builder.inputType('AuditLogFilter', {
-  description:
-    'Selects audit log entries. An entry matches a field if it has any of its values; it must match all fields given.',
-  fields: (t) => ({
-    kinds: t.field({ type: [AuditKindEnum], description: 'Kinds of entries.' }),
-    callers: t.stringList({ description: 'Names of callers.' }),
-    actions: t.stringList({ description: 'Names of mutations.' }),
-  }),
-})
+const { ref: AuditLogFilterRef, read: toAuditLogFilter } = implementFilter(auditLogFilter)
 
 builder.queryFields((t) => ({
   apiKeys: t.field({
@@ -126,7 +119,7 @@ builder.queryFields((t) => ({
       'Mutations, sign-ins and refused credentials, newest first. Entries are retained as long as the history.',
     args: { filter: t.arg({ type: AuditLogFilterRef, description: 'Selects entries.' }), ...pageArgs() },
     resolve: (_, args, { session }) => {
-      const filter: AuditLogFilter = toFilter(args.filter ?? {})
+      const filter = toAuditLogFilter(args.filter)
       return connect(
         args,
         async (page) => pageAuditLog(await session(), filter, page),

@@ -1,15 +1,16 @@
 import { DomainError } from '../../../domain/errors.ts'
+import { reportFilter } from '../../../domain/nouns/report.ts'
 import type { ComponentReport } from '../../../domain/report.ts'
 import type { Revision } from '../../../domain/values.ts'
-import { isServed, type ReportFilter } from '../../../store/read/reports/reports.ts'
+import { isServed } from '../../../store/read/reports/reports.ts'
 import type { ReportRow } from '../../../store/sql/rows.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
-import { toFilter } from '../mutations/input.ts'
 import { StatusError } from '../mutations/status-error.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import { Node } from './interfaces.ts'
 import { Deployment } from './refs.ts'
+import { implementFilter } from './selectors/selector.ts'
 import { DeploymentStateEnum, VerdictEnum } from './vocabulary.ts'
 
 const ReportedComponent = builder.objectRef<ComponentReport>('ReportedComponent').implement({
@@ -99,17 +100,7 @@ export function reportsOf(
   )
 }
 
-const ReportFilterRef = builder.inputType('ReportFilter', {
-  description:
-    'Selects reports. A report matches a field if it has any of its values; it must match all fields given. An empty list matches nothing.',
-  fields: (t) => ({
-    verdicts: t.field({
-      type: [VerdictEnum],
-      description: 'Results of the reports. UNCHANGED reports are not stored.',
-    }),
-    deploymentIds: t.stringList({ description: 'Deployment IDs, as their reporters assigned them.' }),
-  }),
-})
+const { ref: ReportFilterRef, read: toReportFilter } = implementFilter(reportFilter)
 
 builder.queryFields((t) => ({
   reports: t.field({
@@ -119,7 +110,7 @@ builder.queryFields((t) => ({
       'Retained reports of the whole fleet, newest first. The filter must have `deploymentIds`, or STALE as the only verdict: no index has other reports.',
     args: { filter: t.arg({ type: ReportFilterRef, required: true, description: 'Selects reports.' }), ...pageArgs() },
     resolve: (_, args, context) => {
-      const filter: ReportFilter = toFilter(args.filter)
+      const filter = toReportFilter(args.filter)
       if (!isServed(filter))
         throw new DomainError('BAD_USER_INPUT', 'filter must have deploymentIds, or verdicts: [STALE]')
       return connect(

@@ -1,4 +1,5 @@
 /** The enums (docs/wire.md §7.4). Their values are those of the domain. */
+import type { ChangeKind } from '../../../domain/change.ts'
 import type { Convergence } from '../../../domain/desired.ts'
 import type { Presence, SyncStatus } from '../../../domain/orchestration/resource.ts'
 import type { Verdict } from '../../../domain/report.ts'
@@ -170,7 +171,7 @@ export const FeedResetReasonEnum = builder.enumType('FeedResetReason', {
   },
 })
 
-/** Each value is a type name in UPPER_SNAKE_CASE. Clients may already use kinds that only later versions write. */
+/** Each value is a type name in UPPER_SNAKE_CASE. */
 export const ChangeKindEnum = builder.enumType('ChangeKind', {
   description: 'The kinds of changes.',
   values: {
@@ -197,7 +198,7 @@ export const ChangeKindEnum = builder.enumType('ChangeKind', {
     ALERT_RAISED: { description: 'An alert was raised.' },
     ALERT_RESOLVED: { description: 'An alert was resolved.' },
     ALERT_ACKNOWLEDGED: { description: 'An alert was acknowledged.' },
-  },
+  } satisfies Described<ChangeKind>,
 })
 
 export const SinkKindEnum = builder.enumType('SinkKind', {

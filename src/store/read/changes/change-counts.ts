@@ -1,6 +1,6 @@
 /** Counts the changes that a filter matches. A count that would have to read too many entries is refused (scan.ts). */
 import { type SQL, sql } from 'drizzle-orm'
-import { type ChangeFilter, subjectsOf } from '../../../domain/change.ts'
+import { type ChangeFilter, subjectsOf } from '../../../domain/nouns/change.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { readRange } from '../../connection/log-head.ts'
 import type { Session } from '../../database.ts'

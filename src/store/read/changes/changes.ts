@@ -3,7 +3,8 @@
  * other filter scans the changes in order (scan.ts).
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Change, ChangeFilter } from '../../../domain/change.ts'
+import type { Change } from '../../../domain/change.ts'
+import type { ChangeFilter } from '../../../domain/nouns/change.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { parseRevision } from '../../sql/cursor.ts'

@@ -5,13 +5,8 @@
 
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import {
-  type ChangeCondition,
-  type ChangeFilter,
-  type ChangeKind,
-  kindsOfBothRollouts,
-  kindsOfBothTargets,
-} from '../../../domain/change.ts'
+import { type ChangeKind, kindsOfBothRollouts, kindsOfBothTargets } from '../../../domain/change.ts'
+import type { ChangeCondition, ChangeFilter } from '../../../domain/nouns/change.ts'
 import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -132,7 +127,7 @@ export function beginsWithin(low: SQL, high: SQL): SQL {
   return sql`${entry.firstRevision} between ${low} and ${high}`
 }
 
-/** matchesChange of domain/change.ts in SQL, restricted to what the reader sees. An origin counts if the reader saw the subject there. */
+/** matchesChange of domain/nouns/change.ts in SQL, restricted to what the reader sees. An origin counts if the reader saw the subject there. */
 export function matchesChangeRow(reader: Pick<Session, 'accessScope'>, filter: ChangeFilter): SQL[] {
   return [
     ...visibleSubject(reader, entry),
@@ -180,7 +175,7 @@ function hasTargetLabel(condition: LabelCondition): SQL {
 }
 
 /**
- * Like selectChanges, for a filter that names subjects (subjectsOf in domain/change.ts): one range of an index per subject, of which a page reads the first
+ * Like selectChanges, for a filter that names subjects (subjectsOf in domain/nouns/change.ts): one range of an index per subject, of which a page reads the first
  * rows. `parts`: of the log, each a `first` and a `last` revision in the order of the stretch. Entries outside them are not read.
  */
 export function selectBySubject(

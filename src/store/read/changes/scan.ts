@@ -1,7 +1,7 @@
 /** Reads the log in order, one window of revisions per statement. So no statement grows with the log, and no query reads all of it. */
 import { type SQL, sql } from 'drizzle-orm'
-import type { ChangeFilter } from '../../../domain/change.ts'
 import { DomainError } from '../../../domain/errors.ts'
+import type { ChangeFilter } from '../../../domain/nouns/change.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all } from '../../sql/parameters.ts'

@@ -1,6 +1,6 @@
 /** The subjects of a list or a count of changes, and how to read them. */
 import { type SQL, sql } from 'drizzle-orm'
-import { type ChangeFilter, subjectsOf } from '../../../domain/change.ts'
+import { type ChangeFilter, subjectsOf } from '../../../domain/nouns/change.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Session } from '../../database.ts'
 import { presentFields } from '../../sql/conditions.ts'

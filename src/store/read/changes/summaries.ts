@@ -3,7 +3,7 @@
  * summary. A duty writes the summaries (store/write/derived/change-summaries.ts), so they cost a report nothing. A late one costs time, not exactness.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { ChangeCondition, ChangeFilter } from '../../../domain/change.ts'
+import type { ChangeCondition, ChangeFilter } from '../../../domain/nouns/change.ts'
 import { leavesOf } from '../../../domain/selectors/selector.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'

@@ -1,6 +1,6 @@
 /** The revisions that may have been recorded in the times of a filter, so that a scan need not read the others. */
 import { sql } from 'drizzle-orm'
-import type { ChangeFilter } from '../../../domain/change.ts'
+import type { ChangeFilter } from '../../../domain/nouns/change.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { timeParameter } from '../../sql/parameters.ts'

@@ -1,10 +1,11 @@
 /** Filters of deployments: the same conditions for lists and counts, at present and in the past. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { Convergence } from '../../../domain/desired.ts'
+import type { deploymentFilter } from '../../../domain/nouns/deployment.ts'
+import type { ConditionOf } from '../../../domain/nouns/filter.ts'
 import { conjunctionOf, type Selector } from '../../../domain/selectors/selector.ts'
 import { isStorable } from '../../../domain/text.ts'
-import type { DeploymentState, Millis, Readiness, Revision } from '../../../domain/values.ts'
+import type { Revision } from '../../../domain/values.ts'
 import { type Conditions, conditionsIn, mapConditions, presentFields } from '../../sql/conditions.ts'
 import {
   all,
@@ -27,39 +28,16 @@ import { isDeviceRow, type TargetCondition, targetConditions, targetRow } from '
 /** The parent is left out: a reader of a part of the fleet may see a device without its parent. */
 type OnTarget = Omit<TargetCondition, 'parents'>
 
-/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface DeploymentFilter extends OnTarget {
-  readonly keys?: readonly number[]
-  readonly deploymentIds?: readonly string[]
-  readonly reporters?: readonly string[]
-  readonly rolloutKeys?: readonly number[]
-  readonly instanceIds?: readonly string[]
-  readonly applications?: readonly string[]
-  readonly applicationVersions?: readonly string[]
-  readonly states?: readonly DeploymentState[]
-  readonly derivedStates?: readonly DeploymentState[]
-  readonly convergence?: readonly Convergence[]
-  readonly readiness?: readonly Readiness[]
-  /** Names of components. */
-  readonly components?: readonly string[]
-  /** Error codes of the deployment or of one of its components. */
-  readonly errorCodes?: readonly string[]
-  readonly consistent?: boolean
-  readonly stalled?: boolean
-  readonly hasError?: boolean
+export interface DeploymentFilter extends DeploymentCondition {
   /** True: only deployments that were closed when their device retired. Absent or false: only listed deployments. A revision: in the state at that revision (filterAt). */
   readonly retired?: boolean | Revision
-  /** Part of the id, device, reporter, application or error. Case is ignored. */
-  readonly text?: string
   /** It belongs to this group. */
   readonly group?: GroupName
-  readonly changedAfter?: Millis
-  readonly changedBefore?: Millis
   readonly where?: DeploymentSelector
 }
 
 /** What a leaf of a selector says of a deployment. The target is the present one, also in the past. */
-export type DeploymentCondition = Omit<DeploymentFilter, 'retired' | 'group' | 'where'>
+export type DeploymentCondition = ConditionOf<typeof deploymentFilter.conditions>
 export type DeploymentSelector = Selector<DeploymentCondition>
 
 /** The row of deployments that conditions use, from any source. */

@@ -1,46 +1,24 @@
 /** Conditions on resources. */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { Presence, SyncStatus } from '../../../domain/orchestration/resource.ts'
-import type { Selector } from '../../../domain/selectors/selector.ts'
-import type { Millis, Readiness, Revision } from '../../../domain/values.ts'
+import type { ConditionOf, FilterOf } from '../../../domain/nouns/filter.ts'
+import type { resourceFilter } from '../../../domain/nouns/resource.ts'
+import type { Revision } from '../../../domain/values.ts'
 import { type Conditions, conditionsIn } from '../../sql/conditions.ts'
 import { containsText, isAnyOf, selectorCondition, timeParameter } from '../../sql/parameters.ts'
 import { instances, resources, targets } from '../../tables/schema.ts'
 import { instancesIn } from './instance-rollouts.ts'
-import { type TargetCondition, targetConditions, targetRow } from './target-filter.ts'
+import { targetConditions, targetRow } from './target-filter.ts'
 
-/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface ResourceFilter extends ResourceCondition {
-  /** Absent: for a rollout and the fleet, the current instances. */
-  readonly instanceIds?: readonly string[]
+export interface ResourceFilter extends FilterOf<typeof resourceFilter> {
   /** True: only resources that the orchestrator applied. False: only those that exist in the cluster alone. */
   readonly isApplied?: boolean
   /** Whether the source that watches the cluster can show resources of this kind. */
   readonly isShowable?: boolean
-  readonly where?: Selector<ResourceCondition>
 }
 
 /** The target is the present one, also in the past. */
-export interface ResourceCondition extends Pick<TargetCondition, 'clusters' | 'labels' | 'label' | 'connectivity'> {
-  readonly keys?: readonly number[]
-  readonly rolloutKeys?: readonly number[]
-  readonly deploymentIds?: readonly string[]
-  /** Names of components. */
-  readonly apps?: readonly string[]
-  readonly names?: readonly string[]
-  readonly groups?: readonly string[]
-  readonly kinds?: readonly string[]
-  readonly namespaces?: readonly string[]
-  readonly sync?: readonly SyncStatus[]
-  readonly presence?: readonly Presence[]
-  readonly readiness?: readonly Readiness[]
-  readonly reasons?: readonly string[]
-  /** Part of the name, namespace, kind, component, reason or message, or of the name of the cluster. Case is ignored. */
-  readonly text?: string
-  readonly changedAfter?: Millis
-  readonly changedBefore?: Millis
-}
+export type ResourceCondition = ConditionOf<typeof resourceFilter.conditions>
 
 /** The row of resources that conditions use, from any source. */
 export const r = alias(resources, 'r')

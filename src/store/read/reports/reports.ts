@@ -1,4 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
+import type { FilterOf } from '../../../domain/nouns/filter.ts'
+import type { reportFilter } from '../../../domain/nouns/report.ts'
 import type { Verdict } from '../../../domain/report.ts'
 import type { Revision, StatusError } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -83,11 +85,7 @@ function fromAsked(reader: Session, keys: readonly ReportKey[]): SQL {
     where ${all(visibleReport(reader, reports, 'any'))}`
 }
 
-/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface ReportFilter {
-  readonly verdicts?: readonly Verdict[]
-  readonly deploymentIds?: readonly string[]
-}
+export type ReportFilter = FilterOf<typeof reportFilter>
 
 const newestFirst: Order<ReportRow> = {
   name: 'REPORT_DESC',

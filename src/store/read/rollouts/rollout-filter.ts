@@ -1,11 +1,9 @@
 /** Conditions on rollouts. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { DomainError } from '../../../domain/errors.ts'
-import type { InstanceStatus } from '../../../domain/orchestration/instance.ts'
-import type { LifecycleState } from '../../../domain/orchestration/lifecycle.ts'
-import type { RolloutKind } from '../../../domain/rollout.ts'
-import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
-import { mentions, type Selector } from '../../../domain/selectors/selector.ts'
+import type { ConditionOf, FilterOf } from '../../../domain/nouns/filter.ts'
+import type { rolloutFilter } from '../../../domain/nouns/rollout.ts'
+import { mentions } from '../../../domain/selectors/selector.ts'
 import type { Millis } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { type Conditions, conditionsIn } from '../../sql/conditions.ts'
@@ -14,36 +12,15 @@ import { deployments, rollouts, targets } from '../../tables/schema.ts'
 import { visiblePlace } from '../access-scope.ts'
 import { fromThen, isListed } from '../deployment-scope.ts'
 import { type DeploymentFilter, d, matchesDeployment } from '../filters/deployment-filter.ts'
-import { type TargetCondition, targetConditions, targetRow } from '../filters/target-filter.ts'
+import { targetConditions, targetRow } from '../filters/target-filter.ts'
 import type { Past } from '../past.ts'
 import { rolloutHasLabel } from './rollout-labels.ts'
 import { seesWholeRollouts } from './rollout-life.ts'
 
-/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface RolloutFilter extends RolloutCondition {
-  readonly where?: Selector<RolloutCondition>
-}
+export type RolloutFilter = FilterOf<typeof rolloutFilter>
 
-/** Times are null for a reader that does not see the whole rollout, so it finds nothing by them. */
-type Times = {
-  readonly [Field in `${'created' | 'started' | 'changed' | 'finished'}${'After' | 'Before'}`]?: Millis
-}
-
-export interface RolloutCondition extends Times, Pick<TargetCondition, 'deviceIds' | 'clusters' | 'labels' | 'label'> {
-  readonly keys?: readonly number[]
-  readonly kinds?: readonly RolloutKind[]
-  readonly projects?: readonly string[]
-  readonly names?: readonly string[]
-  readonly compositeApps?: readonly string[]
-  readonly states?: readonly LifecycleState[]
-  readonly statuses?: readonly InstanceStatus[]
-  /** Of its own labels. `labels` and `label` are those of its targets. */
-  readonly rolloutLabel?: LabelCondition
-  /** It has a deployment that failed. */
-  readonly failing?: boolean
-  /** Part of the name, project or composite application. Case is ignored. */
-  readonly text?: string
-}
+/** Times are null for a reader that does not see the whole rollout, so it finds nothing by them. `labels` and `label` are those of its targets. */
+export type RolloutCondition = ConditionOf<typeof rolloutFilter.conditions>
 
 const { pending, installing, removing } = rollouts
 export const isFinished = sql`${pending} + ${installing} + ${removing} = 0`

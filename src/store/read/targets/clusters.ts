@@ -1,6 +1,9 @@
 /** Lists of clusters and cloud regions. There are few beside devices, so no index has their order. */
+
 import { type SQL, sql } from 'drizzle-orm'
-import type { Connectivity, Label, Target } from '../../../domain/target.ts'
+import type { clusterFilter } from '../../../domain/nouns/cluster.ts'
+import type { FilterOf } from '../../../domain/nouns/filter.ts'
+import type { Target } from '../../../domain/target.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { type Conditions, conditionsIn } from '../../sql/conditions.ts'
@@ -13,15 +16,7 @@ import { visibleTarget } from '../access-scope.ts'
 import { byName, type TargetOrder, targetOrder } from '../orders/target-order.ts'
 import { targetsAt } from './past-targets.ts'
 
-/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface ClusterFilter {
-  readonly providers?: readonly string[]
-  readonly names?: readonly string[]
-  readonly labels?: readonly Label[]
-  readonly connectivity?: readonly Connectivity[]
-  /** Part of the name or provider. Case is ignored. */
-  readonly text?: string
-}
+export type ClusterFilter = FilterOf<typeof clusterFilter>
 
 const conditions: Conditions<ClusterFilter> = {
   providers: (providers) => isAnyOf(targets.provider, providers, 'text'),

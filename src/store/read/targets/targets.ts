@@ -2,7 +2,9 @@ import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { DeviationKind } from '../../../domain/deviation.ts'
 import { DomainError } from '../../../domain/errors.ts'
-import { mentions, type Selector } from '../../../domain/selectors/selector.ts'
+import type { deviceFilter } from '../../../domain/nouns/device.ts'
+import type { ConditionOf, FilterOf } from '../../../domain/nouns/filter.ts'
+import { mentions } from '../../../domain/selectors/selector.ts'
 import { type Connectivity, inService, type Target, type TargetKind } from '../../../domain/target.ts'
 import { isStorable } from '../../../domain/text.ts'
 import type { Revision } from '../../../domain/values.ts'
@@ -19,31 +21,15 @@ import { countChangedSince } from '../filters/changed-since.ts'
 import { type DeploymentFilter, d, matchesDeployment } from '../filters/deployment-filter.ts'
 import { narrowPast } from '../filters/past-candidates.ts'
 import { type SourceLimits, sourceLimits } from '../filters/source.ts'
-import { parentRow, type TargetCondition, type TargetRow, targetConditions } from '../filters/target-filter.ts'
+import { parentRow, type TargetRow, targetConditions } from '../filters/target-filter.ts'
 import { byName, type TargetOrder, targetOrder } from '../orders/target-order.ts'
 import { openPast, type Past } from '../past.ts'
 import { targetsAt } from './past-targets.ts'
 
 const moved = alias(deployments, 'moved')
 
-/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface DeviceFilter extends DeviceCondition {
-  /** True: only retired devices. Absent or false: only devices in service. */
-  readonly retired?: boolean
-  readonly where?: Selector<DeviceCondition>
-}
-
-export interface DeviceCondition extends Omit<TargetCondition, 'clusters'> {
-  readonly registered?: boolean
-  /** Kinds of deviations that its reports ever had. */
-  readonly deviations?: readonly DeviationKind[]
-  /** Part of the deviceId or name. Case is ignored. */
-  readonly text?: string
-  /** It has a deployment of one of these rollouts. */
-  readonly rolloutKeys?: readonly number[]
-  /** It has a deployment that failed. */
-  readonly failing?: boolean
-}
+export type DeviceFilter = FilterOf<typeof deviceFilter>
+export type DeviceCondition = ConditionOf<typeof deviceFilter.conditions>
 
 /** Results are by the key of the parent, 0 for the fleet. */
 export type DeviceScope =

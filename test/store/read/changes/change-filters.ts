@@ -1,6 +1,7 @@
 /** Filters of changes of the fleet that history.ts makes. */
 import fc from 'fast-check'
-import type { Change, ChangeCondition, ChangeFilter, ChangeSelector } from '../../../../src/domain/change.ts'
+import type { Change } from '../../../../src/domain/change.ts'
+import type { ChangeCondition, ChangeFilter } from '../../../../src/domain/nouns/change.ts'
 import type { LabelCondition } from '../../../../src/domain/selectors/label-condition.ts'
 import { deploymentStates } from '../../../../src/domain/values.ts'
 import { componentNames, deploymentIds, devices, errorCodes } from '../history.ts'
@@ -8,7 +9,7 @@ import { componentNames, deploymentIds, devices, errorCodes } from '../history.t
 export function filtersOf(rolloutKeys: readonly number[], times: readonly number[]): fc.Arbitrary<ChangeFilter> {
   const conditions = conditionsOf(rolloutKeys, times)
   const single = conditions.map((condition) => Object.fromEntries(Object.entries(condition).slice(0, 1)))
-  const { selector } = fc.letrec<{ selector: ChangeSelector }>((tie) => ({
+  const { selector } = fc.letrec<{ selector: NonNullable<ChangeFilter['where']> }>((tie) => ({
     selector: fc.oneof(
       { maxDepth: 3 },
       single,

@@ -1,6 +1,6 @@
 /** What filtered changes of a rollout with many entries touch: buffers, not times. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ChangeFilter } from '../../../../src/domain/change.ts'
+import type { ChangeFilter } from '../../../../src/domain/nouns/change.ts'
 import type { Revision } from '../../../../src/domain/values.ts'
 import { createProjecting } from '../../../../src/ingest/duties/projections.ts'
 import type { Database } from '../../../../src/store/database.ts'

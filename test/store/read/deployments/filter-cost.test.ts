@@ -1,7 +1,7 @@
 /** What a filtered list or count reads: no more than its limits allow, however large the fleet. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ChangeFilter, ChangeSelector } from '../../../../src/domain/change.ts'
 import { DomainError } from '../../../../src/domain/errors.ts'
+import type { ChangeFilter } from '../../../../src/domain/nouns/change.ts'
 import { createProjecting } from '../../../../src/ingest/duties/projections.ts'
 import { readHead } from '../../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../../src/store/database.ts'
@@ -231,7 +231,7 @@ describe.each(stores)('filtered reads on $name', (store) => {
   it('read the changes of the fewest subjects that a filter names in conditions that must hold', async () => {
     const one: ChangeFilter = { deploymentIds: ['dep-7776'] }
     const many: ChangeFilter = { rolloutKeys: Array.from({ length: size }, (_, n) => n + 1) }
-    const selectors: readonly ChangeSelector[] = [
+    const selectors: readonly NonNullable<ChangeFilter['where']>[] = [
       { and: [{ and: [one] }] },
       { and: [many, one] },
       { ...many, and: [{ to: ['INSTALLED'], ...one }] },

@@ -1,5 +1,5 @@
 /** The reads of changes of one snapshot (reader.ts). */
-import type { ChangeFilter } from '../../../../domain/change.ts'
+import type { ChangeFilter } from '../../../../domain/nouns/change.ts'
 import type { Revision } from '../../../../domain/values.ts'
 import type { Snapshot } from '../../../../store/database.ts'
 import { countChanges } from '../../../../store/read/changes/change-counts.ts'

@@ -1,18 +1,18 @@
 /** Alerts, and the changes of the log that raise, resolve and acknowledge them. */
 import { fleetScope, summarize } from '../../../../domain/alerts/alert.ts'
 import type { Change as ChangeRow } from '../../../../domain/change.ts'
+import { alertFilter } from '../../../../domain/nouns/alert.ts'
 import type { Revision } from '../../../../domain/values.ts'
-import type { AlertFilter, AlertRow } from '../../../../store/alerts/alerts.ts'
+import type { AlertRow } from '../../../../store/alerts/alerts.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import { required } from '../../execution/required.ts'
-import { toFilter } from '../../mutations/input.ts'
 import { implementChange } from '../changes/change.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from '../connection.ts'
 import { Node } from '../interfaces.ts'
-import { keysOf } from '../node.ts'
 import { pastArgs, resolvePastArgs } from '../past.ts'
 import { Alert, Rollout } from '../refs.ts'
+import { implementFilter } from '../selectors/selector.ts'
 import { AlertLabel } from './alert-rule.ts'
 import { AlertMetricEnum, AlertResolutionEnum, AlertSeverityEnum, AlertStateEnum, AlertUnitEnum } from './vocabulary.ts'
 
@@ -134,25 +134,10 @@ async function alertNow(
 
 const AlertConnection = implementConnection('Alert', () => Alert, 'alerts')
 
-const AlertFilterRef = builder.inputType('AlertFilter', {
-  description:
-    'Selects alerts. An alert matches a field if it has any of its values; it must match all fields given. An empty list matches nothing.',
-  fields: (t) => ({
-    states: t.field({ type: [AlertStateEnum], description: 'States.' }),
-    severities: t.field({ type: [AlertSeverityEnum], description: 'Severities.' }),
-    rules: t.stringList({ description: 'Names of rules.' }),
-    rolloutIds: t.idList({ description: 'Node IDs of rollouts.' }),
-    acknowledged: t.boolean({ description: 'Whether it is acknowledged.' }),
-  }),
-})
+const { ref: AlertFilterRef, read: toAlertFilter } = implementFilter(alertFilter)
 
 const filterArgs = () =>
   builder.args((t) => ({ filter: t.field({ type: AlertFilterRef, description: 'Selects alerts.' }) }))
-
-function toAlertFilter(input: typeof AlertFilterRef.$inferInput | null | undefined): AlertFilter {
-  const { rolloutIds, ...rest } = input ?? {}
-  return toFilter({ ...rest, rolloutKeys: keysOf('Rollout', rolloutIds) })
-}
 
 type ListArguments = PageArguments & { readonly filter?: typeof AlertFilterRef.$inferInput | null | undefined }
 

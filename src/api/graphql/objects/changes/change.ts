@@ -60,11 +60,6 @@ Change.implement({
   }),
 })
 
-/** Whether this version writes changes of that kind. */
-export function isKnownKind(kind: string): kind is ChangeKind {
-  return kind in typeNames
-}
-
 export const nullable = (description: string) => ({ nullable: true, description }) as const
 
 export type FieldsOf<Kind extends ChangeKind> = ObjectFieldsShape<SchemaTypes, ChangeOf<Kind>>

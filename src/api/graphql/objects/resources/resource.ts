@@ -21,7 +21,7 @@ import {
 import { Node } from '../interfaces.ts'
 import { pastArgs, pastOf } from '../past.ts'
 import { Deployment, Resource, Rollout, RolloutInstance, Target } from '../refs.ts'
-import { type ResourceFilterInput, ResourceFilterRef, toResourceFilter } from '../selectors/resource-filter.ts'
+import { type ResourceFilterInput, ResourceFilterRef, toResourceFilter } from '../selectors/filters.ts'
 import { PresenceEnum, ReadinessEnum, SyncStatusEnum } from '../vocabulary.ts'
 import { type ResourceOrderInput, ResourceOrderRef, toResourceOrder } from './resource-order.ts'
 

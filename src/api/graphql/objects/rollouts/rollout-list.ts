@@ -4,7 +4,7 @@ import { connect, implementConnection, pageArgs } from '../connection.ts'
 import { orderInput, toOrder } from '../order-input.ts'
 import { pastArgs, pastOf } from '../past.ts'
 import { Rollout } from '../refs.ts'
-import { RolloutFilterRef, toRolloutFilter } from '../selectors/rollout-filter.ts'
+import { RolloutFilterRef, toRolloutFilter } from '../selectors/filters.ts'
 
 const RolloutConnection = implementConnection('Rollout', () => Rollout, 'rollouts')
 

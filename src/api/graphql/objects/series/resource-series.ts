@@ -1,7 +1,7 @@
 import type { Millis, Revision } from '../../../../domain/values.ts'
 import { builder } from '../../builder.ts'
 import { countResourcesOf, ResourceCounts } from '../resources/resource.ts'
-import { ResourceFilterRef, toResourceFilter } from '../selectors/resource-filter.ts'
+import { ResourceFilterRef, toResourceFilter } from '../selectors/filters.ts'
 import { momentArgs, momentsUntil } from './deployment-series.ts'
 
 interface Point {

@@ -2,7 +2,7 @@ import type { Connectivity } from '../../../../domain/target.ts'
 import { builder } from '../../builder.ts'
 import { pastArgs, pastOf } from '../past.ts'
 import { Rollout } from '../refs.ts'
-import { DeviceFilterRef, toDeviceFilter } from '../selectors/device-filter.ts'
+import { DeviceFilterRef, toDeviceFilter } from '../selectors/filters.ts'
 
 type Counts = Readonly<Partial<Record<Connectivity, number>>>
 

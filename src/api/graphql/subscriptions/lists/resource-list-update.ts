@@ -5,7 +5,7 @@ import type { ResourceOrder } from '../../../../store/read/orders/resource-order
 import { builder } from '../../builder.ts'
 import { Resource } from '../../objects/refs.ts'
 import { ResourceOrderRef, toResourceOrder } from '../../objects/resources/resource-order.ts'
-import { ResourceFilterRef, toResourceFilter } from '../../objects/selectors/resource-filter.ts'
+import { ResourceFilterRef, toResourceFilter } from '../../objects/selectors/filters.ts'
 import { resourceWatch } from '../resource-watch.ts'
 import { implementListUpdate, liveListArgs, streamList } from './list-update.ts'
 import type { ListReads } from './live-list.ts'

@@ -1,0 +1,16 @@
+import type { Connectivity } from '../target.ts'
+import { type FilterDeclaration, labels, text, texts, values } from './filter.ts'
+
+export const clusterFilter = {
+  name: 'Cluster',
+  one: 'a cluster',
+  many: 'clusters',
+  isFlat: true,
+  conditions: {
+    providers: texts('Providers. Cloud regions have none: the empty text.'),
+    names: texts('Names.'),
+    labels: labels('Labels. The cluster has at least one of them.'),
+    connectivity: values<Connectivity>('Connectivity')('Connectivity.'),
+    text: text('A substring of the name or provider. Case-insensitive.'),
+  },
+} as const satisfies FilterDeclaration
