@@ -1,7 +1,7 @@
 /** A simulated fleet that reports through a broker, while the broker is restarted, killed and cut off: the ledger agrees with the server. */
 import { connectAsync } from 'mqtt'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { simulate } from '../../src/apps/simulate/simulation.ts'
+import { simulate } from '../simulate/check/checked.ts'
 import { receiving } from '../support/clients/mqtt-device.ts'
 import { stores } from '../support/databases/stores.ts'
 import { startApp } from '../support/servers/app.ts'

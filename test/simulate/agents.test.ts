@@ -2,13 +2,13 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { type Order, planAgents, playOrders } from '../../src/apps/simulate/agents/plan.ts'
 import { createRandom } from '../../src/apps/simulate/random.ts'
-import { type Findings, type Running, simulate } from '../../src/apps/simulate/simulation.ts'
 import { parseApplicationDeployment } from '../../src/ingest/dialects/margo/application-deployment.ts'
 import { atOnce } from '../../src/platform/limits/pace.ts'
 import { hasGit } from '../support/clients/git-client.ts'
 import { type Store, stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Passing, standBetween } from '../support/servers/between.ts'
+import { type Findings, type Running, simulate } from './check/checked.ts'
 
 const agents = planAgents({ agents: 20, seed: 7, run: 'test' })
 

@@ -8,13 +8,13 @@ import {
   playGroup,
 } from '../../src/apps/simulate/clusters/script.ts'
 import { createRandom } from '../../src/apps/simulate/random.ts'
-import { type Findings, type Running, simulate } from '../../src/apps/simulate/simulation.ts'
 import { parseResources } from '../../src/ingest/dialects/emco/feed.ts'
 import { parseBundleState } from '../../src/ingest/dialects/kubernetes/bundle-state.ts'
 import { atOnce } from '../../src/platform/limits/pace.ts'
 import { stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Passing, standBetween } from '../support/servers/between.ts'
+import { type Findings, type Running, simulate } from './check/checked.ts'
 
 const hour = 3_600_000
 const groups = planGroups({ clusters: 30, run: 'test' })

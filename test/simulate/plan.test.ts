@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { backlogItem, generationOf, generations } from '../../src/apps/simulate/bodies.ts'
 import { createNetwork, type Delivery, planDeliveries } from '../../src/apps/simulate/delivery.ts'
-import { afterTaking, contentOf, declared, expectVerdict } from '../../src/apps/simulate/expectation.ts'
 import { planFleet, type SimulatedDeployment } from '../../src/apps/simulate/fleet.ts'
-import { createSchedule } from '../../src/apps/simulate/schedule.ts'
+import { createSchedule } from '../../src/apps/simulate/stage.ts'
 import { failureStage } from '../../src/domain/failure-stage.ts'
 import { isConsistent } from '../../src/domain/rollup.ts'
 import { applyDeclaration } from '../../src/domain/transition/declaration.ts'
@@ -13,6 +12,7 @@ import { parseMargoBody } from '../../src/ingest/dialects/margo/parse.ts'
 import { statusRoutes } from '../../src/ingest/dialects/margo/routes.ts'
 import { createRouter } from '../../src/ingest/dialects/router.ts'
 import { atOnce } from '../../src/platform/limits/pace.ts'
+import { afterTaking, contentOf, declared, expectVerdict } from './check/expectation.ts'
 
 const matchMargoRoute = createRouter(statusRoutes)
 

@@ -1,13 +1,11 @@
-import { readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createRandom } from '../../src/apps/simulate/random.ts'
-import { type Findings, type Running, simulate } from '../../src/apps/simulate/simulation.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Between, type Passing, standBetween } from '../support/servers/between.ts'
 import { startNode } from '../support/servers/child.ts'
 import { endDatabase } from '../support/servers/end-database.ts'
+import { type Findings, type Running, simulate } from './check/checked.ts'
 
 let server: RunningApp
 let between: Between | undefined
@@ -173,18 +171,36 @@ describe('npm run simulate', () => {
     return startNode(['src/apps/simulate/simulate.ts', '--url', server.url, ...size, ...more])
   }
 
-  it('says what it found, and exits with 0', async () => {
+  it('says what the server acknowledged, and exits with 0', async () => {
     const child = simulateTen('--run', 'program', '--duration', '1s')
     expect(await child.ended).toBe(0)
-    expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments, .*\. The server has everything that it acknowledged/)
+    expect(child.lines.at(-1)).toMatch(/^\d+ reports acknowledged\. The server accepted everything that it was sent\.$/)
   })
 
-  it('checks also when it is interrupted', async () => {
+  it('exits with 1 when the server refuses what is valid', async () => {
+    const url = await meddle(async ({ path, answer }) => {
+      if (path.startsWith('/graphql')) return false
+      answer(422, JSON.stringify({ error: 'no thanks' }))
+      return true
+    })
+    const child = simulateTen('--url', url, '--run', 'refused', '--duration', '1s')
+    expect(await child.ended).toBe(1)
+    expect(child.lines.at(-1)).toMatch(/: a valid report was refused: HTTP 422 no thanks$|… and \d+ more$/)
+  })
+
+  it('ends in order when it is interrupted', async () => {
     const child = simulateTen('--run', 'interrupted')
     await child.said(/reports acknowledged/)
     child.process.kill('SIGINT')
     expect(await child.ended).toBe(0)
-    expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments/)
+    expect(child.lines.at(-1)).toMatch(/^\d+ reports acknowledged/)
+  })
+
+  it('checks the server as simulate:check', async () => {
+    const size = ['--devices', '10', '--rollouts', '1', '--speed', '60', '--duration', '1s', '--run', 'checked']
+    const child = startNode(['test/simulate/check/run.ts', '--url', server.url, ...size])
+    expect(await child.ended).toBe(0)
+    expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments, .*\. The server has everything that it acknowledged/)
   })
 
   it('says at once that it waits for the server', async () => {
@@ -221,22 +237,18 @@ describe('npm run demo', () => {
     expect((await fetch(address)).status).toBe(200)
     child.process.kill('SIGINT')
     expect(await child.ended).toBe(0)
-    expect(child.lines.at(-1)).toMatch(/^Checked \d+ deployments, .*\. The server has everything that it acknowledged/)
+    expect(child.lines.at(-1)).toMatch(/^\d+ reports acknowledged\. The server accepted everything that it was sent\.$/)
   })
 
-  it('ends when its database fails, because its data is lost, and leaves no clone behind', async () => {
-    const temporary = temporaryFolder()
+  it('ends when its database fails, because its data is lost', async () => {
     const args = ['--import', endDatabase, 'src/apps/simulate/demo.ts', '--devices', '10']
-    const child = startNode(args, { PORT: '0', TMPDIR: temporary })
+    const child = startNode(args, { PORT: '0' })
     await child.said(/reports acknowledged/)
-    const clones = () => readdirSync(temporary).filter((name) => name.startsWith('rollcall-agents-'))
-    expect(clones()).toHaveLength(1)
     child.process.kill('SIGUSR2')
     expect(await child.ended).toBe(69)
     expect(child.lines).toContain(
       'The database in memory has failed and its data is lost. DATA_DIR with a directory keeps data.',
     )
-    expect(clones()).toEqual([])
   })
 
   it('says what to do when another server has the port', async () => {

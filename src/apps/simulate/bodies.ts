@@ -4,7 +4,7 @@
  */
 import type { DeploymentState, StatusError } from '../../domain/values.ts'
 import type { Generation, SimulatedDeployment } from './fleet.ts'
-import type { Step, StepComponent } from './step.ts'
+import type { Step, StepComponent } from './script.ts'
 
 /** One report as the device created it. */
 export interface Report {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MqttClient } from 'mqtt'
 import { generationOf, type Report } from './bodies.ts'
-import type { Verdict } from './expectation.ts'
+import type { Verdict } from './records.ts'
 import type { Sender, SenderOptions, SentReport } from './sender.ts'
 
 interface MqttSender extends Sender {

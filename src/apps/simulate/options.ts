@@ -12,7 +12,7 @@ import type { SimulationOptions } from './simulation.ts'
 export const usage = `Usage: ${commandOf('simulate')} [options]
 
 Simulates a fleet against a running Rollcall server: devices that report, an orchestrator that rolls out to Kubernetes clusters, and
-devices that fetch their desired state. At the end it checks that the server has everything that it acknowledged.
+devices that fetch their desired state.
 
   --url URL          address of the server (default http://127.0.0.1:4000)
   --mqtt URL         the devices of rollouts report through this MQTT 5 broker (default: over HTTP)
@@ -27,7 +27,7 @@ devices that fetch their desired state. At the end it checks that the server has
   --token TOKEN      API key or token, if the API requires one (default: ROLLCALL_TOKEN)
   --help             show this help
 
-Exit codes: 0 all checks pass, 1 differences found, 64 wrong command line, 69 server unusable.
+Exit codes: 0 the server accepted everything, 1 it refused what is valid, 64 wrong command line, 69 server unusable.
 `
 
 type ParsedOptions = { readonly isHelp: true } | ({ readonly isHelp: false } & SimulationOptions)

@@ -2,18 +2,12 @@
 
 import { type DeploymentState, deploymentStates } from '../../domain/values.ts'
 import { exitCodes } from '../../server/process/arguments.ts'
-import { type Api, createApi } from '../cli/api.ts'
+import { createApi } from '../cli/api.ts'
 import { createScreen, inStateColour, paint, stateBar, type Terminal, terminalOf, wrap } from '../cli/terminal.ts'
-import type { ClusterLedger } from './clusters/ledger.ts'
 import { waitForServer } from './register.ts'
-import { type Findings, type Running, type SimulationOptions, simulate } from './simulation.ts'
+import { type Running, type SimulationOptions, simulate } from './simulation.ts'
 
-interface Progress {
-  begin(running: Running): void
-  end(): void
-}
-
-type Counts = Readonly<Record<DeploymentState, number>>
+type Counts = Readonly<Record<string, number>>
 
 const liveInterval = 250
 const plainInterval = 5_000
@@ -22,85 +16,73 @@ const rateSpan = 5_000
 
 const countsQuery = /* GraphQL */ `
   subscription Counts($filter: DeploymentFilter!) {
-    deploymentCounts(filter: $filter) {
+    found: deploymentCounts(filter: $filter) {
       counts { ${deploymentStates.map((state) => state.toLowerCase()).join(' ')} }
     }
   }
 `
 
-interface ResourceCounts {
-  readonly sync: Readonly<Record<string, number>>
-  readonly readiness: Readonly<Record<string, number>>
-}
-
 const resourcesQuery = /* GraphQL */ `
   subscription Resources($filter: ResourceFilter!) {
-    resourceCounts(filter: $filter) {
+    found: resourceCounts(filter: $filter) {
       counts { sync { applied pending retrying failed deleted } readiness { ready pending failed unknown } }
     }
   }
 `
 
-function createProgress(api: Api, terminal: Terminal, setting: string): Progress {
+/** Returns what ends it. */
+function showProgress(running: Running, terminal: Terminal, setting: string): () => void {
+  const { api, plan, records, sent, failedTries, inFlight } = running
   const screen = createScreen(terminal)
   const ended = new AbortController()
   const samples: { readonly at: number; readonly reports: number }[] = []
   const began = Date.now()
-  let running: Running | null = null
   let counts: Counts | null = null
-  let resources: ResourceCounts | null = null
+  let resources: Readonly<Record<'sync' | 'readiness', Counts>> | null = null
   let interruption: string | null = null
-  let timer: NodeJS.Timeout | undefined
 
   function show(): void {
-    if (!running) return
-    const lines = describe(running)
+    const lines = describe()
     const elapsed = `${Math.round((Date.now() - began) / 1_000)} s`
     if (!terminal.isLive) {
       screen.print(`${elapsed}: ${lines.join('; ')}`)
       return
     }
-    const title = `${running.deployments} deployments, ${setting}, ${elapsed}`
+    const title = `${plan.fleet.deployments.length} deployments, ${setting}, ${elapsed}`
     const titled = wrap(title, terminal.columns).map((line) => paint(terminal, 'bold', line))
     screen.draw([...titled, ...lines.flatMap((line) => wrap(line, terminal.columns))])
   }
 
-  function describe({ ledger, observer, clusters, agents, sent, failedTries, inFlight }: Running): string[] {
-    const { APPLIED, UNCHANGED, STALE, REFUSED } = ledger.verdicts
-    const reports = APPLIED + UNCHANGED + STALE
+  function describe(): string[] {
+    const reports = acknowledgedOf(running)
+    const { groups, agents } = plan
+    const { orders, polls, fetched, reports: ownReports } = records.agents.counts
     return [
       `${reports} reports acknowledged in ${sent()} requests, ${rate(reports).toFixed(1)}/s, ${inFlight()} in flight, ${failedTries()} retried`,
-      `${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused; ${observer.received} changes received`,
+      inWords(records.reports.verdicts),
       ...(counts ? bar(counts) : []),
-      ...describeClusters(clusters.ledger),
-      ...describeAgents(agents),
+      ...(groups.length > 0 ? [`${groups.length} intent groups, their facts: ${inWords(records.facts.verdicts)}`] : []),
+      ...(resources
+        ? [`their resources: ${inWords(resources.sync)}`, `all objects: ${inWords(resources.readiness)}`]
+        : []),
+      ...(agents.length > 0
+        ? [`${agents.length} agents: ${polls} polls, ${fetched} new versions, ${orders} orders, ${ownReports} reports`]
+        : []),
       ...(interruption === null ? [] : [paint(terminal, 'yellow', `disconnected: ${interruption}`)]),
-      ...[...ledger.differences, ...clusters.ledger.differences, ...agents.ledger.differences]
+      ...differencesOf(running)
         .slice(-2)
         .map((difference) => paint(terminal, 'red', difference)),
     ]
   }
 
-  function describeClusters({ accounts, online, verdicts }: ClusterLedger): string[] {
-    if (accounts.size === 0) return []
-    const away = [...online.values()].filter((isOnline) => !isOnline).length
-    const instances = [...accounts.values()].reduce((sum, account) => sum + account.instances.length, 0)
-    const { APPLIED, UNCHANGED, STALE, REFUSED } = verdicts
-    return [
-      `${accounts.size} intent groups, ${instances} instances, ${online.size} clusters (${away} away)`,
-      `their facts: ${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused`,
-      ...(resources
-        ? [`their resources: ${inWords(resources.sync)}`, `all objects: ${inWords(resources.readiness)}`]
-        : []),
-    ]
-  }
-
-  function bar(shown: Counts): string[] {
-    const numbers = deploymentStates
-      .filter((state) => shown[state] > 0)
-      .map((state) => inStateColour(terminal, state, `${shown[state]} ${state.toLowerCase()}`))
+  function bar(found: Counts): string[] {
+    const shown = deploymentStates.map((state) => [state, found[state.toLowerCase()] ?? 0] as const)
+    const numbers = shown
+      .flatMap(([state, n]) => (n > 0 ? [inStateColour(terminal, state, `${n} ${state.toLowerCase()}`)] : []))
       .join(', ')
-    return terminal.isLive ? [stateBar(terminal, shown, 40), numbers] : [numbers]
+    return terminal.isLive
+      ? [stateBar(terminal, Object.fromEntries(shown) as Record<DeploymentState, number>, 40), numbers]
+      : [numbers]
   }
 
   function rate(reports: number): number {
@@ -111,95 +93,89 @@ function createProgress(api: Api, terminal: Terminal, setting: string): Progress
     return first && now > first.at ? ((reports - first.reports) / (now - first.at)) * 1_000 : 0
   }
 
-  function watchResources(rolloutIds: readonly string[]): void {
+  function watch<T>(query: string, rolloutIds: readonly string[], take: (counts: T) => void): void {
+    const interrupted = (reason: string | null): void => {
+      interruption = reason
+    }
+    const next = ({ found }: { found: { counts: T } }): void => take(found.counts)
     api
-      .follow<{ resourceCounts: { counts: ResourceCounts } }>(
-        {
-          query: resourcesQuery,
-          variables: { filter: { rolloutIds } },
-          next({ resourceCounts }) {
-            resources = resourceCounts.counts
-          },
-        },
-        ended.signal,
-      )
-      .catch((error: Error) => {
-        interruption = error.message
-      })
+      .follow({ query, variables: { filter: { rolloutIds } }, next, interrupted }, ended.signal)
+      .catch((error: Error) => interrupted(error.message))
   }
 
-  return {
-    begin(run) {
-      running = run
-      const watching = api.follow<{ deploymentCounts: { counts: Record<string, number> } }>(
-        {
-          query: countsQuery,
-          variables: { filter: { rolloutIds: run.rolloutIds } },
-          next({ deploymentCounts }) {
-            counts = Object.fromEntries(
-              deploymentStates.map((state) => [state, deploymentCounts.counts[state.toLowerCase()] ?? 0]),
-            ) as Counts
-          },
-          interrupted: (reason) => {
-            interruption = reason
-          },
-        },
-        ended.signal,
-      )
-      watching.catch((error: Error) => {
-        interruption = error.message
-      })
-      if (run.clusters.rolloutIds.length > 0) watchResources(run.clusters.rolloutIds)
-      show()
-      timer = setInterval(show, terminal.isLive ? liveInterval : plainInterval)
-    },
-    end() {
-      clearInterval(timer)
-      ended.abort()
-      show()
-      screen.end()
-    },
+  watch<Counts>(countsQuery, running.registered.rolloutIds, (found) => {
+    counts = found
+  })
+  if (plan.groups.length > 0)
+    watch<typeof resources>(resourcesQuery, [...running.groupIds.values()], (found) => {
+      resources = found
+    })
+  show()
+  const timer = setInterval(show, terminal.isLive ? liveInterval : plainInterval)
+  return () => {
+    clearInterval(timer)
+    ended.abort()
+    show()
+    screen.end()
   }
 }
 
-function describeAgents({ ledger: { accounts, counts }, pulling }: Running['agents']): string[] {
-  if (accounts.size === 0) return []
-  const { orders, polls, fetched, reports } = counts
-  const how = pulling > 0 ? ` (${pulling} with git)` : ''
-  return [
-    `${accounts.size} agents${how}: ${polls} polls, ${fetched} new versions, ${orders} orders, ${reports} reports`,
-  ]
-}
-
-function inWords(numbers: Readonly<Record<string, number>>): string {
-  const parts = Object.entries(numbers).flatMap(([name, n]) => (n > 0 ? [`${n} ${name}`] : []))
+function inWords(numbers: Counts): string {
+  const parts = Object.entries(numbers).flatMap(([name, n]) => (n > 0 ? [`${n} ${name.toLowerCase()}`] : []))
   return parts.length > 0 ? parts.join(', ') : 'none'
 }
 
-const mostShown = 20
-
-function describeFindings({ differences, deployments, reports, changes, ...more }: Findings): string {
-  const { groups, instances, resources } = more.clusters
-  const uncertain = more.uncertain + more.clusters.uncertain + more.agents.uncertain
-  const devices = `${deployments} deployments, ${reports} of their reports and ${changes} of their changes`
-  const others = groups > 0 ? `, ${groups} intent groups with ${instances} instances and ${resources} resources` : ''
-  const { agents, convergence } = more.agents
-  const byConvergence = Object.entries(convergence).flatMap(([name, n]) => (n > 0 ? [`${n} ${name}`] : []))
-  const fetching = agents > 0 ? `, ${agents} agents (${byConvergence.join(', ')})` : ''
-  const checked = `Checked ${devices}${others}${fetching}`
-  const allowance = uncertain > 0 ? ` (${uncertain} with more than one possible state, because an answer was lost)` : ''
-  if (differences.length === 0)
-    return `${checked}${allowance}. The server has everything that it acknowledged, and nothing else.`
-  const rest = differences.length > mostShown ? [`… and ${differences.length - mostShown} more`] : []
-  const list = [...differences.slice(0, mostShown), ...rest].map((difference) => `  ${difference}`)
-  return [`${checked}${allowance}: ${differences.length} differences.`, ...list].join('\n')
+function acknowledgedOf({ records }: Running): number {
+  const { APPLIED, UNCHANGED, STALE } = records.reports.verdicts
+  return APPLIED + UNCHANGED + STALE
 }
 
-/** Runs until the duration is over or a signal arrives, shows progress on stderr, and prints the findings. Returns the exit code. */
-export async function runInTerminal(options: SimulationOptions): Promise<number> {
+const differencesOf = ({ records: { reports, facts, agents } }: Running): readonly string[] => [
+  ...reports.differences,
+  ...facts.differences,
+  ...agents.differences,
+]
+
+const mostShown = 20
+
+/** `summary`: ends with a full stop if there are no differences. */
+export function describeDifferences(summary: string, differences: readonly string[]): string {
+  const rest = differences.length > mostShown ? [`… and ${differences.length - mostShown} more`] : []
+  return [summary, ...[...differences.slice(0, mostShown), ...rest].map((difference) => `  ${difference}`)].join('\n')
+}
+
+interface Ended {
+  readonly text: string
+  readonly isRight: boolean
+}
+
+export type Play = (
+  options: SimulationOptions,
+  stop: AbortSignal,
+  started: (running: Running) => void,
+) => Promise<Ended>
+
+const playOnly: Play = async (options, stop, started) => {
+  let running: Running | undefined
+  await simulate(options, stop, (begun) => {
+    running = begun
+    started(begun)
+  })
+  if (!running) return { text: 'Nothing was sent.', isRight: false }
+  const differences = differencesOf(running)
+  const answered = `${acknowledgedOf(running)} reports acknowledged`
+  const text =
+    differences.length === 0
+      ? `${answered}. The server accepted everything that it was sent.`
+      : describeDifferences(`${answered}. The server refused what is valid, or answered wrongly:`, differences)
+  return { text, isRight: differences.length === 0 }
+}
+
+/** Runs until the duration is over or a signal arrives, shows progress on stderr, and prints the result. Returns the exit code. */
+export async function runInTerminal(options: SimulationOptions, play: Play = playOnly): Promise<number> {
   const stop = new AbortController()
   const interrupt = (): void => {
-    // A second signal skips the checks.
+    // A second signal does not wait for requests in flight.
     if (stop.signal.aborted) process.exit(exitCodes.interrupted)
     stop.abort()
   }
@@ -207,10 +183,11 @@ export async function runInTerminal(options: SimulationOptions): Promise<number>
   process.on('SIGTERM', interrupt)
   const { url, token, devices, rollouts, clusters, agents, seed, run } = options
   const setting = `${devices} devices, ${rollouts} rollouts, ${clusters} clusters, ${agents} agents, seed ${seed}, run ${run}, at ${url}`
-  const api = createApi(url, token)
-  await waitForServer(api, (problem) => console.error(`Waiting for the server: ${problem}`))
-  const progress = createProgress(api, terminalOf(process.stderr), setting)
-  const findings = await simulate(options, stop.signal, progress.begin).finally(progress.end)
-  console.log(describeFindings(findings))
-  return findings.differences.length === 0 ? exitCodes.reached : exitCodes.failed
+  await waitForServer(createApi(url, token), (problem) => console.error(`Waiting for the server: ${problem}`))
+  let end = (): void => undefined
+  const { text, isRight } = await play(options, stop.signal, (running) => {
+    end = showProgress(running, terminalOf(process.stderr), setting)
+  }).finally(() => end())
+  console.log(text)
+  return isRight ? exitCodes.reached : exitCodes.failed
 }

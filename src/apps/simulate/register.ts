@@ -4,7 +4,7 @@ import { type Api, problemOf } from '../cli/api.ts'
 import { ApiError } from '../client/client.ts'
 import type { Fleet, SimulatedDeployment, SimulatedDevice, SimulatedRollout } from './fleet.ts'
 
-interface RegisteredFleet {
+export interface RegisteredFleet {
   /** By reporter, for devices that were not registered before. */
   readonly tokens: Map<string, string>
   readonly rolloutIds: readonly string[]
@@ -151,4 +151,15 @@ async function retryUnavailable<T>(ask: () => Promise<T>, waiting?: (problem: st
       await sleep(100 * 2 ** failed)
     }
   }
+}
+
+/** Null: the server gave none. */
+export async function rotateToken(api: Api, deviceId: string): Promise<string | null> {
+  const { rotateDeviceToken: result } = await api.ask<{ rotateDeviceToken: { token?: string } }>(
+    `mutation Renew($input: RotateDeviceTokenInput!) {
+      rotateDeviceToken(input: $input) { ... on RotateDeviceTokenSuccess { token } }
+    }`,
+    { input: { deviceId } },
+  )
+  return result.token ?? null
 }

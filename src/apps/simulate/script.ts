@@ -9,7 +9,22 @@
 import type { DeploymentState, StatusError } from '../../domain/values.ts'
 import type { SimulatedDeployment } from './fleet.ts'
 import { createRandom, type Random } from './random.ts'
-import type { Step, StepComponent } from './step.ts'
+
+export interface Step {
+  /** Milliseconds after the start. */
+  readonly at: number
+  readonly state: DeploymentState
+  readonly error: StatusError | null
+  readonly components: readonly StepComponent[]
+  /** The version of the desired state that it applies: + 1 each round. */
+  readonly manifestVersion: number
+}
+
+export interface StepComponent {
+  readonly name: string
+  readonly state: DeploymentState
+  readonly error: StatusError | null
+}
 
 const second = 1_000
 /** From one round to the next. */

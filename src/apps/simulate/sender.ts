@@ -1,6 +1,6 @@
 /** How a device sends: with retries, on its generation's route; reports that waited are sent as one backlog. */
 import { backlogItem, generationOf, type Report } from './bodies.ts'
-import type { Verdict } from './expectation.ts'
+import type { Verdict } from './records.ts'
 import { type RetryOptions, sendWithRetry } from './requests.ts'
 
 export type SentReport =

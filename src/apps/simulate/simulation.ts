@@ -1,32 +1,21 @@
 /**
- * One run: registers and declares devices, creates intent groups, plays the plans at the pace of the wall clock, waits for requests in
- * flight, and checks the server. A reporter sends its requests one after the other; different reporters send in parallel.
+ * One run: registers and declares devices, creates intent groups, plays the plans at the pace of the wall clock, and waits for requests
+ * in flight. A reporter sends its requests one after the other; different reporters send in parallel.
  */
 import { type Api, createApi } from '../cli/api.ts'
-import { type AgentFindings, checkAgents } from './agents/check.ts'
-import { type AgentLedger, createAgentLedger } from './agents/ledger.ts'
-import { planAgents } from './agents/plan.ts'
+import { createRestFetcher, type FetcherOf } from './agents/fetch.ts'
+import { planAgents, type SimulatedAgent } from './agents/plan.ts'
 import { type Agents, startAgents } from './agents/play.ts'
 import type { Report } from './bodies.ts'
-import { checkServer, type DeviceFindings } from './check.ts'
-import { type ClusterFindings, checkClusters } from './clusters/check.ts'
-import { type ClusterLedger, createClusterLedger } from './clusters/ledger.ts'
 import { createGroups, createOrchestrator, playClusters } from './clusters/orchestrator.ts'
-import { planGroups } from './clusters/plan.ts'
+import { planGroups, type SimulatedGroup } from './clusters/plan.ts'
 import { createNetwork, type Delivery, planDeliveries } from './delivery.ts'
 import { type Fleet, type FleetSize, planFleet } from './fleet.ts'
-import { createLedger, type Ledger } from './ledger.ts'
 import { createMqttSender } from './mqtt-sender.ts'
-import { type Observer, observe } from './observer.ts'
-import { registerFleet } from './register.ts'
-import { createSchedule } from './schedule.ts'
+import { createTally, type Records, type ReportRecord } from './records.ts'
+import { type RegisteredFleet, registerFleet, rotateToken } from './register.ts'
 import { createSender, type Sent } from './sender.ts'
-import { createStage, type Stage } from './stage.ts'
-
-export interface Findings extends DeviceFindings {
-  readonly clusters: ClusterFindings
-  readonly agents: AgentFindings
-}
+import { createSchedule, createStage, type Stage } from './stage.ts'
 
 export interface SimulationOptions extends FleetSize {
   /** Clusters on which an orchestrator rolls out composite applications. 0: no orchestrator. */
@@ -44,40 +33,48 @@ export interface SimulationOptions extends FleetSize {
   readonly duration: number | null
 }
 
+export interface Plan {
+  readonly fleet: Fleet
+  readonly groups: readonly SimulatedGroup[]
+  readonly agents: readonly SimulatedAgent[]
+}
+
 /** The state of a run in progress. */
 export interface Running {
-  readonly rolloutIds: readonly string[]
-  readonly ledger: Ledger
-  readonly observer: Observer
-  readonly deployments: number
-  readonly clusters: { readonly ledger: ClusterLedger; readonly rolloutIds: readonly string[] }
-  readonly agents: { readonly ledger: AgentLedger; readonly pulling: number }
+  readonly api: Api
+  readonly plan: Plan
+  readonly records: Records
+  readonly registered: RegisteredFleet
+  /** The rollout of each group. */
+  readonly groupIds: ReadonlyMap<SimulatedGroup, string>
   /** Requests that devices sent, and attempts that ended without an answer or with 429 or 5xx. */
   readonly sent: () => number
   readonly failedTries: () => number
   readonly inFlight: () => number
 }
 
+interface Parts {
+  readonly recordsOf: (plan: Plan) => Records
+  readonly fetcherOf: FetcherOf
+}
+
 /** How long the end of a run waits for requests in flight. */
 const drainTimeout = 30_000
 
-/** `stop` ends the sending. The checks follow. */
+/** `stop` ends the sending. */
 export async function simulate(
   options: SimulationOptions,
   stop: AbortSignal,
-  started: (running: Running) => void = () => undefined,
-): Promise<Findings> {
+  started: (running: Running) => void,
+  { recordsOf, fetcherOf }: Parts = { recordsOf: createTally, fetcherOf: createRestFetcher },
+): Promise<void> {
   const { url, token, seed, speed, duration } = options
   const api = createApi(url, token)
-  const fleet = planFleet(options)
-  const ledger = createLedger(fleet.deployments)
-  const groups = planGroups(options)
-  const clusterLedger = createClusterLedger(groups)
-  const agentLedger = createAgentLedger(planAgents(options))
-  const { tokens, rolloutIds, revision, declaredRevision, unreachable } = await registerFleet(api, fleet)
-  for (const deviceId of unreachable) ledger.foundUnreachable(deviceId)
+  const plan: Plan = { fleet: planFleet(options), groups: planGroups(options), agents: planAgents(options) }
+  const records = recordsOf(plan)
+  const registered = await registerFleet(api, plan.fleet)
+  const { tokens } = registered
 
-  const ended = new AbortController()
   const abandon = new AbortController()
   let sent = 0
   let failedTries = 0
@@ -88,9 +85,8 @@ export async function simulate(
   }
   const retryOptions = { tryFailed, signal: abandon.signal }
   try {
-    const observer = observe(api, revision, rolloutIds, ended.signal)
-    const orchestrator = createOrchestrator({ url: api.url, token, ledger: clusterLedger, ...retryOptions })
-    const groupIds = await createGroups(api, orchestrator, groups)
+    const orchestrator = createOrchestrator({ url: api.url, token, record: records.facts, ...retryOptions })
+    const groupIds = await createGroups(api, orchestrator, plan.groups)
     const senderOptions = {
       url: options.mqtt ?? api.url,
       tokenOf: (reporter: string) => tokens.get(reporter),
@@ -103,29 +99,25 @@ export async function simulate(
     const byMqtt = options.mqtt === undefined ? null : await createMqttSender(senderOptions)
     closeSender = byMqtt?.close
     const sender = byMqtt ?? createSender(senderOptions)
-    agents = await startAgents({ api, token, seed, run: options.run, ledger: agentLedger, ...retryOptions })
+    const own = { api, token, seed, run: options.run, record: records.agents, fetcherOf }
+    agents = await startAgents(plan.agents, { ...own, ...retryOptions })
     const over = duration === null ? stop : AbortSignal.any([stop, AbortSignal.timeout(duration)])
     const stage = createStage(speed, over)
     const send = async (reports: readonly Report[], isHeld: boolean): Promise<void> => {
       sent += 1
       const answer = await sender.send(reports, isHeld)
-      if (answer) note(ledger, reports, answer)
-      else ledger.unanswered(reports)
+      if (answer) note(records.reports, reports, answer)
+      else records.reports.unanswered(reports)
     }
     started({
-      rolloutIds,
-      ledger,
-      observer,
-      deployments: fleet.deployments.length,
-      clusters: { ledger: clusterLedger, rolloutIds: [...groupIds.values()] },
-      agents: { ledger: agentLedger, pulling: agents.pulling },
+      ...{ api, plan, records, registered, groupIds },
       sent: () => sent,
       failedTries: () => failedTries,
       inFlight: () => stage.inFlight,
     })
     await Promise.all([
-      playFleet(stage, fleet, seed, send),
-      playClusters(stage, groups, seed, orchestrator),
+      playFleet(stage, plan.fleet, seed, send),
+      playClusters(stage, plan.groups, seed, orchestrator),
       agents.play(stage),
     ])
     const late = setTimeout(() => abandon.abort(), drainTimeout)
@@ -133,15 +125,8 @@ export async function simulate(
       .drain()
       .then(() => agents?.settle())
       .finally(() => clearTimeout(late))
-    await observer.reach(Math.max(ledger.newestRevision, declaredRevision), drainTimeout)
-    const found = await checkServer(api, rolloutIds, ledger, observer)
-    const clusters = await checkClusters(api, groupIds, clusterLedger)
-    const fetching = await checkAgents(api, agentLedger, options.run)
-    const differences = [...found.differences, ...clusters.differences, ...fetching.differences]
-    return { ...found, differences, clusters, agents: fetching }
   } finally {
-    ended.abort()
-    agents?.close()
+    abandon.abort()
     await closeSender?.()
   }
 }
@@ -155,52 +140,26 @@ async function playFleet(
   const network = createNetwork(seed)
   const plans = deployments.map((deployment) => planDeliveries(deployment, seed, network, stage.clockOf))
   await stage.play(createSchedule<Delivery>(plans), (due) => {
-    for (const { reports, isHeld, losesAnswer } of groupHeld(due)) {
-      const reporter = reports[0]?.deployment.device.reporter ?? ''
+    // Reports that waited for the same reporter's network go in one request; every other report has its own.
+    const requests = Map.groupBy(due, (one) =>
+      one.isHeld ? `${one.report.deployment.device.reporter} ${one.at}` : one,
+    )
+    for (const [{ report, isHeld, losesAnswer }, ...others] of requests.values() as Iterable<
+      [Delivery, ...Delivery[]]
+    >) {
+      const { reporter } = report.deployment.device
+      const reports = [report, ...others.map((other) => other.report)]
       stage.enqueue(reporter, () => send(reports, isHeld))
       if (losesAnswer) stage.enqueue(reporter, () => send(reports, isHeld))
     }
   })
 }
 
-interface Job {
-  readonly reports: Report[]
-  readonly isHeld: boolean
-  readonly losesAnswer: boolean
-}
-
-/** Reports that waited for the same reporter's network go in one request; every other report has its own. */
-function groupHeld(deliveries: readonly Delivery[]): readonly Job[] {
-  const jobs: Job[] = []
-  const backlogs = new Map<string, Job>()
-  for (const { at, report, isHeld, losesAnswer } of deliveries) {
-    const name = `${report.deployment.device.reporter} ${at}`
-    const backlog = isHeld ? backlogs.get(name) : undefined
-    if (backlog) backlog.reports.push(report)
-    else {
-      const job = { reports: [report], isHeld, losesAnswer }
-      jobs.push(job)
-      if (isHeld) backlogs.set(name, job)
-    }
-  }
-  return jobs
-}
-
-function note(ledger: Ledger, reports: readonly Report[], { results, isRepeat }: Sent): void {
+function note(record: ReportRecord, reports: readonly Report[], { results, isRepeat }: Sent): void {
   reports.forEach((report, index) => {
     const result = results[index]
-    if (!result) ledger.refused(report, 'no answer for this item of the backlog')
-    else if (result.verdict === 'REFUSED') ledger.refused(report, result.reason)
-    else ledger.acknowledged(report, { ...result, isRepeat, isBacklog: reports.length > 1 })
+    if (!result) record.refused(report, 'no answer for this item of the backlog')
+    else if (result.verdict === 'REFUSED') record.refused(report, result.reason)
+    else record.acknowledged(report, { ...result, isRepeat, isBacklog: reports.length > 1 })
   })
-}
-
-async function rotateToken(api: Api, deviceId: string): Promise<string | undefined> {
-  const { rotateDeviceToken: result } = await api.ask<{ rotateDeviceToken: { token?: string } }>(
-    `mutation Renew($input: RotateDeviceTokenInput!) {
-      rotateDeviceToken(input: $input) { ... on RotateDeviceTokenSuccess { token } }
-    }`,
-    { input: { deviceId } },
-  )
-  return result.token
 }

@@ -9,9 +9,9 @@
 import { parse } from 'yaml'
 import type { DeploymentState } from '../../../domain/values.ts'
 import { createRandom } from '../random.ts'
+import type { AgentRecord, Outcome } from '../records.ts'
 import { type RetryOptions, sendWithRetry } from '../requests.ts'
-import type { Fetched, Fetcher } from './fetch.ts'
-import { type AgentLedger, digestOf, type Outcome } from './ledger.ts'
+import { digestOf, type Fetched, type Fetcher } from './fetch.ts'
 import { isBroken, type SimulatedAgent } from './plan.ts'
 
 export interface Agent {
@@ -26,7 +26,7 @@ interface AgentOptions extends RetryOptions {
   readonly agent: SimulatedAgent
   readonly seed: number
   readonly fetcher: Fetcher
-  readonly ledger: AgentLedger
+  readonly record: AgentRecord
 }
 
 interface Job {
@@ -47,7 +47,7 @@ interface Report {
 
 type Delivery = 'new' | 'again' | 'late'
 
-export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retryOptions }: AgentOptions): Agent {
+export function createAgent({ url, token, agent, seed, fetcher, record, ...retryOptions }: AgentOptions): Agent {
   const random = createRandom(`${seed}/agent/${agent.name}`)
   const jobs: Job[] = []
   /** The running deployments by deploymentId, with their components. */
@@ -58,15 +58,15 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
 
   async function ask(): Promise<boolean> {
     const fetched = await fetcher.fetch().catch((error: Error) => {
-      ledger.differ(agent, error.message)
+      record.differ(agent, error.message)
       return null
     })
     if (fetched === null) return false
-    ledger.counts.polls += 1
+    record.counts.polls += 1
     if (fetched === 'unchanged') return true
-    ledger.counts.fetched += 1
+    record.counts.fetched += 1
     if (fetched.version <= version)
-      ledger.differ(agent, `after version ${version} the server sent version ${fetched.version}`)
+      record.differ(agent, `after version ${version} the server sent version ${fetched.version}`)
     // An agent that stays on its first version must have a version first.
     if (!agent.isKeptBack || running.size === 0) adopt(fetched)
     return true
@@ -102,7 +102,7 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
     late = null
     jobs.shift()
     const { deploymentId, digest, outcome } = job
-    ledger.applied(agent, deploymentId, { version: job.version, digest, outcome })
+    record.applied(agent, deploymentId, { version: job.version, digest, outcome })
     return true
   }
 
@@ -139,16 +139,16 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
       retryOptions,
     )
     if (!answered) {
-      ledger.unanswered(agent)
+      record.unanswered(agent)
       return false
     }
-    ledger.counts.reports += 1
+    record.counts.reports += 1
     const answer = (await answered.response.json().catch(() => ({}))) as { verdict?: string; detail?: string }
     const expected = { new: 'APPLIED', again: 'UNCHANGED', late: 'STALE' }[how]
     if (!answered.response.ok)
-      ledger.differ(agent, `a valid report was refused: HTTP ${answered.response.status} ${answer.detail ?? ''}`)
+      record.differ(agent, `a valid report was refused: HTTP ${answered.response.status} ${answer.detail ?? ''}`)
     else if (answer.verdict !== expected && !answered.isRepeat)
-      ledger.differ(
+      record.differ(
         agent,
         `the verdict on ${state} of ${job.deploymentId} was ${answer.verdict}, but should be ${expected}`,
       )

@@ -1,17 +1,12 @@
 /** Sends orders to the server and wakes agents, at the pace of the plan, in sequence for each of them. */
-import { rmSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Api } from '../../cli/api.ts'
 import { createNetwork } from '../delivery.ts'
+import type { AgentRecord, Ordered } from '../records.ts'
 import { registerAll } from '../register.ts'
 import { type RetryOptions, sendWithRetry } from '../requests.ts'
-import { createSchedule } from '../schedule.ts'
-import type { Stage } from '../stage.ts'
+import { createSchedule, type Stage } from '../stage.ts'
 import { type Agent, createAgent } from './agent.ts'
-import { canPull, createGitFetcher, createRestFetcher } from './fetch.ts'
-import { type AgentLedger, digestOf } from './ledger.ts'
+import type { FetcherOf } from './fetch.ts'
 import { type Order, playOrders, playWakes, type SimulatedAgent } from './plan.ts'
 
 interface AgentsOptions extends RetryOptions {
@@ -20,34 +15,24 @@ interface AgentsOptions extends RetryOptions {
   readonly token: string | undefined
   readonly seed: number
   readonly run: string
-  readonly ledger: AgentLedger
+  readonly record: AgentRecord
+  readonly fetcherOf: FetcherOf
 }
 
 export interface Agents {
-  /** The number of agents with a repository. */
-  readonly pulling: number
   play(stage: Stage): Promise<void>
   /** After the last order. */
   settle(): Promise<void>
-  /** Removes their clones. */
-  close(): void
 }
 
-interface Ordered {
+interface Answer {
   readonly data?: {
     readonly result: {
       readonly message?: string
-      readonly deployments?: readonly Declared[]
+      readonly deployments?: readonly (Ordered & { readonly id: string })[]
     }
   }
   readonly errors?: readonly { readonly message: string }[]
-}
-
-interface Declared {
-  readonly id: string
-  readonly deploymentId: string
-  readonly targetManifestVersion: string | null
-  readonly desired: { readonly digest: string } | null
 }
 
 const fields = 'deployments { id deploymentId targetManifestVersion desired { digest } }'
@@ -60,23 +45,14 @@ const remove = `mutation Remove($input: RemoveDeploymentsInput!) {
 
 export const rolloutName = (run: string): string => `cabinets-${run}`
 
-export async function startAgents(options: AgentsOptions): Promise<Agents> {
-  const { api, token: orchestratorToken, seed, run, ledger, ...retryOptions } = options
+export async function startAgents(list: readonly SimulatedAgent[], options: AgentsOptions): Promise<Agents> {
+  const { api, token: orchestratorToken, seed, run, record, fetcherOf, ...retryOptions } = options
   const { url } = api
-  const list = [...ledger.accounts.keys()]
   const { tokens } = await registerAll(api, { devices: list })
-  const folder = await mkdtemp(join(tmpdir(), 'rollcall-agents-'))
-  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true })
-  // A demo whose database fails ends without closing anything.
-  process.once('exit', removeFolder)
   const agents = new Map<SimulatedAgent, Agent>()
-  let pulling = 0
   for (const agent of list) {
     const own = { url, token: tokens.get(agent.deviceId), agent, ...retryOptions }
-    const pulls = agent.fetches === 'repositories' && (await canPull(own))
-    const fetcher = pulls ? createGitFetcher(folder, own) : createRestFetcher(own)
-    if (pulls) pulling += 1
-    agents.set(agent, createAgent({ ...own, seed, fetcher, ledger }))
+    agents.set(agent, createAgent({ ...own, seed, fetcher: await fetcherOf(own), record }))
   }
   /** Node IDs, by which deployments are removed. */
   const ids = new Map<string, string>()
@@ -95,32 +71,21 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
       { method: 'POST', url: `${url}/graphql`, body, token: orchestratorToken },
       retryOptions,
     )
-    if (!answered) return ledger.unanswered(agent)
-    const { data, errors } = (await answered.response.json().catch(() => ({}))) as Ordered
+    if (!answered) return record.unanswered(agent)
+    const { data, errors } = (await answered.response.json().catch(() => ({}))) as Answer
     const result = data?.result
     if (!result?.deployments) {
-      ledger.differ(
+      record.differ(
         agent,
         `a valid order was refused: ${result?.message ?? errors?.[0]?.message ?? answered.response.status}`,
       )
-      return ledger.unanswered(agent)
+      return record.unanswered(agent)
     }
-    ledger.ordered(what)
-    const version = String(ledger.accounts.get(agent)?.version)
-    for (const { id, deploymentId, targetManifestVersion, desired } of result.deployments) {
-      ids.set(deploymentId, id)
-      const document = documents.get(deploymentId) ?? null
-      const [found, expected] = [
-        `${targetManifestVersion} ${desired?.digest}`,
-        `${version} ${document === null ? undefined : digestOf(document)}`,
-      ]
-      if (found !== expected)
-        ledger.differ(agent, `the desired digest of ${deploymentId} is ${found}, but should be ${expected}`)
-    }
+    record.ordered(what, result.deployments)
+    for (const { id, deploymentId } of result.deployments) ids.set(deploymentId, id)
   }
 
   return {
-    pulling,
     async play(stage) {
       const network = createNetwork(seed, 0.6)
       /** A busy agent is not woken. */
@@ -144,10 +109,6 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
     },
     async settle() {
       for (const agent of agents.values()) await agent.settle()
-    },
-    close() {
-      process.off('exit', removeFolder)
-      removeFolder()
     },
   }
 }

@@ -1,22 +1,20 @@
 /** An orchestrator and its clusters' monitors, on the routes of the EMCO dialect. Every fact may be sent again without effect. */
 import type { Api } from '../../cli/api.ts'
+import type { FactRecord, Verdict } from '../records.ts'
 import { type RetryOptions, sendWithRetry } from '../requests.ts'
-import { createSchedule } from '../schedule.ts'
-import type { Stage } from '../stage.ts'
-import type { Verdict } from './expectation.ts'
-import { type ClusterLedger, nameOf } from './ledger.ts'
+import { createSchedule, type Stage } from '../stage.ts'
 import { bundleOf } from './objects.ts'
 import { type SimulatedGroup, splitCluster } from './plan.ts'
-import { type AppliedItem, createClusterNetwork, type Fact, playConnectivity, playGroup } from './script.ts'
+import { type AppliedItem, createClusterNetwork, type Fact, nameOf, playConnectivity, playGroup } from './script.ts'
 
 interface OrchestratorOptions extends RetryOptions {
   readonly url: string
   readonly token: string | undefined
-  readonly ledger: ClusterLedger
+  readonly record: FactRecord
 }
 
 interface Orchestrator {
-  /** Sends the fact, and records the server's answer in the ledger. */
+  /** Sends the fact, and records the server's answer in the record. */
   tell(fact: Fact): Promise<void>
 }
 
@@ -42,7 +40,7 @@ interface Answer {
   readonly errors?: readonly unknown[]
 }
 
-export function createOrchestrator({ url, token, ledger, ...retryOptions }: OrchestratorOptions): Orchestrator {
+export function createOrchestrator({ url, token, record, ...retryOptions }: OrchestratorOptions): Orchestrator {
   /** All actions so far: EMCO always sends the whole list. */
   const actions = new Map<SimulatedGroup, readonly WireAction[]>()
 
@@ -83,13 +81,13 @@ export function createOrchestrator({ url, token, ledger, ...retryOptions }: Orch
         { method, url: `${url}${path}`, body: JSON.stringify(body), token },
         retryOptions,
       )
-      if (!answered) return ledger.unanswered(fact)
+      if (!answered) return record.unanswered(fact)
       const { response, isRepeat } = answered
       const answer = (await response.json().catch(() => ({}))) as Answer
       if (!response.ok)
-        return ledger.refused(fact, `HTTP ${response.status} ${answer.error ?? answer.detail ?? ''}`.trim())
-      if (answer.errors) return ledger.refused(fact, JSON.stringify(answer.errors))
-      ledger.acknowledged(fact, { verdicts: verdictsOf(fact, response.status, answer), isRepeat })
+        return record.refused(fact, `HTTP ${response.status} ${answer.error ?? answer.detail ?? ''}`.trim())
+      if (answer.errors) return record.refused(fact, JSON.stringify(answer.errors))
+      record.acknowledged(fact, { verdicts: verdictsOf(fact, response.status, answer), isRepeat })
     },
   }
 }

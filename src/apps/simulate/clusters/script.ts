@@ -42,6 +42,11 @@ interface ConnectivityFact extends Due {
 
 export type Fact = GroupFact | ConnectivityFact
 
+/** Facts about the same object are sent in sequence. */
+export function nameOf(fact: Fact): string {
+  return fact.of === 'connectivity' ? fact.cluster : fact.group.name
+}
+
 const second = 1_000
 /** From one round to the next. */
 const period = 120 * second

@@ -2,12 +2,14 @@
  * What the server must make of an orchestrator's facts. This is a second implementation of the documented rules
  * (docs/orchestrators.md), so that an error in the server's own rules shows as a difference.
  */
-import type { InstanceStatus } from '../../../domain/orchestration/instance.ts'
-import type { Presence, SyncStatus } from '../../../domain/orchestration/resource.ts'
-import type { DeploymentState, Readiness } from '../../../domain/values.ts'
-import type { ObjectList, SimulatedObject } from './objects.ts'
-import type { App, PlannedResource } from './plan.ts'
-import type { AppliedItem } from './script.ts'
+
+import type { ObjectList, SimulatedObject } from '../../../../src/apps/simulate/clusters/objects.ts'
+import type { App, PlannedResource } from '../../../../src/apps/simulate/clusters/plan.ts'
+import type { AppliedItem } from '../../../../src/apps/simulate/clusters/script.ts'
+import type { Verdict } from '../../../../src/apps/simulate/records.ts'
+import type { InstanceStatus } from '../../../../src/domain/orchestration/instance.ts'
+import type { Presence, SyncStatus } from '../../../../src/domain/orchestration/resource.ts'
+import type { DeploymentState, Readiness } from '../../../../src/domain/values.ts'
 
 export interface ExpectedResource {
   readonly app: App
@@ -34,8 +36,6 @@ export interface ExpectedInstance {
 
 /** Oldest first. */
 export type ExpectedInstances = ExpectedInstance[]
-
-export type Verdict = 'APPLIED' | 'UNCHANGED' | 'STALE'
 
 export function takeAction(instances: ExpectedInstances, state: string, instanceId: string | null): void {
   const last = instances.at(-1)

@@ -1,13 +1,13 @@
 /** Compares the server with an orchestrator's ledger: each group's status and instances, and the resources on each of its clusters. */
 
-import type { InstanceStatus } from '../../../domain/orchestration/instance.ts'
-import { presences, syncStatuses } from '../../../domain/orchestration/resource.ts'
-import type { DeploymentState, Readiness } from '../../../domain/values.ts'
-import type { Api } from '../../cli/api.ts'
-import type { Variables } from '../../client/client.ts'
+import type { Api } from '../../../../src/apps/cli/api.ts'
+import type { Variables } from '../../../../src/apps/client/client.ts'
+import type { SimulatedGroup } from '../../../../src/apps/simulate/clusters/plan.ts'
+import type { InstanceStatus } from '../../../../src/domain/orchestration/instance.ts'
+import { presences, syncStatuses } from '../../../../src/domain/orchestration/resource.ts'
+import type { DeploymentState, Readiness } from '../../../../src/domain/values.ts'
 import { type ExpectedInstance, type ExpectedResource, readinessOf, stateOn } from './expectation.ts'
 import type { ClusterLedger, GroupAccount } from './ledger.ts'
-import type { SimulatedGroup } from './plan.ts'
 
 export interface ClusterFindings {
   readonly differences: readonly string[]

@@ -1,17 +1,13 @@
 /** What the server acknowledged, and the state that must follow. The final check compares the server with it. */
-import { generationOf, type Report } from './bodies.ts'
-import { afterTaking, contentOf, declared, type Expected, expectVerdict, type Verdict } from './expectation.ts'
-import type { SimulatedDeployment } from './fleet.ts'
-
-/** The server's answer to one report. */
-interface Acknowledgement {
-  readonly verdict: Verdict
-  readonly revision: number
-  /** An earlier attempt of the same request got no answer. The server may have stored the report then. */
-  readonly isRepeat: boolean
-  /** The request had several reports. An earlier attempt may have stored only some of them. */
-  readonly isBacklog: boolean
-}
+import { generationOf, type Report } from '../../../src/apps/simulate/bodies.ts'
+import type { SimulatedDeployment } from '../../../src/apps/simulate/fleet.ts'
+import {
+  type Acknowledgement,
+  mostDifferences,
+  type ReportRecord,
+  type Verdict,
+} from '../../../src/apps/simulate/records.ts'
+import { afterTaking, contentOf, declared, type Expected, expectVerdict } from './expectation.ts'
 
 /** A report that the deployment must contain. */
 export interface KeptReport {
@@ -33,25 +29,16 @@ export interface Account {
   open: readonly Report[]
 }
 
-export interface Ledger {
+export interface Ledger extends ReportRecord {
   readonly accounts: ReadonlyMap<string, Account>
-  /** Contradictions found when a verdict arrived. */
-  readonly differences: readonly string[]
-  readonly verdicts: Readonly<Record<Verdict | 'REFUSED', number>>
-  acknowledged(report: Report, answer: Acknowledgement): void
   /** The server reported a child as unreachable before its first report. */
   foundUnreachable(deviceId: string): void
-  refused(report: Report, reason: string): void
-  /** Sent, but not answered when the simulation ended. */
-  unanswered(reports: readonly Report[]): void
   /** The newest acknowledged revision of a deployment's change. */
   readonly newestRevision: number
 }
 
 /** The number of a deployment's reports that the final check compares. */
 export const mostKept = 100
-/** The number of differences that are listed in full. The others are counted. */
-const mostDifferences = 1_000
 
 export function createLedger(deployments: readonly SimulatedDeployment[]): Ledger {
   const accounts = new Map<string, Account>(

@@ -1,7 +1,7 @@
 /** Compares the server with the ledger: every deployment's state, reports and history, the counts, and what a subscriber received. */
 
-import { type DeploymentState, deploymentStates, type StatusError } from '../../domain/values.ts'
-import type { Api } from '../cli/api.ts'
+import type { Api } from '../../../src/apps/cli/api.ts'
+import { type DeploymentState, deploymentStates, type StatusError } from '../../../src/domain/values.ts'
 import { contentOf } from './expectation.ts'
 import { type Account, type KeptReport, type Ledger, mostKept, nameOf, possibleContents } from './ledger.ts'
 import type { Observer } from './observer.ts'

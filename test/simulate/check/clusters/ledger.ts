@@ -1,14 +1,8 @@
 /** What the server acknowledged of an orchestrator's facts, and the state that must follow. The final check compares the server with it. */
-import { type ExpectedInstances, takeAction, takeItems, takeObjectList, type Verdict } from './expectation.ts'
-import type { SimulatedGroup } from './plan.ts'
-import type { ActionState, Fact } from './script.ts'
-
-/** The server's answer to a fact: a verdict for each of its parts. */
-interface Acknowledgement {
-  readonly verdicts: readonly (Verdict | 'REFUSED')[]
-  /** An earlier attempt got no answer. The server may have stored the fact then. */
-  readonly isRepeat: boolean
-}
+import type { SimulatedGroup } from '../../../../src/apps/simulate/clusters/plan.ts'
+import { type ActionState, type Fact, nameOf } from '../../../../src/apps/simulate/clusters/script.ts'
+import { type FactRecord, mostDifferences, type Verdict } from '../../../../src/apps/simulate/records.ts'
+import { type ExpectedInstances, takeAction, takeItems, takeObjectList } from './expectation.ts'
 
 export interface GroupAccount {
   readonly group: SimulatedGroup
@@ -18,19 +12,11 @@ export interface GroupAccount {
   isCertain: boolean
 }
 
-export interface ClusterLedger {
+export interface ClusterLedger extends FactRecord {
   readonly accounts: ReadonlyMap<SimulatedGroup, GroupAccount>
   /** The connectivity of the clusters that reported it. */
   readonly online: ReadonlyMap<string, boolean>
-  readonly differences: readonly string[]
-  readonly verdicts: Readonly<Record<Verdict | 'REFUSED', number>>
-  acknowledged(fact: Fact, answer: Acknowledgement): void
-  refused(fact: Fact, reason: string): void
-  unanswered(fact: Fact): void
 }
-
-/** The number of differences that are listed in full. The others are counted. */
-const mostDifferences = 1_000
 
 export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterLedger {
   const accounts = new Map(
@@ -100,11 +86,6 @@ export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterL
       else accountOf(fact.group).isCertain = false
     },
   }
-}
-
-/** Facts about the same object are sent in sequence. */
-export function nameOf(fact: Fact): string {
-  return fact.of === 'connectivity' ? fact.cluster : fact.group.name
 }
 
 function describe(fact: Fact): string {

@@ -1,9 +1,10 @@
 /** Compares the server with the agents' ledger: what is desired of each agent, what it has applied, and what has converged. */
 
-import { type Convergence, convergences } from '../../../domain/desired.ts'
-import type { Api } from '../../cli/api.ts'
-import type { AgentAccount, AgentLedger, Applied, Wanted } from './ledger.ts'
-import { rolloutName } from './play.ts'
+import type { Api } from '../../../../src/apps/cli/api.ts'
+import { rolloutName } from '../../../../src/apps/simulate/agents/play.ts'
+import type { Applied } from '../../../../src/apps/simulate/records.ts'
+import { type Convergence, convergences } from '../../../../src/domain/desired.ts'
+import type { AgentAccount, AgentLedger, Wanted } from './ledger.ts'
 
 export interface AgentFindings {
   readonly differences: readonly string[]

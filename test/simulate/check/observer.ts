@@ -1,7 +1,7 @@
 /** A subscriber that watches the simulated rollouts from their first change on. The final check compares what it received. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DeploymentState } from '../../domain/values.ts'
-import type { Api } from '../cli/api.ts'
+import type { Api } from '../../../src/apps/cli/api.ts'
+import type { DeploymentState } from '../../../src/domain/values.ts'
 
 interface ObservedChange {
   readonly revision: string

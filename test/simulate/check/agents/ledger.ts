@@ -1,8 +1,7 @@
 /** What the orchestrator declared as desired, and what each agent did. The final check compares the server with it. */
-import { createHash } from 'node:crypto'
-import type { Order, SimulatedAgent } from './plan.ts'
-
-export type Outcome = 'INSTALLED' | 'FAILED' | 'REMOVED'
+import { digestOf } from '../../../../src/apps/simulate/agents/fetch.ts'
+import type { SimulatedAgent } from '../../../../src/apps/simulate/agents/plan.ts'
+import { type AgentRecord, type Applied, mostDifferences } from '../../../../src/apps/simulate/records.ts'
 
 /** The desired state of one deployment. */
 export interface Wanted {
@@ -10,14 +9,6 @@ export interface Wanted {
   readonly version: number
   /** Null: withdrawn. */
   readonly digest: string | null
-}
-
-/** What an agent applied and reported. */
-export interface Applied {
-  readonly version: number
-  /** Null: it was removed. */
-  readonly digest: string | null
-  readonly outcome: Outcome
 }
 
 export interface AgentAccount {
@@ -30,23 +21,9 @@ export interface AgentAccount {
   isCertain: boolean
 }
 
-export interface AgentLedger {
+export interface AgentLedger extends AgentRecord {
   readonly accounts: ReadonlyMap<SimulatedAgent, AgentAccount>
-  readonly differences: readonly string[]
-  readonly counts: {
-    orders: number
-    reports: number
-    /** How often an agent asked and received a new version. */
-    polls: number
-    fetched: number
-  }
-  ordered(order: Order): void
-  applied(agent: SimulatedAgent, deploymentId: string, applied: Applied): void
-  unanswered(agent: SimulatedAgent): void
-  differ(agent: SimulatedAgent, what: string): void
 }
-
-const mostDifferences = 1_000
 
 export function createAgentLedger(agents: readonly SimulatedAgent[]): AgentLedger {
   const accounts = new Map(
@@ -64,16 +41,27 @@ export function createAgentLedger(agents: readonly SimulatedAgent[]): AgentLedge
     return account
   }
 
+  function differ({ deviceId }: SimulatedAgent, what: string): void {
+    if (differences.length < mostDifferences) differences.push(`${deviceId}: ${what}`)
+  }
+
   return {
     accounts,
     differences,
     counts,
-    ordered({ agent, documents }) {
+    ordered({ agent, documents }, answer) {
       counts.orders += 1
       const account = accountOf(agent)
       account.version += 1
       for (const [id, document] of documents)
         account.wanted.set(id, { version: account.version, digest: document === null ? null : digestOf(document) })
+      for (const { deploymentId, targetManifestVersion, desired } of answer) {
+        const document = documents.get(deploymentId) ?? null
+        const found = `${targetManifestVersion} ${desired?.digest}`
+        const expected = `${account.version} ${document === null ? undefined : digestOf(document)}`
+        if (found !== expected)
+          differ(agent, `the desired digest of ${deploymentId} is ${found}, but should be ${expected}`)
+      }
     },
     applied(agent, deploymentId, applied) {
       accountOf(agent).applied.set(deploymentId, applied)
@@ -81,12 +69,6 @@ export function createAgentLedger(agents: readonly SimulatedAgent[]): AgentLedge
     unanswered(agent) {
       accountOf(agent).isCertain = false
     },
-    differ({ deviceId }, what) {
-      if (differences.length < mostDifferences) differences.push(`${deviceId}: ${what}`)
-    },
+    differ,
   }
-}
-
-export function digestOf(content: string | Uint8Array): string {
-  return `sha256:${createHash('sha256').update(content).digest('hex')}`
 }

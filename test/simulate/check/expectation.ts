@@ -2,10 +2,12 @@
  * What the server must make of a report. This is a second implementation of the documented rules (README, "Reporting"), so that an
  * error in the server's own rules shows as a difference.
  */
-import type { DeploymentState, StatusError } from '../../domain/values.ts'
-import type { Marks } from './bodies.ts'
-import type { SimulatedDeployment } from './fleet.ts'
-import type { Step } from './step.ts'
+
+import type { Marks } from '../../../src/apps/simulate/bodies.ts'
+import type { SimulatedDeployment } from '../../../src/apps/simulate/fleet.ts'
+import type { Verdict } from '../../../src/apps/simulate/records.ts'
+import type { Step } from '../../../src/apps/simulate/script.ts'
+import type { DeploymentState, StatusError } from '../../../src/domain/values.ts'
 
 export interface Expected {
   readonly state: DeploymentState
@@ -21,8 +23,6 @@ export interface Expected {
   /** The highest sequence number of each boot but the newest. */
   readonly earlier: Readonly<Record<string, number>>
 }
-
-export type Verdict = 'APPLIED' | 'UNCHANGED' | 'STALE'
 
 /** A clock that is further ahead does not decide the order. */
 const clockTolerance = 300_000
