@@ -1,4 +1,6 @@
 /** What all parts stand on: time, metrics, connections, the log's live end, and the writer. */
+
+import type { Server } from 'node:http'
 import { createGit } from '../api/git/git.ts'
 import { createHistory } from '../api/git/history.ts'
 import { readPersistedDocuments } from '../api/graphql/guards/persisted-documents.ts'
@@ -14,6 +16,7 @@ import { createWriter } from '../ingest/writer.ts'
 import { createMetrics } from '../outlets/metrics/metrics.ts'
 import { createAdmission } from '../platform/limits/admission.ts'
 import type { Log } from '../platform/log/log.ts'
+import { within } from '../platform/timing/within.ts'
 import { createDatabaseClock } from '../store/connection/clock.ts'
 import { ensureEpoch, restartEpoch } from '../store/connection/epoch.ts'
 import { isTransient } from '../store/connection/failure.ts'
@@ -21,7 +24,6 @@ import type { Database } from '../store/database.ts'
 import { requireComplete } from '../store/migration/complete.ts'
 import { openRequestTraces } from './attachments.ts'
 import type { Config } from './config/config.ts'
-import { createConnections } from './connections.ts'
 import { logEpoch, logStandbys } from './log/database-events.ts'
 import { createOutage } from './log/outage.ts'
 import type { Parts } from './parts.ts'
@@ -132,4 +134,27 @@ export async function startCore(parts: Parts, { config, log, dialects, timeouts,
     warn,
   }
   return { ...ground, admission, git, requests, connections, feed, writer }
+}
+
+/** The connections of callers. They end after the writer has answered what it has accepted. */
+function createConnections() {
+  let server: Server | null = null
+  let isClosing = false
+  let closed: Promise<void> = Promise.resolve()
+  return {
+    isClosing: () => isClosing,
+    use(created: Server): void {
+      server = created
+    },
+    /** Accepts no more of them. */
+    refuse(): void {
+      isClosing = true
+      closed = new Promise((resolve) => server?.close(() => resolve()))
+    },
+    async end(): Promise<void> {
+      server?.closeIdleConnections()
+      await within(1_000, closed)
+      server?.closeAllConnections()
+    },
+  }
 }

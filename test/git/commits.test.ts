@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { commit, firstCommit, grow } from '../../src/api/git/commits.ts'
-import { fileOf } from '../../src/api/git/file-name.ts'
+import { commit, fileOf, firstCommit, grow } from '../../src/api/git/commits.ts'
 import { change, digestOf } from './harness.ts'
 
 describe('the file of a deployment', () => {

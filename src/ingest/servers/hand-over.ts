@@ -21,9 +21,10 @@ import { largestMessage } from '../../store/database.ts'
 import { type BatchRecord, inboxOf, readBatches, readStamp, writerOf } from '../../store/write/batches.ts'
 import type { BatchName } from '../../store/write/contract.ts'
 import type { HandedBatch } from '../batch.ts'
-import type { Portable } from '../command.ts'
+import { type Command, type Portable, spending, traced } from '../command.ts'
+import { hearDevices } from '../commands/connectivity.ts'
+import { countDeviations, recordReport } from '../commands/report.ts'
 import { hasInbox, lanesOf, type WriterOptions, type WriterState } from '../writer-state.ts'
-import { toCommand } from './portable.ts'
 
 export interface HandOver {
   /** The server that writes for this one; null: none. */
@@ -174,4 +175,25 @@ function messagesOf({ writer, batch }: BatchName, commands: readonly string[]): 
     { length: count },
     (_, part) => `${writer} ${batch} ${count} ${part}\n${text.slice(part * size, (part + 1) * size)}`,
   )
+}
+
+/** Serialized commands, which one server can hand over to another. Nearly all commands of a fleet have this form. */
+function toCommand(portable: Portable): Command<unknown> {
+  const command = traced(build(portable), portable.traceparent ?? null)
+  return portable.proof ? spending(command, portable.proof) : command
+}
+
+function build(portable: Portable): Command<unknown> {
+  switch (portable.kind) {
+    case 'report':
+      return recordReport(portable.report, portable.caller, portable.deviations)
+    case 'hear':
+      return hearDevices(portable.names)
+    case 'countDeviations':
+      return countDeviations(portable.device, portable.deviations)
+    default: {
+      const unknown: never = portable
+      throw new Error(`unknown command ${JSON.stringify(unknown)}`)
+    }
+  }
 }

@@ -6,10 +6,26 @@
  *
  * The span of the rollout has no length: it is exported when the rollout is created, because a rollout can go on at any time after it was finished.
  */
+
+import { createHash } from 'node:crypto'
 import type { Change } from '../../domain/change.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { DeploymentState, Millis, Revision } from '../../domain/values.ts'
-import { attemptSpanId, componentSpanId, rolloutSpanId, traceIdOf } from './ids.ts'
+
+/** Identifiers of traces and spans. They follow from what the log says, so a restarted server gives a span the same ID. */
+const digest = (...parts: readonly (string | number)[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+
+/** A rollout is a trace. `created`: the revision at which it was created, which no other rollout of any epoch has. */
+const traceIdOf = (key: number, created: Revision): string => digest('rollout', key, created).slice(0, 32)
+
+const rolloutSpanId = (traceId: string): string => digest('span', traceId).slice(0, 16)
+
+/** `began`: the revision of the change that began the attempt. */
+const attemptSpanId = (deploymentKey: number, began: Revision): string =>
+  digest('attempt', deploymentKey, began).slice(0, 16)
+
+const componentSpanId = (attempt: string, name: string): string => digest('component', attempt, name).slice(0, 16)
 
 type Attributes = Readonly<Record<string, string | number>>
 

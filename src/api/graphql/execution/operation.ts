@@ -1,14 +1,61 @@
 /** Executes queries and mutations for all transports. Each has one context and one snapshot, closed at its end. */
-import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST, validateExecutionArgs } from 'graphql'
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  Kind,
+  type SelectionNode,
+  TypeInfo,
+  validateExecutionArgs,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql'
 import type { Principal } from '../../../domain/principal.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { LogHead } from '../../../store/database.ts'
-import { refuseOperation } from '../guards/access.ts'
+import { accessOf, refuseOperation } from '../guards/access.ts'
 import { asRefusal } from '../guards/limits.ts'
 import type { Costing } from '../guards/operation-cost.ts'
 import { type ContextDeps, type ContextOptions, createContext } from './context.ts'
 import { executeWithin } from './execute-within.ts'
-import { dependsOnHeadOnly } from './head-dependence.ts'
+
+/** By document: whether its responses depend on the log head alone. */
+const checked = new WeakMap<DocumentNode, boolean>()
+
+/** Types without revisions. Fields of `node` reach them, and so does a `node` that is asked for nothing but its ID. */
+const managed: ReadonlySet<string> = new Set(['Sink', 'Delivery', 'ApiKey'])
+const isFragment = ({ kind }: SelectionNode): boolean => kind !== Kind.FIELD
+
+/** Whether responses depend on the log head alone. This holds for all queries that viewers may run. */
+function dependsOnHeadOnly(schema: GraphQLSchema, document: DocumentNode): boolean {
+  const known = checked.get(document)
+  if (known !== undefined) return known
+  let isOnly = true
+  const types = new TypeInfo(schema)
+  const query = schema.getQueryType()
+  visit(
+    document,
+    visitWithTypeInfo(types, {
+      [Kind.FIELD](node) {
+        const name = types.getParentType()?.name ?? ''
+        const isBareNode =
+          ['node', 'nodes'].includes(node.name.value) && !node.selectionSet?.selections.some(isFragment)
+        if (managed.has(name) || (types.getParentType() === query && isBareNode)) isOnly = false
+        if (
+          types.getParentType() === query &&
+          node.name.value !== '__typename' &&
+          accessOf(types.getFieldDef()) !== 'viewer'
+        )
+          isOnly = false
+      },
+    }),
+  )
+  checked.set(document, isOnly)
+  return isOnly
+}
 
 interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'traceparent' | 'whose' | 'onGone'> {
   /** What a query must include, from a client that knows what it has seen. Null: the present. */

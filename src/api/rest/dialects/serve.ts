@@ -1,7 +1,16 @@
 /** Serves the methods of dialects: access, body, writer and snapshot are the same for all. */
 
+import type { Fact, Outcomes } from '../../../domain/orchestration/orchestrated-facts.ts'
 import type { Principal } from '../../../domain/principal.ts'
+import type { Millis } from '../../../domain/values.ts'
+import type { Command } from '../../../ingest/command.ts'
+import { removeInstance, reportInstance, reportInstanceStatus } from '../../../ingest/commands/bundle-instance.ts'
+import { reportConnectivity } from '../../../ingest/commands/connectivity.ts'
+import { recordActions } from '../../../ingest/commands/lifecycle-actions.ts'
+import { reportResources, reportStateSnapshot } from '../../../ingest/commands/resources.ts'
 import type {
+  Callback,
+  Callbacks,
   Methods as DialectMethods,
   Managing,
   Method,
@@ -10,9 +19,11 @@ import type {
 } from '../../../ingest/dialects/dialect.ts'
 import type { Writer } from '../../../ingest/writer.ts'
 import type { Announcements } from '../../../outlets/sinks/announce.ts'
+import { callbackSettings } from '../../../outlets/sinks/callback.ts'
 import type { BodyRule } from '../../../platform/body/rule.ts'
 import type { Database } from '../../../store/database.ts'
 import { withScope } from '../../../store/read/access-scope.ts'
+import { changeSink, createSink, deleteSink, listSinks, type Sink } from '../../../store/sinks/sinks.ts'
 import { type DeviceDeps, serveDevice } from '../devices/device-methods.ts'
 import {
   type Exchange,
@@ -26,8 +37,6 @@ import {
 } from '../exchange.ts'
 import { createStreamedJson } from '../streamed-json.ts'
 import { type SnapshotDeps, withSnapshot } from '../with-snapshot.ts'
-import { type CallbackDeps, createCallbacks } from './callbacks.ts'
-import { commandOf } from './command-of.ts'
 import { readersOf } from './readers.ts'
 
 export interface DialectDeps extends Omit<DeviceDeps, 'admission'>, SnapshotDeps, CallbackDeps {
@@ -100,4 +109,54 @@ async function readBodyBy(exchange: Exchange, rule: BodyRule | null): Promise<un
   if (rule === null) return null
   requireMediaType(exchange.request, rule.media)
   return rule.parse(await readBody(exchange, rule.limit))
+}
+
+/** The command that writes a fact. `actor`: the name of the caller. */
+function commandOf(fact: Fact, actor: string): Command<Outcomes[Fact['of']]> {
+  switch (fact.of) {
+    case 'actions':
+      return recordActions(fact.rollout, fact.actions, actor)
+    case 'resources':
+      return reportResources(fact.rollout, fact.instanceId, fact.resources)
+    case 'snapshot':
+      return reportStateSnapshot(fact.rollout, fact.snapshot)
+    case 'connectivity':
+      return reportConnectivity(fact.target, fact.connectivity)
+    case 'instance':
+      return reportInstance(fact.instance)
+    case 'objects':
+      return reportInstanceStatus(fact.instanceId, fact.objects)
+    case 'removal':
+      return removeInstance(fact.instanceId)
+  }
+}
+
+interface CallbackDeps {
+  readonly database: Pick<Database, 'session'>
+  /** Call it after a change of the configured sinks. */
+  readonly sinksChanged: () => void
+  readonly clock: () => Millis
+}
+
+/** Subscriptions by callbacks are sinks. */
+function createCallbacks({ database: { session }, sinksChanged, clock }: CallbackDeps): Callbacks {
+  return {
+    of: async (instanceKey) => (await listSinks(session, ['CALLBACK'], instanceKey)).map(toCallback),
+    async create(instanceKey, name, { url, secret = null, ...settings }) {
+      const sink = { kind: 'CALLBACK', name, instanceKey, url, secret, filter: {}, settings, cursor: 0 } as const
+      const created = await createSink(session, sink, clock())
+      sinksChanged()
+      return toCallback(created)
+    },
+    async change(key, { url, secret, ...settings }) {
+      const sink = await changeSink(session, key, { url, settings, ...(secret === undefined ? {} : { secret }) })
+      if (sink) sinksChanged()
+      return sink && toCallback(sink)
+    },
+    delete: (key) => deleteSink(session, key),
+  }
+}
+
+function toCallback(sink: Sink): Callback {
+  return { ...sink, ...callbackSettings(sink) }
 }

@@ -1,12 +1,12 @@
 /** Notifications about an instance: status subscriptions, and so-cnf-adapter's calls for A&AI (docs/wire.md §3, §4). */
 import { DomainError } from '../../../domain/errors.ts'
 import type { Instance } from '../../../domain/orchestration/instance.ts'
-import { parseJson } from '../../../platform/body/json.ts'
+import { parseJson, plainJson } from '../../../platform/body/json.ts'
+import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../../../platform/body/problems.ts'
 import type { BodyRule } from '../../../platform/body/rule.ts'
-import type { Callback, Managing, ManagingContext, Methods } from '../dialect.ts'
+import { idProblem, readId, urlProblem } from '../../../platform/body/text.ts'
+import type { Callback, CallbackSettings, InventoryPlace, Managing, ManagingContext, Methods } from '../dialect.ts'
 import type { Readers } from '../readers.ts'
-import { parseInventoryOwner } from './inventory-owner.ts'
-import { parseSubscription } from './subscription.ts'
 
 /** As in the plugin, an empty body is a 400 and invalid JSON is a 422. */
 const json: BodyRule = {
@@ -109,4 +109,66 @@ async function find({ readers, callbacks }: ManagingContext, instanceId: string,
   const found = (await callbacks.of(key)).find((one) => one.name === name)
   if (!found) throw new DomainError('NOT_FOUND', `instance ${instanceId} has no subscription ${name}`)
   return found
+}
+
+/** so-cnf-adapter's call that states which A&AI objects own an instance (docs/wire.md §4). */
+function parseInventoryOwner(
+  body: unknown,
+  refuseUrl: (url: string) => string | null,
+): InventoryPlace & { readonly instanceId: string } {
+  const problems: Problems = { list: null }
+  if (!isObject(body))
+    throw refusal([{ field: 'body', message: `must be an object, but is ${shown(body)}` }], 'The request')
+  const required = (field: string): string => readId(problems, field, body[field]) ?? ''
+  const optional = (field: string, problemOf = idProblem): string | null =>
+    isAbsent(body[field]) || body[field] === '' ? null : readId(problems, field, body[field], problemOf)
+  const callbackUrl = optional('callbackUrl', urlProblem)
+  const refused = callbackUrl === null ? null : refuseUrl(callbackUrl)
+  if (refused) complain(problems, 'callbackUrl', refused)
+  const belonging = {
+    instanceId: required('instanceId'),
+    cloudOwner: required('cloudOwner'),
+    cloudRegion: required('cloudRegion'),
+    tenantId: required('tenantId'),
+    genericVnfId: optional('genericVnfId'),
+    vfModuleId: optional('vfModuleId'),
+    callbackUrl,
+  }
+  if (belonging.vfModuleId !== null && belonging.genericVnfId === null)
+    complain(problems, 'genericVnfId', 'is needed to find the vf-module')
+  if (problems.list) throw refusal(problems.list, 'The request')
+  return belonging
+}
+
+/** The body of a status subscription (docs/wire.md §3). `refuseUrl`: returns why an address may not be called. `name`: the name in the path, which the body may repeat. */
+function parseSubscription(
+  body: unknown,
+  refuseUrl: (url: string) => string | null,
+  name: string | null,
+): CallbackSettings & { readonly name: string } {
+  const problems: Problems = { list: null }
+  if (!isObject(body))
+    throw refusal([{ field: 'body', message: `must be an object, but is ${shown(body)}` }], 'The subscription')
+  const given = name === null || !isAbsent(body.name) ? readId(problems, 'name', body.name) : name
+  if (name !== null && given !== null && given !== name)
+    complain(problems, 'name', `must be ${shown(name)}, as in the path`)
+  const callbackUrl = readId(problems, 'callback-url', body['callback-url'], urlProblem)
+  const refused = callbackUrl === null ? null : refuseUrl(callbackUrl)
+  if (refused) complain(problems, 'callback-url', refused)
+  const interval = body['min-notify-interval'] ?? 0
+  const isInterval = typeof interval === 'number' && Number.isInteger(interval) && interval >= 0 && interval <= 86_400
+  if (!isInterval)
+    complain(problems, 'min-notify-interval', `must be whole seconds from 0 to 86400, but is ${shown(interval)}`)
+  const { secret } = body
+  if (!isAbsent(secret) && (typeof secret !== 'string' || idProblem(secret) !== null))
+    complain(problems, 'secret', 'must be a text of 1 to 256 characters, without NUL or half a surrogate pair')
+  if (problems.list || given === null || callbackUrl === null) throw refusal(problems.list ?? [], 'The subscription')
+  return {
+    name: given,
+    url: callbackUrl,
+    minNotifyInterval: Number(interval),
+    metadata: JSON.parse(plainJson(body.metadata ?? null)),
+    // Rollcall's own field, which signs the callbacks.
+    ...(secret === undefined ? {} : { secret: secret as string | null }),
+  }
 }

@@ -1,4 +1,6 @@
 /** The reads of rollouts of one snapshot (reader.ts). */
+
+import { setImmediate } from 'node:timers/promises'
 import type { RolloutName } from '../../../../domain/rollout.ts'
 import type { Revision } from '../../../../domain/values.ts'
 import type { Snapshot } from '../../../../store/database.ts'
@@ -20,7 +22,6 @@ import {
 import { stepDurationsOf } from '../../../../store/read/rollouts/step-durations.ts'
 import type { PageRequest } from '../../../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'
-import { createTurns } from './turns.ts'
 
 export function rolloutLoaders(s: Snapshot) {
   return {
@@ -47,5 +48,17 @@ export function rolloutLoaders(s: Snapshot) {
     newestDeclaration: batched((keys: readonly number[], asOf: Revision | null) => newestDeclarations(s, keys, asOf)),
     newestDeclarationOfFleet: remembered((asOf: Revision | null) => newestOfFleet(s, asOf)),
     rolloutCount: remembered((filter: RolloutFilter, asOf: Revision | null) => countRollouts(s, filter, asOf)),
+  }
+}
+
+/** Calculations that take milliseconds each. */
+
+/** Runs one calculation in each turn of the event loop, so that other callers are answered between them. */
+function createTurns(): <Value>(calculate: () => Value) => Promise<Value> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (calculate) => {
+    const result = last.then(() => setImmediate()).then(calculate)
+    last = result.catch(() => undefined)
+    return result
   }
 }
