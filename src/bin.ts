@@ -8,6 +8,7 @@ const programs: Readonly<Record<string, () => Promise<unknown>>> = {
   simulate: () => import('./apps/simulate/simulate.ts'),
   export: () => import('./apps/cli/export.ts'),
   'new-epoch': () => import('./apps/cli/new-epoch.ts'),
+  migrate: () => import('./apps/cli/migrate.ts'),
   rebuild: () => import('./apps/cli/rebuild.ts'),
 }
 

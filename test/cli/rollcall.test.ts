@@ -88,7 +88,7 @@ describe('rollcall get and counts', () => {
     }
   })
 
-  it.each(['export', 'simulate', 'serve', 'new-epoch', 'rebuild'])(
+  it.each(['export', 'simulate', 'serve', 'new-epoch', 'migrate', 'rebuild'])(
     'completes the options that the help of %s lists',
     (program) => {
       const help = execFileSync(process.execPath, ['src/bin.ts', program, '--help'], { encoding: 'utf8' })

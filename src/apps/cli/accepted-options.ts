@@ -65,6 +65,7 @@ export const optionsByCommand = new Map<string, readonly string[]>([
   ['demo', simulateOptions],
   ['simulate', ['url', ...simulateOptions]],
   ['new-epoch', ['yes', 'help']],
+  ['migrate', ['help']],
   ['rebuild', ['help']],
 ])
 

@@ -19,6 +19,7 @@ export const commands: readonly string[] = [
   'demo',
   'simulate',
   'new-epoch',
+  'migrate',
   'rebuild',
   'completion',
   'help',

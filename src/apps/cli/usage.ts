@@ -19,6 +19,7 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   login | logout                 sign in with the identity provider of the server; further commands use the session
   serve | demo | simulate        start a server, a server with a simulated fleet, or a fleet; each has its own --help
   new-epoch                      begin a new epoch in a restored database
+  migrate                        apply the migrations without starting a server
   rebuild <name>                 have a server make again what it derives from the log; has its own --help
   completion bash|zsh|fish       print a completion script for the shell
 
