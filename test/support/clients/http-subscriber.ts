@@ -19,7 +19,11 @@ interface Told {
 }
 
 /** `address` is asked each time: a server that comes back may have another. */
-export function subscribe(address: () => Promise<string>, after: Revision): HttpSubscriber {
+export function subscribe(
+  address: () => Promise<string>,
+  after: Revision,
+  credential: Readonly<Record<string, string>> = {},
+): HttpSubscriber {
   const revisions: Revision[] = []
   const resets: string[] = []
   const leaving = new AbortController()
@@ -29,7 +33,7 @@ export function subscribe(address: () => Promise<string>, after: Revision): Http
   async function listen(): Promise<void> {
     const query = new URLSearchParams({ query: document, variables: JSON.stringify({ after: String(after) }) })
     const response = await fetch(`${await address()}/graphql?${query}`, {
-      headers: { accept: 'text/event-stream', 'last-event-id': lastId },
+      headers: { ...credential, accept: 'text/event-stream', 'last-event-id': lastId },
       signal: leaving.signal,
     })
     let text = ''

@@ -7,6 +7,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { findChromium } from '../clients/browser.ts'
 import { findPostgres } from '../databases/postgres-server.ts'
+import { canRender } from '../systems/helm.ts'
+import { hasKustomize } from '../systems/kustomize.ts'
 import { findMosquitto } from '../systems/mosquitto.ts'
 import { findNginx } from '../systems/nginx.ts'
 import { findSwift } from '../systems/swift.ts'
@@ -49,6 +51,20 @@ const needed: readonly Program[] = [
     isThere: () => ['promtool', 'amtool', 'prometheus-alertmanager'].every((name) => runs(name, '--version')),
   },
   { name: 'Swift', packages: 'python3-swift', untested: 'the archive in OpenStack Swift', isThere: findSwift },
+  {
+    name: 'Kubectl',
+    // Debian 12 has one that is too old.
+    packages: 'kubernetes-client',
+    untested: 'deploy/kubernetes, which needs version 1.22 or later',
+    isThere: hasKustomize,
+  },
+  {
+    name: 'Helm',
+    // Not helm itself, which Debian does not have.
+    packages: 'golang-go',
+    untested: 'deploy/helm',
+    isThere: () => canRender,
+  },
   { name: 'git', packages: 'git', untested: 'desired state by git', isThere: () => runs('git', '--version') },
   {
     name: 'curl',

@@ -15,8 +15,10 @@ export interface Nginx {
 }
 
 interface NginxOptions {
-  /** Of the server behind it. */
-  readonly port: number
+  /** Of the server behind it, */
+  readonly port?: number
+  /** or of two. */
+  readonly ports?: readonly [number, number]
   /** Paths. */
   readonly cert: string
   readonly key: string
@@ -32,7 +34,8 @@ export function findNginx(): string | null {
 }
 
 export async function startNginx({
-  port: behind,
+  port: behind = 0,
+  ports = [behind, behind],
   cert,
   key,
   clientCa,
@@ -60,8 +63,8 @@ export async function startNginx({
     ['/etc/nginx/tls/devices.pem', clientCa],
   ])
   const main = shipped('nginx.conf', [
-    [/rollcall-\d:4000 /, `127.0.0.1:${behind} `],
-    [/rollcall-\d:4000 /, `127.0.0.1:${behind} `],
+    [/rollcall-\d:4000 /, `127.0.0.1:${ports[0]} `],
+    [/rollcall-\d:4000 /, `127.0.0.1:${ports[1]} `],
     ['listen 4000;', `listen 127.0.0.1:${port};`],
     ['/etc/nginx/tls/*.conf', tls],
     [/proxy_read_timeout 60s(?=;)/, `proxy_read_timeout ${readTimeout} `],
