@@ -120,7 +120,7 @@ describe('rollcall export', () => {
         ({ length }) => length,
         () => 0,
       )
-    await expect.poll(written, { timeout: 30_000 }).toBeGreaterThan(0)
+    await expect.poll(written).toBeGreaterThan(0)
     first.process.kill('SIGKILL')
     await first.ended
     middle.close()

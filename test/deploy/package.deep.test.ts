@@ -64,7 +64,7 @@ describe('the package', () => {
       url = /http:\S+/.exec(line)?.[0] ?? ''
       if (url !== '') break
     }
-  }, 300_000)
+  })
   afterAll(async () => {
     const ended = once(server, 'close')
     server.stdout.resume()

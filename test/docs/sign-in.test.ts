@@ -71,9 +71,9 @@ it('configures a server, signs persons in, and has the routes that the page name
   const lines: string[] = []
   stream.child.stdout?.on('data', (chunk: string) => lines.push(chunk))
   const address = () => /Open (\S+)/.exec(lines.join(''))?.[1]
-  await expect.poll(address, { timeout: 30_000 }).toBeDefined()
+  await expect.poll(address).toBeDefined()
   await createPerson('ada').open(address() ?? '')
-  await expect.poll(() => lines.join(''), { timeout: 30_000 }).toContain('Signed in as ada.name (ada)')
+  await expect.poll(() => lines.join('')).toContain('Signed in as ada.name (ada)')
 })
 
 it('configures an issuer of several tenants, and not without their list', () => {

@@ -106,9 +106,7 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     }
     // Bytes of both sides of the stream. A chunk of the pipe may be beyond the mark.
     const sizes = () => held.map((one) => one.readableLength + (one as unknown as Duplex).writableLength)
-    await expect
-      .poll(() => sizes().filter((size) => size >= mostAhead).length, { timeout: 60_000 })
-      .toBe(mostAheadAtOnce)
+    await expect.poll(() => sizes().filter((size) => size >= mostAhead).length).toBe(mostAheadAtOnce)
     const chunk = 256 << 10
     expect(Math.max(...sizes())).toBeLessThan(mostAhead + chunk)
     expect(sizes().reduce((sum, size) => sum + size)).toBeLessThan(mostAheadAtOnce * mostAhead + devices.length * chunk)

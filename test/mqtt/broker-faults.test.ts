@@ -103,7 +103,7 @@ describe('a broker that sends more than it may', () => {
     }
     await expect.poll(isStill, { interval: 100 }).toBe(true)
     gate.resolve()
-    await expect.poll(() => count(broker, 'puback'), { timeout: 20_000 }).toBe(total)
+    await expect.poll(() => count(broker, 'puback')).toBe(total)
     expect(seen).toBeLessThanOrEqual(most)
     await connection.close(false)
     await broker.stop()
@@ -138,7 +138,7 @@ describe('a broker that sends what no client can use', () => {
         else broker.send(socket, packet)
     // One at a time too, because the first may end the connection.
     for (const [name, packet] of packets) {
-      await expect.poll(() => broker.sockets.size, { message: name, timeout: 20_000 }).toBeGreaterThan(0)
+      await expect.poll(() => broker.sockets.size, { message: name }).toBeGreaterThan(0)
       for (const socket of broker.sockets)
         if (Buffer.isBuffer(packet)) socket.write(packet)
         else broker.send(socket, packet)
@@ -164,13 +164,13 @@ describe('a broker that refuses the subscription', () => {
     onTestFinished(() => server.stop())
     const sessions = async () => (await (await fetch(`${server.url}/readyz?verbose`)).json()).mqtt.sessions
     const lines = (text: string) => server.logged.filter(({ msg }) => String(msg).startsWith(text)).length
-    await expect.poll(() => count(broker, 'subscribe'), { timeout: 20_000 }).toBeGreaterThan(1)
+    await expect.poll(() => count(broker, 'subscribe')).toBeGreaterThan(1)
     await expect.poll(sessions).toEqual({ connected: 0, refused: 1, disconnected: 0 })
     expect(await server.app.metrics.print()).toMatch(/^rollcall_mqtt_subscriptions_refused_total [1-9]/m)
     expect(await server.app.metrics.print()).toMatch(/^rollcall_mqtt_sessions{state="refused"} 1$/m)
     expect(lines('the MQTT broker refused the subscription')).toBe(1)
     isRefusing = false
-    await expect.poll(sessions, { timeout: 20_000 }).toEqual({ connected: 1, refused: 0, disconnected: 0 })
+    await expect.poll(sessions).toEqual({ connected: 1, refused: 0, disconnected: 0 })
     expect([lines('reports are received'), count(broker, 'connect')]).toEqual([1, 1])
   })
 
@@ -182,7 +182,7 @@ describe('a broker that refuses the subscription', () => {
     const connection = connectTo(broker, { log })
     const refused = (): void => expect.unreachable()
     const subscription = keepSubscription({ connection, filters: ['a'], session: 0, log, refused, patience: 50 })
-    await expect.poll(subscription.state, { timeout: 20_000 }).toBe('made')
+    await expect.poll(subscription.state).toBe('made')
     expect(lines).toContain('the MQTT broker does not answer a subscription: connecting again')
     subscription.close()
     await connection.close(false)

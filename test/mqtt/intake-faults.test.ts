@@ -36,7 +36,7 @@ describe('a broker that accepts one answer at a time', () => {
   it('gets all answers to messages without an acknowledgement, also when they are more than may be in memory', async () => {
     const { broker, connection, send } = await start(async () => undefined)
     for (let id = 1; id <= 60; id += 1) send(reportPacket(id, { qos: 0, payload: Buffer.alloc(100_000) }))
-    await expect.poll(() => count(broker, 'publish'), { timeout: 20_000 }).toBe(60)
+    await expect.poll(() => count(broker, 'publish')).toBe(60)
     expect(count(broker, 'connect')).toBe(1)
     await connection.close(false)
     await broker.stop()
@@ -85,11 +85,11 @@ describe('a broker that loses an acknowledgement with the connection', () => {
     }
     await expect.poll(() => connection.client.connected).toBe(true)
     deliver(false)
-    await expect.poll(() => count(broker, 'connect'), { timeout: 20_000 }).toBe(2)
-    await expect.poll(() => connection.client.connected, { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => count(broker, 'connect')).toBe(2)
+    await expect.poll(() => connection.client.connected).toBe(true)
     deliver(true)
     held.resolve()
-    await expect.poll(() => count(broker, 'puback'), { timeout: 20_000 }).toBe(3)
+    await expect.poll(() => count(broker, 'puback')).toBe(3)
     expect(taken).toEqual(['1', '2'])
     await expect
       .poll(() => new Set(broker.received.flatMap((packet) => (packet.cmd === 'publish' ? packet.messageId : []))).size)

@@ -138,7 +138,7 @@ describe('a message with too many user properties', () => {
       bytesOf({ ...reportPacket(3), payload: '{' }),
     ])
       (socket as Socket).write(piece)
-    await expect.poll(() => count(broker, 'puback'), { timeout: 20_000 }).toBe(3)
+    await expect.poll(() => count(broker, 'puback')).toBe(3)
     expect(count(broker, 'connect')).toBe(1)
     const answers = broker.received.filter((packet) => packet.cmd === 'publish') as IPublishPacket[]
     expect(answers.map(({ payload }) => JSON.parse(payload.toString()).code)).toEqual([

@@ -72,7 +72,7 @@ describe.skipIf(isMissing).each(stores)('the fleet at the broker, on $name', (st
     const now = await head()
     const reached = (): number =>
       Number(JSON.parse(observer.retained.get('rollcall/present/revision') ?? '{}').revision)
-    await expect.poll(reached, { timeout: 20_000 }).toBeGreaterThanOrEqual(now)
+    await expect.poll(reached).toBeGreaterThanOrEqual(now)
   }
 
   it('has the present state of each deployment and rollout, and each change with its revision', async () => {
@@ -148,12 +148,12 @@ describe.skipIf(isMissing).each(lastingStores)('what is published, on $name', (s
     await silent.stop()
     const server = await startApp({ on, env: publishing })
     const expected = { before: 'INSTALLED', meanwhile: 'INSTALLED' }
-    await expect.poll(() => statesOf(observer), { timeout: 20_000 }).toEqual(expected)
+    await expect.poll(() => statesOf(observer)).toEqual(expected)
     await expect.poll(() => numbers(observer)).toContain(revision)
     await broker.stop()
     await broker.start()
     const late = await observe(broker.url)
-    await expect.poll(() => statesOf(late), { timeout: 20_000 }).toEqual(expected)
+    await expect.poll(() => statesOf(late)).toEqual(expected)
     await Promise.all([observer.close(), late.close(), server.stop()])
     await broker.dispose()
     await on.drop()
@@ -166,7 +166,7 @@ describe.skipIf(isMissing)('a broker that refuses what the server asks to read b
     const broker = await startMosquitto({ rules })
     const server = await startApp({ env: { MQTT_URL: broker.url, MQTT_USER: 'server', MQTT_PUBLISH: 'all' } })
     const lines = () => server.logged.map(({ msg }) => msg)
-    await expect.poll(lines, { timeout: 20_000 }).toContain('the fleet was not published by MQTT: trying again')
+    await expect.poll(lines).toContain('the fleet was not published by MQTT: trying again')
     await server.stop()
     await broker.dispose()
   })
@@ -186,10 +186,10 @@ describe.skipIf(isMissing).each(stores)('a part of the fleet at the broker, on $
     await register('outside', 'munich')
     const observer = await observe(broker.url)
     // Published changes begin with the first round.
-    await expect.poll(() => observer.retained.has('rollcall/present/revision'), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => observer.retained.has('rollcall/present/revision')).toBe(true)
     for (const state of ['installing', 'failed', 'installed', 'removed', 'installing'])
       for (const device of ['outside', 'inside']) await report(device, state)
-    await expect.poll(() => statesOf(observer), { timeout: 20_000 }).toEqual({ 'on-inside': 'INSTALLING' })
+    await expect.poll(() => statesOf(observer)).toEqual({ 'on-inside': 'INSTALLING' })
     await expect.poll(() => observer.changes.length).toBeGreaterThanOrEqual(5)
     const seen = [...observer.topics, ...observer.retained.values()].join('\n')
     expect(seen).toContain('on-inside')
@@ -203,7 +203,7 @@ describe.skipIf(isMissing).each(stores)('a part of the fleet at the broker, on $
     await broker.stop()
     await broker.start()
     const late = await observe(broker.url)
-    await expect.poll(() => late.retained.has('rollcall/present/revision'), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => late.retained.has('rollcall/present/revision')).toBe(true)
     expect(statesOf(late)).toEqual({})
     await Promise.all([observer.close(), late.close()])
     await server.stop()

@@ -32,7 +32,7 @@ describe.each(stores)('the publisher and a faulty broker, on $name', (store) => 
       hub: { onMove: () => () => undefined },
       open: () => connectTo(broker, { isLasting: false, log }),
     })
-    await expect.poll(() => count(broker, 'connect'), { timeout: 20_000 }).toBeGreaterThan(1)
+    await expect.poll(() => count(broker, 'connect')).toBeGreaterThan(1)
     expect(lines).toContain('the MQTT broker sends no retained messages: connecting again')
     await publisher.stop()
     await broker.stop()
@@ -59,7 +59,7 @@ describe.each(stores)('the publisher and a faulty broker, on $name', (store) => 
       hub: { onMove: () => () => undefined },
       open: () => connectTo(broker, { isLasting: false, log, patience: 60_000 }),
     })
-    await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toMatch(/^the fleet is published by MQTT again/)
+    await expect.poll(() => lines.at(-1)).toMatch(/^the fleet is published by MQTT again/)
     expect([strays.size, Math.max(...parts)]).toEqual([0, 1_000])
     expect(lines.filter((line) => line.includes('was not published'))).toHaveLength(1)
     await publisher.stop()
@@ -82,10 +82,10 @@ describe.each(stores)('the publisher and a faulty broker, on $name', (store) => 
       hub: { onMove: () => () => undefined },
       open: () => connectTo(broker, { isLasting: false, log, patience: 60_000 }),
     })
-    await expect.poll(() => markers, { timeout: 20_000 }).toBe(1)
+    await expect.poll(() => markers).toBe(1)
     expect(comparisons).toBe(1)
     now -= 3_600_000
-    await expect.poll(() => comparisons, { timeout: 20_000 }).toBe(2)
+    await expect.poll(() => comparisons).toBe(2)
     await publisher.stop()
     await broker.stop()
   })
@@ -106,11 +106,9 @@ describe.each(stores)('the publisher and a faulty broker, on $name', (store) => 
       open: () => connectTo(broker, { isLasting: false, log }),
     })
     // Three attempts.
-    await expect.poll(() => count(broker, 'subscribe'), { timeout: 20_000 }).toBeGreaterThan(2)
+    await expect.poll(() => count(broker, 'subscribe')).toBeGreaterThan(2)
     isRefusing = false
-    await expect
-      .poll(() => lines.at(-1), { timeout: 20_000 })
-      .toMatch(/^the fleet is published by MQTT again after \d+ s$/)
+    await expect.poll(() => lines.at(-1)).toMatch(/^the fleet is published by MQTT again after \d+ s$/)
     expect(lines.filter((line) => line.includes('was not published'))).toHaveLength(1)
     await publisher.stop()
     await broker.stop()
@@ -128,7 +126,7 @@ describe.each(stores)('the publisher and a faulty broker, on $name', (store) => 
     const first = createSessions({ ...shared, open: stuck })
     await expect.poll(() => first.held().length).toBe(2)
     const second = createSessions({ ...shared, open: quick })
-    await expect.poll(() => [first.held().length, second.held().length], { timeout: 20_000 }).toEqual([1, 1])
+    await expect.poll(() => [first.held().length, second.held().length]).toEqual([1, 1])
     expect(ended).toEqual(['dropped'])
     await second.stop()
     await first.stop()

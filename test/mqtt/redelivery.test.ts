@@ -12,7 +12,7 @@ const isMissing = findMosquitto() === null
 /** Resolves when the program has subscribed. */
 async function subscribed(program: Program): Promise<void> {
   await program.listening
-  await expect.poll(() => program.stderr(), { timeout: 20_000 }).toMatch(/reports are received by MQTT/)
+  await expect.poll(() => program.stderr()).toMatch(/reports are received by MQTT/)
 }
 
 async function deploymentsOf(server: RunningApp): Promise<number> {
@@ -140,19 +140,17 @@ describe.skipIf(isMissing || postgresStores.length === 0)('a message of the brok
     const env = { MQTT_URL: broker.url, MQTT_SESSIONS: '4', MQTT_GROUP: 'shared', MQTT_CLIENT_ID: 'shared' }
     const held = (server: RunningApp): Promise<string> => server.app.metrics.print()
     const first = await startApp({ on, env })
-    await expect.poll(() => held(first), { timeout: 20_000 }).toMatch(/^rollcall_mqtt_sessions{state="connected"} 4$/m)
+    await expect.poll(() => held(first)).toMatch(/^rollcall_mqtt_sessions{state="connected"} 4$/m)
     const second = await startApp({ on, env })
     for (const server of [first, second])
-      await expect
-        .poll(() => held(server), { timeout: 20_000 })
-        .toMatch(/^rollcall_mqtt_sessions{state="connected"} 2$/m)
+      await expect.poll(() => held(server)).toMatch(/^rollcall_mqtt_sessions{state="connected"} 2$/m)
     const send = (from: number) =>
       Promise.all(Array.from({ length: 40 }, (_, n) => device.report(`shared-${from + n}`, 'installed')))
     for (const { body } of await send(0)) expect(body.verdict).toBe('APPLIED')
     for (const server of [first, second])
       expect(await held(server)).toMatch(/^rollcall_mqtt_messages_total{kind="report",outcome="taken"} [1-9]/m)
     await first.stop()
-    await expect.poll(() => held(second), { timeout: 20_000 }).toMatch(/^rollcall_mqtt_sessions{state="connected"} 4$/m)
+    await expect.poll(() => held(second)).toMatch(/^rollcall_mqtt_sessions{state="connected"} 4$/m)
     for (const { body } of await send(100)) expect(body.verdict).toBe('APPLIED')
     await second.stop()
   })

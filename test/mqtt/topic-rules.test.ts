@@ -65,7 +65,7 @@ describe.skipIf(isMissing)('a Mosquitto', () => {
       void device.report('delivered', 'installed')
       return stateOf(server, 'delivered')
     }
-    await expect.poll(reported, { timeout: 20_000 }).toBe('INSTALLED')
+    await expect.poll(reported).toBe('INSTALLED')
     expect(await stateOf(server, 'dropped')).toBeUndefined()
   })
 
@@ -84,7 +84,7 @@ describe.skipIf(isMissing)('a Mosquitto', () => {
     expect(count(server, 'the MQTT broker refuses answers')).toBeGreaterThan(0)
 
     broker.setRules([...ofDevices, ...mayAll])
-    await expect.poll(() => count(server, 'the fleet is published by MQTT again'), { timeout: 20_000 }).toBe(1)
+    await expect.poll(() => count(server, 'the fleet is published by MQTT again')).toBe(1)
     expect((await device.report('d', 'installed')).body.verdict).toBe('UNCHANGED')
     const retained = new Map<string, string>()
     device.client.on('message', (at, payload) => retained.set(at, String(payload)))

@@ -72,7 +72,7 @@ describe.skipIf(isMissing)('a broker with TLS and WebSockets', () => {
     const server = await start(protocol, env())
     const lines = (): readonly unknown[] => server.logged.map(({ msg }) => msg)
     await expect
-      .poll(lines, { timeout: 20_000 })
+      .poll(lines)
       .toEqual(
         expect.arrayContaining([
           expect.stringMatching(/^the (MQTT broker cannot be reached|connection to the MQTT broker was lost)/),

@@ -55,7 +55,7 @@ describe.skipIf(!findPostgres())('a crash of PostgreSQL in the middle of batches
     for (let n = 1; n <= crashes; n += 1) {
       // In the middle of what they write: some batches have been seen since the last crash.
       const before = heard[0]?.revisions.length ?? 0
-      await expect.poll(() => heard[0]?.revisions.length, { timeout: 60_000 }).toBeGreaterThan(before + 50)
+      await expect.poll(() => heard[0]?.revisions.length).toBeGreaterThan(before + 50)
       await server.stop('immediate')
       await server.start()
     }
@@ -64,7 +64,7 @@ describe.skipIf(!findPostgres())('a crash of PostgreSQL in the middle of batches
 
     const head = await readHead(one.database.session)
     for (const { revisions, ended } of heard) {
-      await expect.poll(() => revisions.at(-1), { timeout: 60_000 }).toBe(head.revision)
+      await expect.poll(() => revisions.at(-1)).toBe(head.revision)
       expect(revisions).toEqual(Array.from({ length: head.revision - start }, (_, n) => start + n + 1))
       await ended()
     }

@@ -34,7 +34,7 @@ describe.skipIf(!findPostgres())('a server that reads a standby', () => {
     server = await start()
     other = await start()
     plain = await start([])
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const one of [server, other, plain]) await one.stop()
     await pair.dispose()
@@ -170,7 +170,7 @@ describe.skipIf(!findPostgres())('a server that reads a standby', () => {
     await expect.poll(() => answers).toBeGreaterThan(50)
     await standby?.stop('immediate')
     const then = answers
-    await expect.poll(() => answers, { timeout: 20_000 }).toBeGreaterThan(then + 50)
+    await expect.poll(() => answers).toBeGreaterThan(then + 50)
     isOver = true
     await Promise.all(asking)
     expect(failures).toEqual([])
@@ -194,7 +194,7 @@ describe.skipIf(!findPostgres())('a server that reads a standby', () => {
     const messages = () => server.logged.map(({ msg }) => msg)
     await expect.poll(messages).toContain('standby 1 is left out: it cannot be reached')
     await expect.poll(messages).toContain('standby 1 is used')
-  }, 60_000)
+  })
 
   async function metric(name: string): Promise<number> {
     const text = await (await fetch(`${server.url}/metrics`)).text()
@@ -223,5 +223,5 @@ describe.skipIf(!findPostgres())('a primary that is gone', () => {
     expect(await again.json()).toEqual(await first.json())
     const { errors } = (await (await server.post('/graphql', question)).json()) as { errors?: object[] }
     expect(errors).toMatchObject([{ extensions: { code: 'UNAVAILABLE' } }])
-  }, 60_000)
+  })
 })

@@ -69,7 +69,7 @@ describe.each(stores)('announcements on $name', (store) => {
     await belong('moved', 'update', { genericVnfId: 'vnf-1', vfModuleId: 'failed' })
     await inventory.receiver.until(() => callbacks('moved').length === 3)
     expect(callbacks('moved')).toEqual(['COMPLETED', 'COMPLETED', 'FAILED'])
-    await expect.poll(() => statusOf('failed'), { timeout: 20_000 }).toBe('in-service-path')
+    await expect.poll(() => statusOf('failed')).toBe('in-service-path')
   })
 
   it('says which instances nothing announced, until an operator announces them', async () => {

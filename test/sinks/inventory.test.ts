@@ -21,7 +21,7 @@ describe.each(stores)('A&AI on $name', (store) => {
     const { failures, mend } = await breakMarks(inventory.server.app.database)
     expect(await belong('broken', 'update')).toBe(202)
     // After three failures of A&AI, the caller would get FAILED.
-    await expect.poll(failures, { timeout: 20_000 }).toBeGreaterThan(3)
+    await expect.poll(failures).toBeGreaterThan(3)
     expect(callbacks('broken')).toEqual([])
     await mend()
     await inventory.receiver.until(() => callbacks('broken').length > 0)

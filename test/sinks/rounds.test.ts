@@ -182,7 +182,7 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
       deliver: { WEBHOOK: deliver, CALLBACK: deliver, INVENTORY: deliver, ALERTMANAGER: deliver },
     })
     onTestFinished(() => sinks.stop())
-    await expect.poll(() => sent.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(6)
+    await expect.poll(() => sent.length).toBeGreaterThanOrEqual(6)
     const round = sent.slice(0, 3)
     expect(round.toSorted()).toEqual(['one', 'three', 'two'])
     expect(sent.slice(3, 6)).toEqual(round)
@@ -223,7 +223,7 @@ describe.each(stores)('rounds of sinks on $name', (store) => {
     }, 200)
     onTestFinished(() => clearInterval(timer))
     const seen = renewals.length
-    await expect.poll(() => renewals.length, { timeout: 20_000 }).toBeGreaterThan(seen + 4)
+    await expect.poll(() => renewals.length).toBeGreaterThan(seen + 4)
     expect(ticks).toBeGreaterThan(1)
     goOn.resolve()
     await expect.poll(() => begun.toSorted()).toEqual(['one', 'two'])

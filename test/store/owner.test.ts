@@ -49,7 +49,7 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
         return duties.flatMap(({ name, lastSuccess }: Duty) => (lastSuccess === null ? [] : name))
       }
       const all = ['alerts', 'forgetting', 'partitions', 'retention', 'silence', 'statistics', 'summaries']
-      await expect.poll(done, { timeout: 20_000 }).toEqual(expect.arrayContaining(all))
+      await expect.poll(done).toEqual(expect.arrayContaining(all))
     } finally {
       await server.stop()
     }

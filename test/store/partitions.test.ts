@@ -203,7 +203,7 @@ describe.each(postgresStores)('a change of partitions on $name', (store) => {
     await reader.close()
     await dividing
     const enough = fleet.acknowledged + 1_000
-    await expect.poll(() => fleet.acknowledged, { timeout: 60_000 }).toBeGreaterThan(enough)
+    await expect.poll(() => fleet.acknowledged).toBeGreaterThan(enough)
     const played = await fleet.finish()
     await expectKept(database, played)
     await expectSound(database)

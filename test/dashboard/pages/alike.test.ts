@@ -24,7 +24,7 @@ describe.runIf(findChromium())('the count of deployments with the same error', (
     // The past does not change.
     const { history } = await server().query('{ history { newestTime } }')
     // The page knows the time of the server to the second.
-    await vi.waitUntil(() => Date.now() > Date.parse(history.newestTime) + 2_000, { timeout: 10_000 })
+    await vi.waitUntil(() => Date.now() > Date.parse(history.newestTime) + 2_000, { timeout: 60_000 })
     await page.goto(`${server().url}/deployment/drum-1/spin?at=${history.newestTime}`)
     await page.getByText('Showing the state at').waitFor()
     await page.getByRole('link', { name: '2 others like it' }).waitFor()

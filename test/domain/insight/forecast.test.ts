@@ -19,7 +19,7 @@ const progress = (with_: Partial<Progress>): Progress => ({
 const ask = (of: Partial<Progress>, percent = 100) => forecast(progress(of), percent, randomFrom(1))
 
 describe('a forecast', () => {
-  it('holds the truth in 70 to 90 percent of the cases, early and late in a rollout', { timeout: 120_000 }, () => {
+  it('holds the truth in 70 to 90 percent of the cases, early and late in a rollout', () => {
     const seeds = Array.from({ length: 8 }, (_, index) => 501 + index)
     const cases = backTest(150, seeds, [0.3, 0.6, 0.9], [70, 90, 100])
     const { held, silent } = summarize(cases)

@@ -12,7 +12,7 @@ const hook = `mutation ($url: String!) {
 }`
 
 describe.each(postgresStores)('a replica on $name whose clock is an hour ahead', (store) => {
-  it('is followed by another within a lease after it was killed', { timeout: 180_000 }, async () => {
+  it('is followed by another within a lease after it was killed', async () => {
     const receiver = await startReceiver()
     onTestFinished(() => receiver.close())
     const on = await store.create()

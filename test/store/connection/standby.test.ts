@@ -10,7 +10,7 @@ import { pause, runOn } from '../../support/databases/standby-pair.ts'
 import { startWire } from '../../support/databases/wire.ts'
 import { createRoad, type Road } from '../../support/servers/road.ts'
 
-const patient = { timeout: 20_000 }
+const patient = { timeout: 60_000 }
 
 describe.skipIf(!findPostgres())('a standby', () => {
   let primary: PostgresServer
@@ -19,7 +19,7 @@ describe.skipIf(!findPostgres())('a standby', () => {
   beforeAll(async () => {
     primary = await startPostgres()
     road = await createRoad(await openDatabase({ url: primary.url, dataDir: 'memory' }))
-  }, 60_000)
+  })
   afterAll(async () => {
     await road.close()
     for (const server of [...standbys, primary]) await server.dispose()

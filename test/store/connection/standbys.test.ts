@@ -23,7 +23,7 @@ import {
 } from '../../support/databases/standby-pair.ts'
 import { createRoad, type Road } from '../../support/servers/road.ts'
 
-const patient = { timeout: 20_000 }
+const patient = { timeout: 60_000 }
 
 let n = 0
 const change = async ({ writer }: Road): Promise<number> => {
@@ -56,7 +56,7 @@ describe.skipIf(!findPostgres())('a snapshot beside two streaming standbys', () 
   let pair: Pair
   beforeAll(async () => {
     pair = await startPair(2)
-  }, 60_000)
+  })
   afterAll(() => pair.dispose())
   beforeEach(async () => {
     for (const standby of pair.standbys) await resume(standby)
@@ -239,7 +239,7 @@ describe.skipIf(!findPostgres())('a standby that is promoted', () => {
     await expect.poll(() => problems(database)[0], patient).toMatch(/promoted/)
     // A revision of the other history is none of this one: the answer is the present.
     expect(await look(database, foreign)).toEqual({ revision: next, isOnStandby: false })
-  }, 60_000)
+  })
 })
 
 function openPromoted({ standbys }: Pair): Promise<Database> {

@@ -73,7 +73,7 @@ function sumsOf(found: readonly Written[]): Map<string, { records: number; bytes
 }
 
 describe.each(postgresStores)('a report of a known deployment on $name', (store) => {
-  it('writes few rows and index entries, in one statement a batch', { timeout: 180_000 }, async () => {
+  it('writes few rows and index entries, in one statement a batch', async () => {
     const found: Written[] = []
     const road = await createRoad(explaining(await openFresh(store), found))
     onTestFinished(() => road.writer.drain())

@@ -125,7 +125,7 @@ describe.each(postgresStores)('a server on a database without statistics, on $na
         FORGET_REMOVED_DAYS: '7',
       },
     })
-  }, 120_000)
+  })
   afterAll(async () => {
     await server.stop()
     await receiver.close()
@@ -167,7 +167,7 @@ describe.each(postgresStores)('a server on a database without statistics, on $na
       }
     })
     for (const one of listening) one.catch(() => undefined)
-    await expect.poll(() => received.slice(0, 5).every((count) => count > 0), { timeout: 60_000 }).toBe(true)
+    await expect.poll(() => received.slice(0, 5).every((count) => count > 0)).toBe(true)
 
     for (const state of ['installing', 'installed', 'installed', 'failed'])
       for (const [index, n] of [1, 2, deployments + 1].entries()) {
@@ -194,11 +194,11 @@ describe.each(postgresStores)('a server on a database without statistics, on $na
     }
     const isEvaluated = () =>
       found.some(({ text }) => text.includes('members as materialized') && text.includes('passages'))
-    await expect.poll(isEvaluated, { timeout: 60_000 }).toBe(true)
+    await expect.poll(isEvaluated).toBe(true)
     await receiver.until((all) => all.length >= 3)
-    await expect.poll(() => received.every((count) => count > 0), { timeout: 60_000 }).toBe(true)
+    await expect.poll(() => received.every((count) => count > 0)).toBe(true)
     const duties = async () => (await (await fetch(`${server.url}/readyz?verbose`)).json()).duties
-    await expect.poll(async () => (await duties()).length, { timeout: 60_000 }).toBeGreaterThan(4)
+    await expect.poll(async () => (await duties()).length).toBeGreaterThan(4)
     for (const stream of streams) await stream?.close()
     await Promise.allSettled(listening)
     expect(failures).toEqual([])
@@ -209,5 +209,5 @@ describe.each(postgresStores)('a server on a database without statistics, on $na
       buffers <= (exceptions.find((one) => one.text.test(text))?.most ?? 150 + 50 * rows)
     const expensive = found.filter((one) => !isBounded(one))
     expect(expensive.toSorted((a, b) => b.buffers - a.buffers)).toEqual([])
-  }, 300_000)
+  })
 })

@@ -26,7 +26,7 @@ export interface Sending {
 /** Resolves when the server has subscribed: before that, the broker has no receiver for a report. */
 export async function receiving(server: RunningApp, times = 1): Promise<void> {
   const lines = (): number => server.logged.filter(({ msg }) => msg === 'reports are received by MQTT').length
-  await vi.waitUntil(() => lines() >= times, { timeout: 20_000 })
+  await vi.waitUntil(() => lines() >= times, { timeout: 60_000 })
 }
 
 export const bodyOf = (deploymentId: string, state: string, more: object = {}) => ({

@@ -30,10 +30,10 @@ describe.each(stores)('counts in the past on $name', (store) => {
   let close = async (): Promise<void> => {}
   beforeAll(async () => {
     ;({ database, base, close } = await openLongLog(store, size))
-  }, 120_000)
+  })
   afterAll(() => close())
 
-  it('read what lies between a revision and a checkpoint', { timeout: 120_000 }, async () => {
+  it('read what lies between a revision and a checkpoint', async () => {
     const lookedUp: unknown[] = []
     const run: Session['run'] = (text, parameters = []) => {
       if (text.includes('from rollouts')) lookedUp.push(...JSON.parse(String(parameters[0])))
@@ -112,7 +112,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
     expect([costs, after < between, Math.abs(after - before) < (between - before) / 2]).toEqual([costs, true, true])
   })
 
-  it('and lists read the subjects that a filter names', { timeout: 120_000 }, async () => {
+  it('and lists read the subjects that a filter names', async () => {
     const at = base + size + 12_345
     const page = { size: 20, after: null, before: null, backward: false }
     const filters: readonly DeploymentFilter[] = [
@@ -137,7 +137,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
     }
   })
 
-  it('and filters unwind the few deployments that an index says may have matched', { timeout: 120_000 }, async () => {
+  it('and filters unwind the few deployments that an index says may have matched', async () => {
     const at = base + size + 100
     await database.session.run(`update targets set labels = '[{"key": "site", "value": "south"}]' where key = 30000`)
     const page = { size: 200, after: null, before: null, backward: false }
@@ -157,7 +157,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
     }
   })
 
-  it('and pages of one rollout by name read the rows of the page', { timeout: 120_000 }, async () => {
+  it('and pages of one rollout by name read the rows of the page', async () => {
     const names = createProjecting(database, namesProjection)
     const [late, early] = [base + 2 * size - 100, base + size]
     // As when the duty has fallen 100 deployments behind.
@@ -199,7 +199,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
       }
   })
 
-  it('and pages of rollouts read the rollouts of the page', { timeout: 120_000 }, async () => {
+  it('and pages of rollouts read the rollouts of the page', async () => {
     await database.session.run(`update rollouts set kind = 'MARGO_DEPLOYMENT' where key <> ${spring}`)
     const page = { size: 20, after: null, before: null, backward: false }
     const keys = [spring, ...Array.from({ length: size / 2 }, (_, n) => spring + 1 + 2 * n)]
@@ -226,7 +226,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
     expect(await countRollouts(database.session, { kinds: ['DECLARED'] }, base + size, 1_000)).toBe(1)
   })
 
-  it('and pages of one rollout look up the few rows that an access scope leaves', { timeout: 120_000 }, async () => {
+  it('and pages of one rollout look up the few rows that an access scope leaves', async () => {
     const names = createProjecting(database, namesProjection)
     while (!(await names.run({ now: 0, listeningSince: 0, isOver: () => false })));
     await database.session.run(`update targets set labels = '[{"key": "site", "value": "north"}]' where key = 20000`)
@@ -241,7 +241,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
     }
   })
 
-  it('and lists by state read the blocks of the log that ended what was so then', { timeout: 120_000 }, async () => {
+  it('and lists by state read the blocks of the log that ended what was so then', async () => {
     const [at, head, cycles] = [base + size + 100, base + 2 * size, 10_000]
     const run = database.session.run
     // 40 are INSTALLING then, and become INSTALLED soon after. Others are INSTALLING later, one after the other.
