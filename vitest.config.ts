@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { isDeep, seed } from './test/support/runner/depth.ts'
+import { isDeep, isWhole, seed } from './test/support/runner/depth.ts'
 import { fastFolder } from './test/support/runner/fast-folder.ts'
 import { showProgress } from './test/support/runner/progress.ts'
 import { writeResults } from './test/support/runner/results.ts'
@@ -22,7 +22,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['module-sync', 'node'] } },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**', '**/node_modules/**', ...(isDeep ? [] : ['**/*.deep.test.ts'])],
+    exclude: ['test/bench/**', '**/node_modules/**', ...(isWhole ? [] : ['**/*.deep.test.ts'])],
     globalSetup: ['test/support/runner/global-setup.ts'],
     reporters: [
       'minimal',
@@ -39,8 +39,8 @@ export default defineConfig({
     maxWorkers: totalmem() > 12 * 2 ** 30 ? 3 : 2,
     sequence: { sequencer: SlowestFirst },
     // Two slow cores: a limit that only a hang reaches.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
   },
 })

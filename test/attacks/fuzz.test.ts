@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../support/databases/stores.ts'
+import { someOf } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { brokenRequest, type RandomRequest, randomRequest } from './random-document.ts'
 import { type Answer, type Request, transports } from './transports.ts'
@@ -69,7 +70,7 @@ describe('a document', () => {
       fc.asyncProperty(randomRequest('Query'), async (request) => {
         if (await askEverywhere(request)) answered += 1
       }),
-      { numRuns: 200 },
+      { numRuns: someOf(50, 200) },
     )
     // Otherwise only the validation was tested.
     expect(answered).toBeGreaterThan(5)
@@ -78,7 +79,7 @@ describe('a document', () => {
   it('that is broken is refused alike on every transport', async () => {
     await fc.assert(
       fc.asyncProperty(brokenRequest, async (request) => void (await askEverywhere(request))),
-      { numRuns: 100 },
+      { numRuns: someOf(30, 100) },
     )
   })
 
@@ -89,7 +90,7 @@ describe('a document', () => {
         if (!/createWebhook|updateWebhook|redeliver/.test(request.query))
           expectSound((await http?.ask(server.url, request)) ?? {})
       }),
-      { numRuns: 200 },
+      { numRuns: someOf(50, 200) },
     )
   })
 })
@@ -145,7 +146,7 @@ describe('a body to GraphQL', () => {
       fc.asyncProperty(fc.oneof(request, tree), async (body) =>
         isSound(await server.post('/graphql', JSON.stringify(body) ?? '')),
       ),
-      { numRuns: 200 },
+      { numRuns: someOf(50, 200) },
     )
   })
 
@@ -169,7 +170,7 @@ describe('a body to GraphQL', () => {
           await isSound(await fetch(`${server.url}/graphql?${search}`, { headers: { accept } }))
         },
       ),
-      { numRuns: 200 },
+      { numRuns: someOf(50, 200) },
     )
   })
 
@@ -196,7 +197,7 @@ describe('a body to GraphQL', () => {
             }),
           ),
       ),
-      { numRuns: 200 },
+      { numRuns: someOf(50, 200) },
     )
   })
 })
@@ -293,7 +294,7 @@ describe('a body to any route', () => {
         expect(response.status, `${method} ${path}: ${text}`).toBeLessThan(500)
         expect(text).not.toMatch(failure)
       }),
-      { numRuns: 500 },
+      { numRuns: someOf(120, 500) },
     )
   })
 })

@@ -3,14 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { seed } from '../support/runner/depth.ts'
+import { isDeep, seed } from '../support/runner/depth.ts'
 import { childEnvironment } from '../support/servers/child.ts'
 import { attackOutbound } from './outbound/attack.ts'
 import { describe, problemsOf } from './outbound/report.ts'
 
 const minute = 60_000
 
-it(
+// Ten minutes are too long for .ci/run.
+it.runIf(isDeep)(
   'no system that the server asks brings it down in ten minutes, and its memory stays',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rollcall-attack-'))

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DomainError } from '../../src/domain/errors.ts'
 import { stores } from '../support/databases/stores.ts'
+import { someOf } from '../support/runner/depth.ts'
 import { newContext } from '../support/systems/emco.ts'
 import { isWatching, useWatched, waitingIn } from './harness.ts'
 
@@ -88,7 +89,7 @@ describe('whatever happens', () => {
       expect(count('NOT_PRESENT')).toBeLessThanOrEqual(count('PRESENT'))
       await close()
     })
-    await fc.assert(property, { numRuns: 25 })
+    await fc.assert(property, { numRuns: someOf(8, 25) })
   })
 })
 

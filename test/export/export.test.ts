@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { everyStore } from '../support/databases/stores.ts'
+import { someOf } from '../support/runner/depth.ts'
 import { type Duck, openDuck } from './duckdb.ts'
 import { type Line, linesOf, parentOf, useExports } from './harness.ts'
 
@@ -178,7 +179,7 @@ describe.each(everyStore)('GET /export on $name', (store) => {
         expect(all).toEqual(all.map((_, index) => first + index))
         expect(all.at(-1)).toBe(Number(revision))
       }),
-      { numRuns: 8 },
+      { numRuns: someOf(4, 8) },
     )
   })
 })

@@ -7,6 +7,7 @@ import { text as textOf } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { stores } from '../support/databases/stores.ts'
+import { someOf } from '../support/runner/depth.ts'
 import { linesOf, useExports } from './harness.ts'
 
 describe.each(stores)('GET /export on $name', (store) => {
@@ -149,7 +150,7 @@ describe.each(stores)('GET /export on $name', (store) => {
         await answer.arrayBuffer()
         expect([200, 400, 410]).toContain(answer.status)
       }),
-      { numRuns: 300 },
+      { numRuns: someOf(100, 300) },
     )
   })
 

@@ -9,6 +9,7 @@ import type { Database } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
 import { everyStore, postgresStores } from '../support/databases/stores.ts'
+import { someOf } from '../support/runner/depth.ts'
 import { createRoad } from '../support/servers/road.ts'
 import { change, closeAfterEach, closing, cursors, head, open, take, takeUntil } from './harness.ts'
 
@@ -45,7 +46,7 @@ describe.each(everyStore)('changes on $name', (store) => {
         }
         expect(seen).toEqual(uncut)
       }),
-      { numRuns: 20 },
+      { numRuns: someOf(8, 20) },
     )
   })
 

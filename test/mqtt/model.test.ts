@@ -4,6 +4,7 @@ import { connectAsync } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectDevice, receiving } from '../support/clients/mqtt-device.ts'
 import { stores } from '../support/databases/stores.ts'
+import { someOf } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
@@ -129,7 +130,7 @@ describe.skipIf(isMissing).each(stores)('messages by MQTT on $name', (store) => 
         await device.close()
         expect(await logOf(server, deviceId)).toEqual(await logOf(twin, deviceId))
       }),
-      { numRuns: 8 },
+      { numRuns: someOf(3, 8) },
     )
     expect((await revision(server)) - first).toBe((await revision(twin)) - firstOfTwin)
   })

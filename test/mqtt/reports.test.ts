@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, registerAll } from '../auth/devices/devices.ts'
 import { newKey, signed } from '../auth/devices/signing.ts'
 import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/clients/mqtt-device.ts'
-import { everyStore } from '../support/databases/stores.ts'
+import { everyStore, stores } from '../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
 
@@ -232,7 +232,7 @@ describe.skipIf(isMissing).each(everyStore)('reports by MQTT on $name', (store) 
   })
 })
 
-describe.skipIf(isMissing).each(everyStore)('credentials by MQTT on $name', (store) => {
+describe.skipIf(isMissing).each(stores)('credentials by MQTT on $name', (store) => {
   let broker: Mosquitto
   beforeAll(async () => {
     broker = await startMosquitto()

@@ -1,6 +1,7 @@
 /** Whatever is posted: the answer is a 2xx or a refusal, never a fault of ours, and the server goes on. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { someOf } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 let server: RunningApp
@@ -14,7 +15,7 @@ afterAll(async () => {
 })
 
 // Made smaller, a failure would take longer than the test may: its seed is printed.
-const runs = { numRuns: 150 }
+const sequence = { numRuns: someOf(50, 150) }
 const targets = ['/device/edge-1/deployment/d-1/status', '/api/v1/deployments/d-1/status', '/reports'] as const
 const target = fc.constantFrom(...targets)
 const good = { deploymentId: 'd-1', status: { state: 'installed' }, components: [{ name: 'web', state: 'failed' }] }
@@ -63,7 +64,7 @@ describe('a body', () => {
   it('of any JSON', async () => {
     await fc.assert(
       fc.asyncProperty(target, tree, async (path, value) => isSound(await send(path, JSON.stringify(value) ?? ''))),
-      runs,
+      sequence,
     )
   })
 
@@ -72,7 +73,7 @@ describe('a body', () => {
       fc.asyncProperty(target, nearly, async (path, value) =>
         isSound(await send(path, JSON.stringify(path === '/reports' ? { reports: [value, good] } : value))),
       ),
-      runs,
+      sequence,
     )
   })
 
@@ -86,7 +87,7 @@ describe('a body', () => {
     const types = fc.constantFrom('application/json', 'application/x-ndjson', 'application/json; charset=utf-16')
     await fc.assert(
       fc.asyncProperty(target, bytes, types, async (path, body, type) => isSound(await send(path, body, type))),
-      runs,
+      sequence,
     )
   })
 
@@ -97,7 +98,7 @@ describe('a body', () => {
     })
     await fc.assert(
       fc.asyncProperty(target, twice, async (path, body) => isSound(await send(path, body))),
-      runs,
+      sequence,
     )
   })
 
@@ -136,7 +137,7 @@ describe('a body', () => {
         await response.arrayBuffer()
         return isSound(response.status)
       }),
-      runs,
+      sequence,
     )
   })
 })

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { request } from '../../src/apps/client/client.ts'
 import { transports } from '../graphql/clients.ts'
 import { type AnyUpdate, applyAny, liveListOf, withoutIds } from '../graphql/subscriptions/live-list-client.ts'
-import { everyStore, type Store } from '../support/databases/stores.ts'
+import { type Store, stores } from '../support/databases/stores.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { type Program, startProgram } from '../support/servers/program.ts'
 import { groupOf } from '../support/systems/emco.ts'
@@ -30,7 +30,7 @@ const lists = [
   },
 ]
 
-describe.each(everyStore)('a server on $name that is killed', (store) => {
+describe.each(stores)('a server on $name that is killed', (store) => {
   it('sends each subscriber of a live list what changed since its cursor, and no list twice', async () => {
     const env = await environment(store)
     const start = (PORT: string): Program => {
@@ -76,15 +76,13 @@ describe.each(everyStore)('a server on $name that is killed', (store) => {
     })
     const latest = () => followed.map(({ updates }) => updates.length)
     const before = latest()
-    await expect
-      .poll(() => latest().every((count, index) => count > (before[index] ?? 0) + 3), { timeout: 60_000 })
-      .toBe(true)
+    await expect.poll(() => latest().every((count, index) => count > (before[index] ?? 0) + 3)).toBe(true)
     first.child.kill('SIGKILL')
     expect(await first.ended).toBe('SIGKILL')
     await start(new URL(url).port).listening
     restarted.resolve()
     const seen = acknowledged
-    await expect.poll(() => acknowledged, { timeout: 60_000 }).toBeGreaterThan(seen + 20)
+    await expect.poll(() => acknowledged).toBeGreaterThan(seen + 20)
     isOver = true
     await Promise.all([...devices, orchestrator])
 
@@ -96,7 +94,7 @@ describe.each(everyStore)('a server on $name that is killed', (store) => {
       }
       const nodes = await present()
       expect(nodes.length).toBeGreaterThan(0)
-      await expect.poll(() => withoutIds(rows()), { timeout: 60_000 }).toEqual(nodes)
+      await expect.poll(() => withoutIds(rows())).toEqual(nodes)
       expect(updates.filter(({ isSnapshot }) => isSnapshot)).toEqual([updates[0]])
       expect(updates.filter(({ reset }) => reset !== null)).toEqual([])
       const cursors = updates.map(({ cursor }) => Number(cursor))

@@ -4,12 +4,12 @@ import { readLog } from '../../src/store/read/changes/changes.ts'
 import { instanceById } from '../../src/store/read/orchestration/instances.ts'
 import { createSink, listSinks, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
-import { everyStore } from '../support/databases/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import type { Road } from '../support/servers/road.ts'
 import { type Received, startReceiver } from '../support/systems/receiver.ts'
 import { fleet, labelOf, show, tailOf, tell, useSinks } from './harness.ts'
 
-describe.each(everyStore)('sinks on $name', (store) => {
+describe.each(stores)('sinks on $name', (store) => {
   const { isShared, use, startStore, start } = useSinks(store)
 
   it('are shared by replicas without duplicates, and taken over', async () => {

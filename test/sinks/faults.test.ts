@@ -12,6 +12,7 @@ import { instanceById } from '../../src/store/read/orchestration/instances.ts'
 import { detailsOf, listResources } from '../../src/store/read/orchestration/resources.ts'
 import { createSink } from '../../src/store/sinks/sinks.ts'
 import { stores } from '../support/databases/stores.ts'
+import { someOf } from '../support/runner/depth.ts'
 import type { Road } from '../support/servers/road.ts'
 import { type Aai, startAai } from '../support/systems/aai.ts'
 import { type Received, type Receiver, startReceiver } from '../support/systems/receiver.ts'
@@ -90,7 +91,7 @@ describe.each(stores)('sinks on $name', (store) => {
         await settle(replica.road, { aai, callback, webhook })
         await replica.stop()
       }),
-      { numRuns: 8 },
+      { numRuns: someOf(3, 8) },
     )
   })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { someOf } from '../../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { bodyOf, registerAll, statusOf } from './devices.ts'
 import { digestOf, newKey } from './signing.ts'
@@ -64,7 +65,7 @@ describe('credentials that are made up', () => {
         expect([400, 401, 403]).toContain(response.status)
         expect(await response.json()).toMatchObject({ retryable: false, error: expect.any(String) })
       }),
-      { numRuns: 500 },
+      { numRuns: someOf(150, 500) },
     )
     expect((await app.query('{ deploymentCounts { total } }')).deploymentCounts.total).toBe(0)
   })

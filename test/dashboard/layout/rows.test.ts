@@ -10,6 +10,7 @@ import {
   isVisible,
   readStill,
 } from '../../support/clients/shown.ts'
+import { widthsOf } from '../../support/runner/depth.ts'
 import { usePouringFleet, widths } from '../pouring.ts'
 
 describe.runIf(findChromium())('rows of the dashboard', () => {
@@ -23,7 +24,7 @@ describe.runIf(findChromium())('rows of the dashboard', () => {
     await page.getByRole('heading', { name: /^meant/ }).waitFor()
   })
 
-  it.each(widths)('hides no value of a list, %i pixels wide', async (width) => {
+  it.each(widthsOf(widths))('hides no value of a list, %i pixels wide', async (width) => {
     const { page } = await visit('devices')
     await page.setViewportSize({ width, height: 900 })
     const cut = inPage(page, () =>
@@ -68,7 +69,7 @@ describe.runIf(findChromium())('rows of the dashboard', () => {
     }
   })
 
-  it.each([1440, 375])('moves nothing of a row when its age gets longer, %i pixels wide', async (width) => {
+  it.each(widthsOf([1440, 375]))('moves nothing of a row when its age gets longer, %i pixels wide', async (width) => {
     const { page } = await visit('devices')
     await page.setViewportSize({ width, height: 900 })
     for (const list of ['devices', 'deployments', 'resources']) {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createSubscriberGroups } from '../../../src/api/graphql/execution/subscriber-group.ts'
 import type { Source } from '../../../src/api/graphql/subscriptions/event-source.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import {
   createUnitOfWork,
   join,
@@ -65,7 +66,7 @@ describe('a group of subscribers that join, leave and read slowly', () => {
           expect(told.map(({ cursor }) => cursor)).toEqual(expected.map(({ revision }) => revision))
         }),
       ),
-      { numRuns: 150 },
+      { numRuns: someOf(50, 150) },
     )
   })
 
@@ -90,7 +91,7 @@ describe('a group of subscribers that join, leave and read slowly', () => {
           expect(told.at(-1)?.value).toBe(log.filter(({ deploymentId }) => deploymentId === watched).length)
         }),
       ),
-      { numRuns: 150 },
+      { numRuns: someOf(50, 150) },
     )
   })
 

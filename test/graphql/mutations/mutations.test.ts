@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { everyStore } from '../../support/databases/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { type Api, startApi } from '../harness.ts'
 
 const problem = '... on UserError { message path } ... on InvalidInput { problems { path message } }'
@@ -13,7 +13,7 @@ const forget = `mutation ($input: ForgetDeploymentsInput!) { result: forgetDeplo
   ... on ForgetDeploymentsSuccess { revision deployments { id deploymentId forgottenAt } }
 } }`
 
-describe.each(everyStore)('mutations on $name', (store) => {
+describe.each(stores)('mutations on $name', (store) => {
   let api: Api
 
   beforeAll(async () => {

@@ -7,6 +7,7 @@ import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { setRolloutLabels } from '../../../src/ingest/commands/rollout-labels.ts'
 import { report } from '../../support/clients/reports.ts'
 import { stores } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { type Api, startApi } from '../harness.ts'
 
 describe.each(stores)('the labels of rollouts on $name', (store) => {
@@ -62,7 +63,7 @@ describe.each(stores)('the labels of rollouts on $name', (store) => {
           }
         },
       ),
-      { numRuns: 15 },
+      { numRuns: someOf(6, 15) },
     )
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { someOf } from '../../support/runner/depth.ts'
 import { type Api, startApi } from '../harness.ts'
 
 interface Edge {
@@ -146,7 +147,7 @@ describe('a connection', () => {
         }
         expect(seen).toEqual(ids)
       }),
-      { numRuns: 20 },
+      { numRuns: someOf(8, 20) },
     )
   })
 })

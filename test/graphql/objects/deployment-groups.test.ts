@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nameColumn, placeOf } from '../../../src/store/read/groups/grouping.ts'
 import { newestOfGroups } from '../../../src/store/read/groups/members.ts'
 import { stores } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'
 import { groupings, type Part, registerSites, sent } from './deployment-group-model.ts'
@@ -142,7 +143,7 @@ describe.each(stores)('groups of deployments on $name', (store) => {
           )
         }
       }),
-      { numRuns: 12 },
+      { numRuns: someOf(5, 12) },
     )
   })
 

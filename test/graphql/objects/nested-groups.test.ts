@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { transports } from '../clients.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'
@@ -99,7 +100,7 @@ describe.each(stores)('groups within groups on $name', (store) => {
           }
         }
       }),
-      { numRuns: 12 },
+      { numRuns: someOf(5, 12) },
     )
   })
 

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { type Answer, newContext, newGroup, shownDeployment } from '../../support/systems/emco.ts'
 
@@ -65,7 +66,7 @@ describe.each(stores)('resources that an orchestrator reports, on $name', (store
             )
         for (const filter of [{}, ...filters]) await recount(emco.key, emco.status, context, filter)
       }),
-      { numRuns: 12 },
+      { numRuns: someOf(5, 12) },
     )
   })
 

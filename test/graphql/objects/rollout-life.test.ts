@@ -13,6 +13,7 @@ import { reportResources } from '../../../src/ingest/commands/resources.ts'
 import { toImage } from '../../../src/store/sql/rows.ts'
 import { report } from '../../support/clients/reports.ts'
 import { stores } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'
 
@@ -222,7 +223,7 @@ describe.each(stores)('the lives of rollouts on $name', (store) => {
             expect(changes.nodes).toEqual(changedRevision === null ? [] : [{ revision: changedRevision }])
         }
       }),
-      { numRuns: 12 },
+      { numRuns: someOf(5, 12) },
     )
   })
 })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deploymentStates } from '../../../src/domain/values.ts'
-import { everyStore } from '../../support/databases/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { transports } from '../clients.ts'
 import { type Api, startApi } from '../harness.ts'
 
-describe.each(everyStore)('a query and the changes after its revision, under load, on $name', (store) => {
+describe.each(stores)('a query and the changes after its revision, under load, on $name', (store) => {
   let api: Api
   beforeAll(async () => {
     api = await startApi({ store })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { changeSink, createSink } from '../../../src/store/sinks/sinks.ts'
 import { stores } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { type Api, startApi } from '../harness.ts'
 import { namedAuth } from '../principals.ts'
 
@@ -82,7 +83,7 @@ describe.each(stores)('responses on $name', (store) => {
             expect(first).toEqual(await executed(one.query, one.as))
           }
       }),
-      { numRuns: 25 },
+      { numRuns: someOf(8, 25) },
     )
   })
 
@@ -130,7 +131,7 @@ describe.each(stores)('responses on $name', (store) => {
         const found = await shown(await fetch(api.url, sent))
         expect(found).toEqual(await shown(await api.graphql.fetch(api.url, sent)))
       }),
-      { numRuns: 400 },
+      { numRuns: someOf(100, 400) },
     )
   })
 

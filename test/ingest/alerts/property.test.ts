@@ -11,6 +11,7 @@ import type { Command } from '../../../src/ingest/command.ts'
 import { nothingMeasured } from '../../../src/store/alerts/measures.ts'
 import type { DeploymentFilter } from '../../../src/store/read/filters/deployment-filter.ts'
 import { stores } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { type AlertFleet, openAlertFleet } from './harness.ts'
 
 const devices = ['a', 'b', 'c']
@@ -244,7 +245,7 @@ describe.each(stores)('alerts on $name', (store) => {
           await empty.drop()
         }
       }),
-      { numRuns: 25 },
+      { numRuns: someOf(8, 25) },
     )
-  }, 120_000)
+  })
 })

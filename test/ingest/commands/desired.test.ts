@@ -17,6 +17,7 @@ import { documentsAt, newestManifests } from '../../../src/store/read/desired/de
 import { targetByName } from '../../../src/store/read/targets/targets.ts'
 import { report } from '../../support/clients/reports.ts'
 import { type EmptyStore, stores } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { createRoad, type Road } from '../../support/servers/road.ts'
 import { expectCounts, expectLog, expectManifests } from './desired-checks.ts'
 import { createModel, ids, manifestUpdate, places, type Said, step } from './desired-model.ts'
@@ -56,12 +57,12 @@ describe.each(stores)('what devices should run on $name', (store) => {
     )
   }
 
-  let runs = 0
+  let begun = 0
 
-  it('agrees with the model, now and at every moment', { timeout: 300_000 }, async () => {
+  it('agrees with the model, now and at every moment', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-        const run = ++runs
+        const run = ++begun
         const named = (name: string) => `${run}-${name}`
         const model = createModel()
         const said: Said[] = []
@@ -161,7 +162,7 @@ describe.each(stores)('what devices should run on $name', (store) => {
           await stop()
         }
       }),
-      { numRuns: store.name === 'PGlite' ? 25 : 15 },
+      { numRuns: someOf(6, 25) },
     )
   })
 

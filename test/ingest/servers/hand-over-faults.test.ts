@@ -9,6 +9,7 @@ import { follow } from '../../support/clients/follow.ts'
 import { report } from '../../support/clients/reports.ts'
 import { expectKept, expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
 import { postgresStores } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { createRoad } from '../../support/servers/road.ts'
 import {
   change,
@@ -221,7 +222,7 @@ describe.each(postgresStores)('three servers that write at once on $name', (stor
           }
         },
       ),
-      { numRuns: 3 },
+      { numRuns: someOf(2, 3) },
     )
   })
 })

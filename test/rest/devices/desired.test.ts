@@ -7,7 +7,7 @@ import { PgDialect } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Database } from '../../../src/store/database.ts'
 import { declare, documentOf, remove } from '../../support/clients/desired.ts'
-import { everyStore } from '../../support/databases/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const dialect = new PgDialect()
@@ -29,7 +29,7 @@ function counting(database: Database, statements: string[]): Database {
   }
 }
 
-describe.each(everyStore)('desired state over HTTP on $name', (store) => {
+describe.each(stores)('desired state over HTTP on $name', (store) => {
   let server: RunningApp
   let drop = async () => {}
   const statements: string[] = []

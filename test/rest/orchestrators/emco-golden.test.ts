@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { everyStore } from '../../support/databases/stores.ts'
+import { stores } from '../../support/databases/stores.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the design's own shapes.
@@ -31,7 +31,7 @@ const resources = (clusters: readonly string[], status: string) =>
     ),
   )
 
-describe.each(everyStore)("the design's status queries on $name", (store) => {
+describe.each(stores)("the design's status queries on $name", (store) => {
   let server: RunningApp
   afterEach(() => server.stop())
 

@@ -6,7 +6,7 @@
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { stores } from '../../support/databases/stores.ts'
-import { isDeep, runs } from '../../support/runner/depth.ts'
+import { isDeep, runs, someOf } from '../../support/runner/depth.ts'
 import { type Command, command } from './tenant-commands.ts'
 import { play } from './tenant-play.ts'
 
@@ -49,7 +49,7 @@ const leaks: [Command[]][] = [
   ],
 ]
 
-const examples = isDeep ? leaks : leaks.slice(0, 4)
+const examples = isDeep ? leaks : leaks.slice(0, someOf(2, 4))
 
 describe.each(stores)('two tenants on $name', (store) => {
   it(

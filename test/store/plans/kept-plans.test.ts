@@ -11,7 +11,7 @@ import type { Session } from '../../../src/store/database.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { analyzeTable, findUnanalyzed } from '../../../src/store/write/upkeep.ts'
 import { report } from '../../support/clients/reports.ts'
-import { type EmptyStore, everyStore, type Store } from '../../support/databases/stores.ts'
+import { type EmptyStore, type Store, stores } from '../../support/databases/stores.ts'
 import {
   deployments,
   fill,
@@ -53,7 +53,7 @@ async function readNewest(session: Session, found?: Measured[]): Promise<number>
   return (await readLog(sessionOf(run), revision - count, 1_000)).length
 }
 
-const cases = everyStore.flatMap((store): Case[] => [
+const cases = stores.flatMap((store): Case[] => [
   { it: `empty tables on ${store.name}`, store, hasStatistics: false },
   // Takes twice as long on PGlite, and plans by the same rules.
   ...(store.name === 'PostgreSQL' || isDeep
@@ -86,7 +86,7 @@ describe.each(cases)('plans made for $it', ({ store, hasStatistics }) => {
     // The embedded database has no connection of the writer's own, with settings of its own: the duty comes within five seconds.
     if (!empty.config.url) await collectStatistics(session)
     found.length = 0
-  }, 120_000)
+  })
   afterAll(async () => {
     await reader?.close()
     await road.close()

@@ -52,14 +52,14 @@ export const problems = (database: Database): (string | null)[] => states(databa
 
 /** Waits until every standby is used. */
 export function untilUsed(database: Database): Promise<void> {
-  return expect.poll(() => problems(database), { timeout: 20_000 }).toEqual(states(database).map(() => null))
+  return expect.poll(() => problems(database)).toEqual(states(database).map(() => null))
 }
 
 /** Waits until every standby has what is committed now. */
 export async function untilLevel(database: Database): Promise<void> {
   await look(database, 'present')
   const behind = () => states(database).map(({ lag }) => lag?.revisions)
-  await expect.poll(behind, { timeout: 20_000 }).toEqual(states(database).map(() => 0))
+  await expect.poll(behind).toEqual(states(database).map(() => 0))
 }
 
 /** Whether the snapshot reads a standby. */

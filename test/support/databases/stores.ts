@@ -5,7 +5,7 @@ import { ensureEpoch } from '../../../src/store/connection/epoch.ts'
 import { openPostgres } from '../../../src/store/connection/postgres.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { openDatabase, type StoreConfig } from '../../../src/store/open.ts'
-import { isDeep } from '../runner/depth.ts'
+import { isWhole } from '../runner/depth.ts'
 import { openPooledPglite } from './pglite-pool.ts'
 import { administer, urlOf } from './postgres-admin.ts'
 
@@ -64,8 +64,7 @@ export const postgresStores: readonly Store[] = inject('postgresUrl') === null ?
 /** For what tests the store itself, and one test of each part of the server. */
 export const everyStore: readonly Store[] = [pglite, ...postgresStores]
 /** For the rest: PostgreSQL where there is one, otherwise PGlite. Both are one engine: what passes on one and fails on the other is rare, so `npm run test:deep` and `.ci/run` look for it (ROLLCALL_STORES=both). */
-export const stores: readonly Store[] =
-  isDeep || process.env.ROLLCALL_STORES === 'both' ? everyStore : everyStore.slice(-1)
+export const stores: readonly Store[] = isWhole ? everyStore : everyStore.slice(-1)
 
 /** Where a test needs one database and any store is right. */
 export const usualStore: Store = stores[0] ?? pglite

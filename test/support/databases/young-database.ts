@@ -173,7 +173,7 @@ export async function fill(session: Session): Promise<void> {
     `insert into resources (key, rollout_key, instance_key, deployment_key, target_key, component, api_group, version, kind, name, presence, readiness, showable, changed_at, revision)
      select 500000 + n, 100000 + n, 400000 + n, 200000 + n, n, 'web', 'apps', 'v1', 'Deployment', 'r-' || n, 'PRESENT', 'READY', true, now(), ${revision} + n from ${series}`,
     `insert into deliveries (sink_key, event_id, body, created_at) select 1000000, 'event-' || n, '', now() from ${series}`,
-    // The first round of this duty reads the whole log: test/ingest/duties/standstill-cost.test.ts measures it.
+    // The first round of this duty reads the whole log: test/ingest/duties/standstill-cost.deep.test.ts measures it.
     `insert into duties (name, cursor) values ('standstill', ${revision + deployments}) on conflict (name) do update set cursor = excluded.cursor`,
     // As another server: a writer that has written before begins anew.
     `update log_head set revision = ${revision + deployments}, next_key = greatest(next_key, 1000000), writes = writes + 1`,

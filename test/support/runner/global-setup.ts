@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { TestProject } from 'vitest/node'
 import { administer, makeTemplate } from '../databases/postgres-admin.ts'
 import { findPostgres, startPostgres } from '../databases/postgres-server.ts'
-import { isDeep } from './depth.ts'
+import { isWhole } from './depth.ts'
 import { missingPrograms } from './programs.ts'
 
 declare module 'vitest' {
@@ -34,5 +34,5 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 function describeStores(postgresUrl: string | null, given: string | null): string {
   if (postgresUrl === null) return 'PGlite'
   const which = `PostgreSQL (${given ? 'DATABASE_URL' : 'started for the tests'})`
-  return isDeep ? `PGlite and ${which}` : `${which}, and PGlite where the store matters`
+  return isWhole ? `PGlite and ${which}` : `${which}, and PGlite where the store matters`
 }

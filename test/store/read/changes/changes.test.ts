@@ -14,6 +14,7 @@ import type { Page, PageRequest } from '../../../../src/store/sql/order.ts'
 import { summariesProjection } from '../../../../src/store/write/derived/change-summaries.ts'
 import { pruneHistory } from '../../../../src/store/write/retention.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
+import { someOf } from '../../../support/runner/depth.ts'
 import { componentNames, inSnapshot, live, watched } from '../history.ts'
 import { filtersOf } from './change-filters.ts'
 
@@ -65,7 +66,7 @@ describe.each(stores)('the changes on $name', (store) => {
         const found = await readLog(database.session, start + after, 1_000, until)
         expect(found).toEqual(log.slice(after, after + length))
       }),
-      { numRuns: 30 },
+      { numRuns: someOf(12, 30) },
     )
     // A limit counts entries, so nothing of one is left out.
     const some = await readLog(database.session, start, 5)
@@ -116,7 +117,7 @@ describe.each(stores)('the changes on $name', (store) => {
           expect(found).toEqual(expected)
         }
       }),
-      { numRuns: 120 },
+      { numRuns: someOf(40, 120) },
     )
   })
 
@@ -131,7 +132,7 @@ describe.each(stores)('the changes on $name', (store) => {
           .filter((change) => matchesChange(filter, change))
         expect(pages.get(0)?.edges.map(({ node }) => node)).toEqual(between)
       }),
-      { numRuns: 200 },
+      { numRuns: someOf(70, 200) },
     )
   })
 
@@ -221,7 +222,7 @@ describe.each(stores)('the changes on $name', (store) => {
         )
         expect(await countChanges(database.session, fleet, filter, null, many)).toEqual(new Map([[0, expected.length]]))
       }),
-      { numRuns: 120 },
+      { numRuns: someOf(40, 120) },
     )
   })
 

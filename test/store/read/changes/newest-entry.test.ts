@@ -11,6 +11,7 @@ import { timeParameter } from '../../../../src/store/sql/parameters.ts'
 import { summariesProjection } from '../../../../src/store/write/derived/change-summaries.ts'
 import { openFresh } from '../../../support/databases/databases.ts'
 import { type Store, stores } from '../../../support/databases/stores.ts'
+import { someOf } from '../../../support/runner/depth.ts'
 import { inSnapshot } from '../history.ts'
 import { buffersOf } from '../long-log.ts'
 
@@ -34,7 +35,7 @@ const steps = fc.array(
 const sizes = fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 60 })
 
 describe.each(stores)('the newest entry up to a time on $name', (store) => {
-  it('is the last one that is not later, whatever is summarised', { timeout: 120_000 }, async () => {
+  it('is the last one that is not later, whatever is summarised', async () => {
     const { database, base } = await open(store)
     await fc.assert(
       fc.asyncProperty(steps, sizes, fc.nat(1000), async (between, blocks, divided) => {
@@ -62,7 +63,7 @@ describe.each(stores)('the newest entry up to a time on $name', (store) => {
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: someOf(15, 40) },
     )
   })
 

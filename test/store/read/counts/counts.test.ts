@@ -10,6 +10,7 @@ import { countSearched } from '../../../../src/store/read/counts/searched-total.
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
 import { searchProjection } from '../../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
+import { someOf } from '../../../support/runner/depth.ts'
 import { limits, type Question, whole } from '../deployments/questions.ts'
 import { componentNames } from '../history.ts'
 import { recordLife } from '../recorded-life.ts'
@@ -66,7 +67,7 @@ describe.each(stores)('counts of filters on $name', (store) => {
         counts.given += 1
         expect(found.get(0)).toEqual(countsOf([...expected(filter)]))
       }),
-      { numRuns: 400 },
+      { numRuns: someOf(130, 400) },
     )
     for (const number of Object.values(counts)) expect(number).toBeGreaterThan(0)
   })

@@ -13,6 +13,7 @@ import type { DeploymentFilter } from '../../../../src/store/read/filters/deploy
 import { resolvePast } from '../../../../src/store/read/past.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
+import { someOf } from '../../../support/runner/depth.ts'
 import { deploymentIds, devices, foldAll, inSnapshot, type Life, live, watched } from '../history.ts'
 import { readPlans } from '../plan.ts'
 
@@ -82,7 +83,7 @@ describe.each(stores)('series on $name', (store) => {
           })
         },
       ),
-      { numRuns: 25 },
+      { numRuns: someOf(10, 25) },
     )
   })
 

@@ -13,6 +13,7 @@ import { type TargetRecord, toTarget } from '../../../../src/store/sql/rows.ts'
 import { type ResourceRecord, toResource } from '../../../../src/store/sql/rows-orchestration.ts'
 import { edge01, useOrchestration } from '../../../ingest/commands/orchestration-harness.ts'
 import { stores } from '../../../support/databases/stores.ts'
+import { someOf } from '../../../support/runner/depth.ts'
 import { pickerOf } from '../history.ts'
 import { labelConditions, selectors, some, valuesOf } from '../reference.ts'
 
@@ -190,7 +191,7 @@ describe.each(stores)('resources on $name', (store) => {
         for (const readiness of readinesses)
           expect(counts?.readiness[readiness]).toBe(expected.filter((row) => row.readiness === readiness).length)
       }),
-      { numRuns: 100 },
+      { numRuns: someOf(35, 100) },
     )
   })
 })

@@ -16,6 +16,7 @@ import {
 } from '../../../../src/store/read/rollouts/rollouts.ts'
 import { type TargetRecord, toTarget } from '../../../../src/store/sql/rows.ts'
 import { stores } from '../../../support/databases/stores.ts'
+import { someOf } from '../../../support/runner/depth.ts'
 import { devices, live } from '../history.ts'
 import { labelConditions, selectors, some, valuesOf } from '../reference.ts'
 
@@ -133,7 +134,7 @@ describe.each(stores)('selectors of rollouts on $name', (store) => {
         }
         expect(found.toSorted((a, b) => b - a)).toEqual(expected)
       }),
-      { numRuns: 60 },
+      { numRuns: someOf(20, 60) },
     )
     await database.close()
     await empty.drop()
@@ -188,7 +189,7 @@ describe.each(stores)('selectors of rollouts on $name', (store) => {
         )
         expect(rest.edges.map(({ node }) => node.key)).toEqual(found.slice(1).map(({ key }) => key))
       }),
-      { numRuns: 60 },
+      { numRuns: someOf(20, 60) },
     )
     const revision = moments[5]?.revision ?? 0
     const order = { field: 'FINISHED', descending: true } as const

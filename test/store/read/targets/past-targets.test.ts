@@ -25,6 +25,7 @@ import {
 import type { Page, PageRequest } from '../../../../src/store/sql/order.ts'
 import { type DeploymentRecord, type TargetRecord, toDeployment, toTarget } from '../../../../src/store/sql/rows.ts'
 import { stores } from '../../../support/databases/stores.ts'
+import { someOf } from '../../../support/runner/depth.ts'
 import { devices, liveBy, pickerOf, randomReport } from '../history.ts'
 import { labelConditions, selectors, some, valuesOf } from '../reference.ts'
 
@@ -228,7 +229,7 @@ describe.each(stores)('targets in the past on $name', (store) => {
             }
           }
       }),
-      { numRuns: 20 },
+      { numRuns: someOf(8, 20) },
     )
     await database.close()
     await empty.drop()

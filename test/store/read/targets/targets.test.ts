@@ -13,6 +13,7 @@ import {
 } from '../../../../src/store/read/targets/targets.ts'
 import { type TargetRecord, toTarget } from '../../../../src/store/sql/rows.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
+import { someOf } from '../../../support/runner/depth.ts'
 import { devices, live } from '../history.ts'
 
 describe.each(stores)('devices on $name', (store) => {
@@ -68,7 +69,7 @@ describe.each(stores)('devices on $name', (store) => {
           expect(found).toEqual(expected)
         }
       }),
-      { numRuns: 80 },
+      { numRuns: someOf(30, 80) },
     )
   })
 

@@ -96,10 +96,8 @@ describe.each(postgresStores)('a server with a heap of 512 MiB on $name', (store
     expect(await Promise.all(queries)).toEqual(four.map(() => 200))
     await published
     const lag = async () => (await (await post('/graphql', { query: '{ sinks { lag } }' })).json()).data.sinks
-    await expect.poll(lag, { timeout: 60_000 }).toEqual([{ lag: 0 }])
-    await expect
-      .poll(() => program.stdout() + program.stderr(), { timeout: 60_000 })
-      .toContain('traces were not exported')
+    await expect.poll(lag).toEqual([{ lag: 0 }])
+    await expect.poll(() => program.stdout() + program.stderr()).toContain('traces were not exported')
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
   })
 })

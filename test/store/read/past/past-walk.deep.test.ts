@@ -29,7 +29,7 @@ describe.each(stores)('lists in the past on $name', (store) => {
   })
   afterAll(() => close())
 
-  it('unwind only what the page passes, or are refused', { timeout: 120_000 }, async () => {
+  it('unwind only what the page passes, or are refused', async () => {
     const at = base + size + 100
     const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }
     const keysFrom = (first: number, step: number) => Array.from({ length: 20 }, (_, n) => first + n * step)
