@@ -1,12 +1,13 @@
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { defineConfig } from 'vitest/config'
 import { isDeep, isWhole, seed } from './test/support/runner/depth.ts'
 import { fastFolder } from './test/support/runner/fast-folder.ts'
 import { showProgress } from './test/support/runner/progress.ts'
 import { writeResults } from './test/support/runner/results.ts'
 import { SlowestFirst } from './test/support/runner/slowest-first.ts'
-import { endAt } from './test/support/runner/time-limit.ts'
+import { endWhen } from './test/support/runner/time-limit.ts'
 
 // Compiled modules, and TypeScript without its types, for the workers and for every process that a test starts.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/rollcall-test/compiled')
@@ -28,7 +29,7 @@ export default defineConfig({
       'minimal',
       showProgress({ root: import.meta.dirname, command }),
       ...(results ? [writeResults(results)] : []),
-      ...(end ? [endAt(Number(end))] : []),
+      ...(end ? [endWhen(setTimeout(Number(end) - Date.now(), null, { ref: false }))] : []),
     ],
     setupFiles: ['test/support/runner/properties.ts'],
     pool: 'forks',

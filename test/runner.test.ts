@@ -39,9 +39,10 @@ function runSuite(
   const folder = temporaryFolder()
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   const config = `import { showProgress } from ${JSON.stringify(join(runner, 'progress.ts'))}
-    import { endAt } from ${JSON.stringify(join(runner, 'time-limit.ts'))}
-    const end = process.env.ROLLCALL_END
-    const reporters = ['minimal', showProgress({ root: import.meta.dirname, command: 'again' }), ...(end ? [endAt(Number(end))] : [])]
+    import { endWhen } from ${JSON.stringify(join(runner, 'time-limit.ts'))}
+    const { promise, resolve } = Promise.withResolvers()
+    const ending = [endWhen(promise), { onTestCaseReady: () => resolve() }]
+    const reporters = ['minimal', showProgress({ root: import.meta.dirname, command: 'again' }), ...(process.env.ENDS_IN_FIRST ? ending : [])]
     export default { test: { globals: true, pool: 'threads', maxWorkers: 1, reporters } }`
   writeFileSync(join(folder, 'vitest.config.ts'), config)
   const vitest = join(root, 'node_modules/vitest/vitest.mjs')
@@ -87,9 +88,9 @@ it('prints the assertion of a failure, and the command that runs only it', () =>
 })
 
 it('ends when the time is over, and says what was not reached', () => {
-  const wait = `it('waits', () => new Promise((resolve) => setTimeout(resolve, Number(process.env.ROLLCALL_END) - Date.now() + 50)))`
+  const wait = `it('waits', () => new Promise((resolve) => setTimeout(resolve, 200)))`
   const files = { 'a.test.mjs': wait, 'b.test.mjs': wait, 'c.test.mjs': wait }
-  const { text } = runSuite(files, { ROLLCALL_END: String(Date.now() + 3_000) })
+  const { text } = runSuite(files, { ENDS_IN_FIRST: '1' })
   expect(text).toMatch(/the time is over: 2 files were not reached/)
 })
 
