@@ -1,14 +1,12 @@
 /** Comments cite only what a reader can find: files of the repository, sections of docs/wire.md, and public documents. */
-import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
-import { readPage, root } from './support/documentation.ts'
+import { filesOfCheckout, readPage, root } from './support/documentation.ts'
 
-const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean)
-const texts = tracked
+const texts = filesOfCheckout()
   .filter((file) => /^(src|test|docs|deploy|\.ci)\/.*\.(tsx?|md|css|conf|ya?ml|mjs)$|^[A-Z]+\.md$/.test(file))
-  .filter((file) => file !== 'test/citations.test.ts' && existsSync(join(root, file)))
+  .filter((file) => file !== 'test/citations.test.ts')
   .map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }))
 
 it('names no document that is not in the repository', () => {

@@ -2,13 +2,12 @@
  * The README is executed: each `sh` block against a running server, in order; the `json` block after it is its whole answer, and a
  * `text` block is what the latest stream (curl -N) goes on with. "…" stands for what differs from time to time.
  */
-import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { variables } from '../src/server/config/config.ts'
-import { blocksOf, execute, hasCurl, readPage, root, usualUrl } from './support/documentation.ts'
+import { blocksOf, execute, filesOfCheckout, hasCurl, readPage, root, usualUrl } from './support/documentation.ts'
 import { type RunningApp, startApp } from './support/servers/app.ts'
 import { startNode } from './support/servers/child.ts'
 
@@ -16,15 +15,6 @@ const readme = readPage('README.md')
 const blocks = blocksOf(readme).filter(({ language }) => ['sh', 'json', 'text'].includes(language))
 /** They would run this test again, or a server that runs for ever. */
 const recursing = ['npm ci && npm start\n', 'npm ci && npm test\n']
-
-/** What a clone of this checkout has, and what is not committed yet: nothing that Git ignores. */
-function filesOfClone(): readonly string[] {
-  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })
-  return listed
-    .toString()
-    .split('\0')
-    .filter((name) => name !== '' && existsSync(join(root, name)))
-}
 
 describe('the commands of the README', () => {
   let server: RunningApp
@@ -43,7 +33,7 @@ describe('the commands of the README', () => {
   it.skipIf(!hasCurl)('answer what it says, from the first start in a new checkout on', async () => {
     const checkout = mkdtempSync(join(tmpdir(), 'rollcall-checkout-'))
     onTestFinished(() => rmSync(checkout, { recursive: true, force: true }))
-    for (const name of filesOfClone()) cpSync(join(root, name), join(checkout, name))
+    for (const name of filesOfCheckout()) cpSync(join(root, name), join(checkout, name))
     // `npm ci` is what CI has done before.
     symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'))
     const [program = '', ...args] = JSON.parse(readPage('package.json')).scripts.start.split(' ')

@@ -9,6 +9,7 @@ import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { root } from '../support/documentation.ts'
+import { isDeep } from '../support/runner/depth.ts'
 
 const run = promisify(execFile)
 const { PATH = '', HOME = '' } = process.env
@@ -38,7 +39,8 @@ function copyDependencies(to: string): void {
   }
 }
 
-describe('the package', () => {
+// npm needs its cache and the packages of the checkout: .ci/run leaves that to the deep suite.
+describe.runIf(isDeep)('the package', () => {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-package-'))
   const rollcall = join(folder, 'node_modules/.bin/rollcall')
   const command = (...args: string[]) => run(rollcall, args, { cwd: folder, env })
@@ -113,7 +115,7 @@ describe('the package', () => {
   })
 })
 
-describe('npm ci', () => {
+describe.runIf(isDeep)('npm ci', () => {
   // With the Node of devDependencies. Warnings about an older Node are hidden by .npmrc, because that Node runs nothing.
   it('has nothing to warn of', async () => {
     const { stdout, stderr } = await run('npm', ['ci', '--dry-run', '--offline', '--loglevel=warn'], { cwd: root, env })

@@ -1,8 +1,8 @@
 /** What stands in a page of documentation as a block, so that it can be executed. "…" stands for what differs from time to time. */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
 
@@ -12,6 +12,18 @@ export const hasCurl = spawnSync('curl', ['--version']).status === 0
 
 /** Where every page says that the server is. */
 export const usualUrl = 'http://127.0.0.1:4000'
+
+/** What Git does not ignore, as paths from the root. Without Git: all but the folders that it ignores. */
+export function filesOfCheckout(): readonly string[] {
+  const { status, stdout } = spawnSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  if (status === 0) return stdout.split('\0').filter((name) => name !== '' && existsSync(join(root, name)))
+  const exclude = ['**/node_modules', '.git', 'data', 'coverage', 'dist', 'test/bench/results']
+  const found = globSync('**/{.ci/*,.*,*}', { cwd: root, exclude, withFileTypes: true })
+  return found.filter((entry) => entry.isFile()).map(({ parentPath, name }) => relative(root, join(parentPath, name)))
+}
 
 export interface Block {
   readonly language: string

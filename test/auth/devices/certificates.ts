@@ -1,12 +1,9 @@
-/** Certificates as tests need them, made with openssl: an authority, and what it signs. */
-import { execFile } from 'node:child_process'
-import { X509Certificate } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+/** Certificates as tests need them: an authority, and what it signs. */
+import { generateKeyPairSync, type KeyObject, sign, X509Certificate } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-
-const run = promisify(execFile)
+import { alternativeNames, bits, boolean, integer, objectId, octets, sequence, set, tagged, text, time } from './der.ts'
 
 export interface Certificate {
   readonly cert: string
@@ -16,13 +13,13 @@ export interface Certificate {
 }
 
 interface CertificateOptions {
-  /** Its names, as openssl writes them: `URI:spiffe://…`, `DNS:…`. */
+  /** Its names, as OpenSSL writes them: `URI:spiffe://…`, `DNS:…`, `IP:…`. */
   readonly names?: string
   /** Negative: it has expired. */
   readonly days?: number
   readonly isAuthority?: boolean
-  /** The only use of its key, as openssl writes it. */
-  readonly purpose?: string
+  /** The only use of its key. */
+  readonly purpose?: keyof typeof purposes
   /** RSA with 1,024 bits, which clients refuse. */
   readonly shortKey?: boolean
 }
@@ -36,36 +33,69 @@ export interface Certificates {
   remove(): Promise<void>
 }
 
+const purposes = { serverAuth: '1.3.6.1.5.5.7.3.1', clientAuth: '1.3.6.1.5.5.7.3.2' }
+const day = 86_400_000
+
+interface Signer {
+  readonly name: string
+  readonly key: KeyObject
+}
+
+const extension = (id: string, isCritical: boolean, value: Buffer): Buffer =>
+  sequence(objectId(id), ...(isCritical ? [boolean(true)] : []), octets(value))
+const nameOf = (name: string): Buffer => sequence(set(sequence(objectId('2.5.4.3'), text(name))))
+
+/** An X.509 certificate of version 3 (RFC 5280), in DER. */
+function certificateOf(key: KeyObject, name: string, serial: number, by: Signer, options: CertificateOptions): Buffer {
+  const { names, days = 1, isAuthority = false, purpose } = options
+  const isRsa = by.key.asymmetricKeyType === 'rsa'
+  const algorithm = isRsa
+    ? sequence(objectId('1.2.840.113549.1.1.11'), tagged(0x05))
+    : sequence(objectId('1.2.840.10045.4.3.2'))
+  const ends = Date.now() + days * day
+  const extensions = [
+    extension('2.5.29.19', true, sequence(...(isAuthority ? [boolean(true)] : []))),
+    ...(names ? [extension('2.5.29.17', false, alternativeNames(names))] : []),
+    ...(purpose ? [extension('2.5.29.37', false, sequence(objectId(purposes[purpose])))] : []),
+  ]
+  const content = sequence(
+    tagged(0xa0, integer(2)),
+    integer(serial),
+    algorithm,
+    nameOf(by.name),
+    sequence(time(Math.min(Date.now(), ends - day)), time(ends)),
+    nameOf(name),
+    key.export({ type: 'spki', format: 'der' }),
+    tagged(0xa3, sequence(...extensions)),
+  )
+  return sequence(content, algorithm, bits(sign('sha256', content, by.key)))
+}
+
 export async function createCertificates(): Promise<Certificates> {
   const folder = await mkdtemp(join(tmpdir(), 'rollcall-certificates-'))
   let serial = 0
 
-  async function make(name: string, options: CertificateOptions, by: Certificate | null): Promise<Certificate> {
+  async function make(name: string, options: CertificateOptions, by: Signer | null) {
     serial += 1
-    const path = (suffix: string) => join(folder, `${serial}.${suffix}`)
-    const files = { cert: path('pem'), key: path('key') }
-    const { names, days = 1, isAuthority = false, purpose, shortKey = false } = options
-    await writeFile(
-      path('ext'),
-      [
-        `basicConstraints=critical,CA:${isAuthority}`,
-        ...(names ? [`subjectAltName=${names}`] : []),
-        ...(purpose ? [`extendedKeyUsage=${purpose}`] : []),
-      ].join('\n'),
-    )
-    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256']
-    const newKey = [...(shortKey ? ['-newkey', 'rsa:1024'] : curve), '-nodes']
-    await run('openssl', ['req', '-new', ...newKey, '-subj', `/CN=${name}`, '-keyout', files.key, '-out', path('csr')])
-    const signer = by ? ['-CA', by.files.cert, '-CAkey', by.files.key] : ['-signkey', files.key]
-    const sign = ['-days', String(days), '-extfile', path('ext'), '-set_serial', String(serial), '-out', files.cert]
-    await run('openssl', ['x509', '-req', '-in', path('csr'), ...signer, ...sign])
-    return { files, cert: await readFile(files.cert, 'utf8'), key: await readFile(files.key, 'utf8') }
+    const files = { cert: join(folder, `${serial}.pem`), key: join(folder, `${serial}.key`) }
+    const { publicKey, privateKey } = options.shortKey
+      ? generateKeyPairSync('rsa', { modulusLength: 1_024 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const signer = { name, key: privateKey }
+    const cert = new X509Certificate(certificateOf(publicKey, name, serial, by ?? signer, options)).toString()
+    const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
+    await writeFile(files.cert, cert)
+    await writeFile(files.key, key)
+    return { certificate: { files, cert, key }, signer }
   }
 
   return {
     async authority(name, own = {}) {
-      const authority = await make(name, { ...own, isAuthority: true }, null)
-      return { ...authority, issue: (whose, options = {}) => make(whose, options, authority) }
+      const { certificate, signer } = await make(name, { ...own, isAuthority: true }, null)
+      return {
+        ...certificate,
+        issue: async (whose, options = {}) => (await make(whose, options, signer)).certificate,
+      }
     },
     remove: () => rm(folder, { recursive: true }),
   }
