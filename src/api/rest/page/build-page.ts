@@ -5,4 +5,4 @@ import { type BuiltPage, bundlePage } from './page-bundle.ts'
 import { readPageDocuments } from './page-documents.ts'
 
 const page: BuiltPage = { ...(await bundlePage()), documents: await readPageDocuments() }
-writeFileSync(join(import.meta.dirname, '../../../dist/page.json'), JSON.stringify(page))
+writeFileSync(join(import.meta.dirname, '../../../../dist/page.json'), JSON.stringify(page))
