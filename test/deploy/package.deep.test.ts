@@ -1,7 +1,7 @@
 /** What `npm pack` makes, installed by npm in an empty folder: the command `rollcall`, with nothing of the checkout beside it. */
-import { type ChildProcessByStdio, execFile, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,34 +10,13 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { root } from '../support/documentation.ts'
 import { isDeep } from '../support/runner/depth.ts'
+import { copyDependencies } from '../support/servers/package.ts'
 
 const run = promisify(execFile)
 const { PATH = '', HOME = '' } = process.env
 const nodeFolder = dirname(process.execPath)
 /** npm's own settings of this machine may print warnings of their own. */
 const env = { PATH: `${nodeFolder}:${PATH}`, HOME, npm_config_userconfig: '/dev/null', LOG_LEVEL: 'warn' }
-
-interface Locked {
-  readonly dev?: boolean
-  readonly devOptional?: boolean
-}
-
-/** The packages that the server needs, as `npm ci` installed them: npm then finds all of them, and asks no registry. */
-function copyDependencies(to: string): void {
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
-  const needed = Object.entries<Locked>(lock.packages)
-    .filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional)
-    .map(([path]) => path)
-    .filter((path) => path.lastIndexOf('node_modules/') === 0 && existsSync(join(root, path)))
-  mkdirSync(join(to, 'node_modules'), { recursive: true })
-  // Without the links of its programs, npm installs a package again.
-  for (const path of [...needed, 'node_modules/.bin']) {
-    mkdirSync(dirname(join(to, path)), { recursive: true })
-    // Hard links where the temporary folder is on the same disk.
-    const isLinked = spawnSync('cp', ['-al', join(root, path), join(to, path)]).status === 0
-    if (!isLinked) cpSync(join(root, path), join(to, path), { recursive: true, verbatimSymlinks: true })
-  }
-}
 
 // npm needs its cache and the packages of the checkout: .ci/run leaves that to the deep suite.
 describe.runIf(isDeep)('the package', () => {

@@ -53,9 +53,9 @@ const needed: readonly Program[] = [
   { name: 'Swift', packages: 'python3-swift', untested: 'the archive in OpenStack Swift', isThere: findSwift },
   {
     name: 'Kubectl',
-    // Debian 12 has one that is too old.
-    packages: 'kubernetes-client',
-    untested: 'deploy/kubernetes, which needs version 1.22 or later',
+    // Debian 12 has one that is too old, and no other.
+    packages: runs('kubectl', 'version', '--client') ? '' : 'kubernetes-client',
+    untested: 'deploy/kubernetes (kubectl 1.24 or later)',
     isThere: hasKustomize,
   },
   {

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { readPage, root } from '../documentation.ts'
 import type { KubernetesObject } from './kustomize.ts'
 import type { Container, PodSpec } from './pod-standard.ts'
@@ -51,16 +51,17 @@ export function environmentOf(objects: readonly KubernetesObject[], { env = [], 
   ) as Record<string, string>
 }
 
-/** $1: the folder of the volumes. $2: the checkout. $3: the user. $4: the group of the volumes. $5: the volumes, `path:ro` or `path:rw`. Then `NAME=value`, and the command. */
+/** $1: the folder of the volumes. $2: what is in /rollcall. $3: the user. $4: the group of the volumes. $5: the volumes, `path:ro` or `path:rw`. $6: the folder of Node. Then `NAME=value`, and the command. */
 const confine = `set -e
-new=$1 checkout=$2 user=$3 group=$4 volumes=$5
-shift 5
+new=$1 program=$2 user=$3 group=$4 volumes=$5 node=$6
+shift 6
 mount --make-rprivate /
 mount -t tmpfs -o mode=0755 none "$new.root"
 cd "$new.root"
-mkdir rollcall usr dev proc etc
-mount --bind "$checkout" rollcall
+mkdir rollcall node usr dev proc etc
+mount --bind "$program" rollcall
 mount -o remount,bind,ro rollcall
+mount --bind "$node" node
 for name in bin lib lib64 sbin; do
   if [ -L "/$name" ]; then cp -P "/$name" .; elif [ -d "/$name" ]; then mkdir "$name"; mount --bind "/$name" "$name"; fi
 done
@@ -77,10 +78,25 @@ mount -o remount,ro .
 exec chroot . setpriv --reuid="$user" --regid=0 --groups="$group" --inh-caps=-all --bounding-set=-all --no-new-privs env -i -C /rollcall "$@"
 `
 
+/** What is in /rollcall, and the options of Node that are no part of it. */
+interface Layout {
+  readonly folder: string
+  readonly change: (word: string) => string
+  readonly options: string
+}
+
+/** The checkout in place of the package. */
+const checkout: Layout = {
+  folder: root,
+  change: (word) => word.replace('dist/bin.js', 'src/bin.ts'),
+  options: '--import=/rollcall/test/support/runner/quick-start.mjs',
+}
+
 export async function startPod(
   objects: readonly KubernetesObject[],
   workload: KubernetesObject,
   secrets: Readonly<Record<string, string>>,
+  layout = checkout,
 ): Promise<Pod> {
   const spec = podOf(workload)
   const [container] = spec.containers
@@ -103,21 +119,19 @@ export async function startPod(
     chmodSync(path, 0o2770)
   }
   const given = environmentOf(objects, container)
-  const quickStart = '--import=/rollcall/test/support/runner/quick-start.mjs'
   const env = {
     ...given,
-    PATH: '/usr/local/bin:/usr/bin:/bin',
+    PATH: '/node:/usr/bin:/bin',
     HOST: '127.0.0.1',
     PORT: '0',
-    NODE_OPTIONS: `${given.NODE_OPTIONS ?? ''} ${quickStart}`,
+    NODE_OPTIONS: `${given.NODE_OPTIONS ?? ''} ${layout.options}`,
   }
   const [, command = '[]'] = /^CMD (\[.*\])$/m.exec(readPage('deploy/Dockerfile')) ?? []
-  // The checkout in place of the package.
-  const args = (JSON.parse(command) as string[]).map((part) => part.replace('dist/bin.js', 'src/bin.ts'))
-  args[0] = '/rollcall/node_modules/node/bin/node'
+  const args = (JSON.parse(command) as string[]).map(layout.change)
   const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
   const volumes = mounts.map(({ mountPath, readOnly }) => `${mountPath}:${readOnly ? 'ro' : 'rw'}`).join(' ')
-  const words = [folder, root, String(user), String(group), volumes, ...settings, ...args]
+  const node = dirname(process.execPath)
+  const words = [folder, layout.folder, String(user), String(group), volumes, node, ...settings, ...args]
   const child = spawn('unshare', ['--mount', 'sh', '-c', confine, 'sh', ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
