@@ -37,7 +37,7 @@ echo "secret $(stat -c '%a %U' /etc/rollcall /etc/prometheus/rollcall.key /etc/n
 `
 
 // It needs root, namespaces, and the programs of the page; .ci/run has them.
-it.skipIf(!hasMachines || !hasCurl || !findNginx() || !hasProgram('promtool'))(
+it.skipIf(!hasMachines || !hasCurl || !findNginx() || !['promtool', 'openssl'].every(hasProgram))(
   'the page leads from nothing to two servers with TLS, sign-in, alerts and backups',
   async () => {
     const given = commands.replace('ISSUER=https://id.example', `ISSUER=${issuer}`)
