@@ -198,7 +198,7 @@ async function open(
   throw new ApiServerError(
     `it answers with ${describeRefusal(status, await readStatus(response, timeout))}`,
     status,
-    Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 300) * 1000 : null,
+    seconds > 0 ? seconds * 1000 : null,
   )
 }
 

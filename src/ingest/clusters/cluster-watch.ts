@@ -246,7 +246,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     }
   }
 
-  /** Decides what a failed attempt changes. Returns the pause that the API server asks for, in milliseconds. */
+  /** Decides what a failed attempt changes. Returns the pause that the API server asks for, in milliseconds, if it is not longer than our own ones. */
   async function pauseOf(error: unknown): Promise<number> {
     if (!(error instanceof ApiServerError)) {
       after = null
@@ -260,7 +260,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     // A version may expire once, or a few times while everything is listed.
     if (!error.isExpired || failures >= maxExpired) await reachability.failed(error)
     if (reachability.isLost) after = null
-    return error.retryAfter ?? 0
+    return Math.min(error.retryAfter ?? 0, backOff.longest)
   }
 
   const retry = (pick: () => readonly CustomResource[]): void => void stateSnapshots.retry(pick).catch(() => undefined)

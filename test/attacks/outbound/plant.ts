@@ -1,4 +1,5 @@
 /** All systems that a server asks, good ones, each behind a front that may be hostile; and the variables of a server that asks them. */
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,6 +14,7 @@ import type { Random } from '../attacker/random.ts'
 import { startBrokerFront } from './broker-front.ts'
 import { createShownCertificates } from './certificates.ts'
 import { type Front, startFront } from './front.ts'
+import { createGitClient, type GitClient } from './git-client.ts'
 
 const names = [
   'aai',
@@ -33,6 +35,8 @@ export const adminKey = 'an-admin-key-of-the-attack-only'
 export interface Plant {
   readonly fronts: Readonly<Record<string, Front>>
   readonly kubernetes: Kubernetes
+  /** Null: there is no Git on the machine. */
+  readonly git: GitClient | null
   readonly env: Readonly<Record<string, string>>
   stop(): Promise<void>
 }
@@ -52,6 +56,15 @@ async function startPlain(): Promise<{ readonly url: string; stop(): Promise<voi
         server.close(() => resolve())
         server.closeAllConnections()
       }),
+  }
+}
+
+function hasGit(): boolean {
+  try {
+    execFileSync('git', ['--version'])
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -100,8 +113,10 @@ export async function startPlant(random: Random): Promise<Plant> {
 
   const broker = findMosquitto() === null ? null : keep(await startMosquitto(), ({ dispose }) => dispose())
   if (broker) fronts.broker = keep(await startBrokerFront(random, broker.url), (front) => front.stop())
+  const git = hasGit() ? keep(createGitClient(random), (client) => client.stop()) : null
+  if (git) fronts['git client'] = git
   return {
-    ...{ fronts, kubernetes },
+    ...{ fronts, kubernetes, git },
     env: {
       ...issuer.env,
       ...{ API_AUTH: 'key', API_ADMIN_KEY: adminKey, DEVICE_AUTH: 'token' },
@@ -112,6 +127,7 @@ export async function startPlant(random: Random): Promise<Plant> {
       ...{ ARCHIVE: 's3://archive/plant', AWS_ENDPOINT_URL_S3: urlOf('bucket'), HISTORY_DAYS: '1' },
       ...{ AWS_ACCESS_KEY_ID: 'a-key', AWS_SECRET_ACCESS_KEY: 'a-secret', TRUSTED_PROXIES: '127.0.0.1' },
       ...(broker && { MQTT_URL: urlOf('broker'), MQTT_PUBLISH: 'all' }),
+      ...(git && { GIT: 'git', GIT_DIRECTORY: folder }),
     },
     async stop() {
       for (const end of ends.toReversed()) await end()

@@ -1,4 +1,5 @@
-/** What has the server ask other systems: reports, objects of clusters, announcements, sign-ins, tokens of devices, and messages to receivers. */
+/** What has the server ask other systems: reports, objects of clusters, announcements, sign-ins, tokens of devices, and messages to receivers; and a Git client. */
+import { documentOf } from '../../support/clients/desired.ts'
 import { newContext } from '../../support/systems/emco.ts'
 import { codeOf } from '../attacker/hostile-issuer.ts'
 import type { Random } from '../attacker/random.ts'
@@ -16,10 +17,13 @@ interface Work {
 const register = `mutation ($input: RegisterDevicesInput!) {
   registerDevices(input: $input) { ... on RegisterDevicesSuccess { results { token } } }
 }`
+const declaration = `mutation ($input: DeclareDeploymentsInput!) {
+  declareDeployments(input: $input) { __typename ... on UserError { message } }
+}`
 const sinks = '{ sinks { id name kind failures lastError } }'
 const patience = 20_000
 
-export async function startWork(url: string, { fronts, kubernetes }: Plant, random: Random): Promise<Work> {
+export async function startWork(url: string, { fronts, kubernetes, git }: Plant, random: Random): Promise<Work> {
   const headers = { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' }
   // biome-ignore lint/suspicious/noExplicitAny: what it asks for, it knows.
   async function ask(query: string, variables = {}): Promise<any> {
@@ -44,6 +48,8 @@ export async function startWork(url: string, { fronts, kubernetes }: Plant, rand
   const devices = Array.from({ length: 10 }, (_, index) => ({ deviceId: `edge-${index}` }))
   const { data } = await ask(register, { input: { devices } })
   const tokens: readonly string[] = data.registerDevices.results.map(({ token }: { token: string }) => token)
+  const { hostname, port } = new URL(url)
+  git?.lead(`http://x:${tokens[0]}@${hostname}:${port}/git/edge-0.git`)
   const create = (kind: string, input: object) =>
     ask(`mutation ($i: Create${kind}Input!) { create${kind}(input: $i) { __typename ... on UserError { message } } }`, {
       i: input,
@@ -114,6 +120,12 @@ export async function startWork(url: string, { fronts, kubernetes }: Plant, rand
     await quiet(send('POST', '/api/cnf-adapter/v1/aai-update/', body))
   }
 
+  /** The repository grows. */
+  async function declare(): Promise<void> {
+    const deployments = [{ deviceId: 'edge-0', deploymentId: 'web', document: documentOf('web', `1.0.${count}`) }]
+    await ask(declaration, { input: { deployments } }).catch(() => undefined)
+  }
+
   async function testReceivers(): Promise<void> {
     const test = 'mutation ($i: TestSinkInput!) { testSink(input: $i) { __typename } }'
     for (const { id, kind } of await list())
@@ -125,13 +137,16 @@ export async function startWork(url: string, { fronts, kubernetes }: Plant, rand
       count += 1
       kubernetes.put(`web-${context}`, `${context}-web`, { ready: false, resourceCount: count })
       const parts = [report(), report(), presentToken(), signIn(), changeInstance()]
-      if (count % 10 === 0) parts.push(testReceivers())
+      if (git) parts.push(git.fetch())
+      if (count % 10 === 0) parts.push(testReceivers(), declare())
       await Promise.allSettled(parts)
     },
-    failing: async () =>
-      (await list()).flatMap(({ name, failures, lastError }) =>
+    failing: async () => [
+      ...(await list()).flatMap(({ name, failures, lastError }) =>
         failures > 0 ? [`${name}: ${failures} failures, ${lastError}`] : [],
       ),
+      ...[git?.failure() ?? []].flat(),
+    ],
     async retry() {
       for (const { id } of await list())
         for (const name of ['pause', 'resume']) {
