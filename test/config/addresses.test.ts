@@ -17,11 +17,6 @@ const hosts: Readonly<Record<string, (host: string) => Record<string, string>>> 
   AAI_URL: (host) => ({ AAI_URL: `http://${host}` }),
   MQTT_URL: (host) => ({ MQTT_URL: `mqtt://${host}:1883` }),
   OTEL_EXPORTER_OTLP_ENDPOINT: (host) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://${host}:4318` }),
-  DATABASE_URL: (host) => ({ DATABASE_URL: `postgres://u:secret@${host}:5432/rollcall` }),
-  DATABASE_READ_URL: (host) => ({
-    DATABASE_URL: 'postgres://db',
-    DATABASE_READ_URL: `postgres://other,postgres://${host}`,
-  }),
   AWS_ENDPOINT_URL: (host) => ({ ...bucket, AWS_ENDPOINT_URL: `http://${host}:9000` }),
   AWS_ENDPOINT_URL_S3: (host) => ({ ...bucket, AWS_ENDPOINT_URL_S3: `http://${host}:9000` }),
   OIDC_ISSUER: (host) => ({ ...oidc, OIDC_ISSUER: `http://${host}` }),
@@ -41,23 +36,22 @@ describe('a variable with a host', () => {
     expect(namesOf(of('localhost.'))).toEqual([name])
   })
 
-  it.each(Object.entries(hosts).filter(([name]) => !/^DATABASE/.test(name)))(
-    'takes no user, and prints no password: %s',
-    (name, of) => {
-      const refusal = refusalOf(of('ada:hunter2@localhost'))
-      expect(refusal.message).not.toContain(name === 'SINK_ALLOW' ? '://' : 'hunter2')
-      expect(namesOf(of('ada:hunter2@localhost'))).toEqual([name])
-    },
-  )
+  it.each(Object.entries(hosts))('takes no user, and prints no password: %s', (name, of) => {
+    const refusal = refusalOf(of('ada:hunter2@localhost'))
+    expect(refusal.message).not.toContain(name === 'SINK_ALLOW' ? '://' : 'hunter2')
+    expect(namesOf(of('ada:hunter2@localhost'))).toEqual([name])
+  })
 
   it('reads keys of tokens on a connection that others cannot change', () => {
     for (const name of ['API_JWT_JWKS_URL', 'DEVICE_JWT_JWKS_URL', 'OIDC_ISSUER'])
       expect(namesOf(hosts[name]?.('id.example') ?? {})).toEqual([name])
   })
 
-  it('judges each host of a database', () => {
-    expect(() => parseConfig({ DATABASE_URL: 'postgres://a,b/rollcall' })).not.toThrow()
-    expect(namesOf({ DATABASE_URL: 'postgres://a.,b/rollcall' })).toEqual(['DATABASE_URL'])
+  it('takes a dot at its end where it names a database, which gets no name of its host', () => {
+    const url = 'postgres://u:secret@db.ns.svc.cluster.local.:5432/rollcall'
+    expect(() => parseConfig({ DATABASE_URL: url, DATABASE_READ_URL: `postgres://a.,${url}` })).not.toThrow()
+    expect(() => parseConfig({ DATABASE_URL: 'postgres://a.,b/rollcall' })).not.toThrow()
+    expect(namesOf({ DATABASE_URL: 'mysql://db' })).toEqual(['DATABASE_URL'])
   })
 })
 

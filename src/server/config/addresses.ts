@@ -1,4 +1,7 @@
-/** Types of variables that name hosts: URLs, origins, addresses and ranges. No host has a dot at its end: `localhost.` is localhost under another name. */
+/**
+ * Types of variables that name hosts: URLs, origins, addresses and ranges. No host that is compared with others, or sent to the system, has a dot at its end:
+ * `localhost.` is localhost under another name. A database gets no name of its host, and Kubernetes' names for it may have the dot.
+ */
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
 import { listOf, setting } from './values.ts'
@@ -39,14 +42,11 @@ export const proxies = setting(
   },
 )
 /** The URL may contain a password, so the message does not repeat it. */
-export const databaseUrl = z
-  .string()
-  .refine(isDatabase, { error: 'must be a URL that begins with postgres://, and its host without a dot at the end' })
+export const databaseUrl = z.string().refine(isDatabase, { error: 'must be a URL that begins with postgres://' })
 export const databaseUrls = z
   .string()
   .refine((text) => listOf(text).length > 0 && listOf(text).every(isDatabase), {
-    error:
-      'must be URLs that begin with postgres://, and their hosts without a dot at the end, separated by commas; a comma within a URL is written %2C',
+    error: 'must be URLs that begin with postgres://, separated by commas; a comma within a URL is written %2C',
   })
   .transform(listOf)
 
@@ -84,9 +84,6 @@ function isAddressOrRange(text: string): boolean {
   return !['1.1.1.1', '129.1.1.1'].every((one) => range.check(one))
 }
 
-/** A host of several may be down: they are separated by commas. */
 function isDatabase(text: string): boolean {
-  const url = URL.parse(text)
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return false
-  return url.hostname.split(',').every((host) => !host.endsWith('.'))
+  return /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? '')
 }
