@@ -2,6 +2,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { temporaryFolder } from '../support/folder.ts'
 import { type Child, startNode } from '../support/servers/child.ts'
 
@@ -66,6 +67,36 @@ it.each([
   // What the system holds on the way is sent too.
   expect(sent).toBeLessThan(limit + 32)
   expect(child.lines.join('\n')).toMatch(command === 'export' ? /HTTP 500/ : new RegExp(`more than ${limit} MiB`))
+})
+
+it('watch ends at a message that does not', async () => {
+  const server = createServer((_, response) => response.end('{"data":{"revision":"1"}}'))
+  const sockets = new WebSocketServer({ server, handleProtocols: () => 'graphql-transport-ws' })
+  let sent = 0
+  sockets.on('connection', (socket, { socket: wire }) => {
+    socket.once('message', () => {
+      socket.send('{"type":"connection_ack"}')
+      const piece = Buffer.alloc(1 << 20, ' ')
+      const send = (): void => {
+        while (!wire.destroyed) {
+          sent += 1
+          socket.send(piece, { fin: false, binary: false })
+          if (wire.writableNeedDrain) return void wire.once('drain', send)
+        }
+      }
+      send()
+    })
+    socket.on('error', () => undefined)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets.clients) socket.terminate()
+    server.close()
+  })
+  const child = run('watch', '--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  expect(await child.ended).not.toBe(0)
+  expect(sent).toBeLessThan(64 + 32)
+  expect(child.lines.join('\n')).toContain('a message of more than 64 MiB')
 })
 
 it('get ends when the server names the same page again', async () => {

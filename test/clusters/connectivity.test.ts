@@ -47,10 +47,23 @@ describe('the connectivity of a cluster', () => {
     expect(JSON.stringify(logged)).not.toContain('a-token-for-tests')
   })
 
+  it.each(['0', '-1', '1e308', 'Infinity', '99999999999', 'Fri, 31 Dec 1999 23:59:59 GMT', 'x', ''])(
+    'is looked for after no more than its longest pause, whatever it says: %j',
+    async (retryAfter) => {
+      const { cluster, watch } = await open()
+      cluster.refuse(503, { 'retry-after': retryAfter })
+      watch({ backOff: { first: 20, longest: 100 } })
+      await expect.poll(() => cluster.asked.length).toBeGreaterThan(4)
+      const times = cluster.asked.map(({ at }) => at)
+      // Nor without a pause.
+      for (const [index, at] of times.slice(1).entries()) expect(at - (times[index] ?? 0)).toBeGreaterThan(8)
+    },
+  )
+
   it('is not looked for sooner than it says', async () => {
     const { cluster, watch } = await open()
     cluster.refuse(503, { 'retry-after': '1' })
-    watch()
+    watch({ backOff: { first: 10, longest: 60_000 } })
     await expect.poll(() => cluster.asked.length).toBe(2)
     const [first, second] = cluster.asked.map(({ at }) => at)
     // Many times its own back-off; timers may be a little early, never late by less.

@@ -1,7 +1,16 @@
 /** The client of the API as terminals need it: with errors that say what to do, and subscriptions that end by a signal. */
 
+import { WebSocket } from 'ws'
 import { escapeLine } from '../../domain/look-alike.ts'
-import { ApiError, createSocket, isCloseEvent, reasonOf, request, type Variables } from '../client/client.ts'
+import {
+  ApiError,
+  createSocket,
+  isCloseEvent,
+  largestAnswer,
+  reasonOf,
+  request,
+  type Variables,
+} from '../client/client.ts'
 
 export interface Api {
   /** The server's address, without a trailing slash. */
@@ -39,6 +48,17 @@ export const isPassing = (error: ApiError): boolean => ['unreachable', 'busy'].i
 const requestTimeout = 30_000
 /** The close codes of graphql-transport-ws after which the same client must not reconnect. */
 const refusals: readonly number[] = [4400, 4401, 4403, 4406, 4409]
+
+/** That of Node has no limit. */
+class BoundedSocket extends WebSocket {
+  constructor(address: string, protocols: string) {
+    super(address, protocols, { maxPayload: largestAnswer, perMessageDeflate: false, followRedirects: false })
+    // It would wait for the other side to close it.
+    this.on('error', () => this.terminate())
+  }
+}
+const isTooLarge = (event: unknown): boolean =>
+  (event as { error?: { code?: unknown } } | null)?.error?.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
 
 /** `token`: an API key or a JWT, sent as a bearer token. */
 export function createApi(address: string, token?: string): Api {
@@ -83,7 +103,11 @@ export function createApi(address: string, token?: string): Api {
         // The server may have chosen it, and it is shown in JSON mode too.
         interrupted?.(reason && escapeLine(reason))
       }
-      const socket = createSocket({ url: endpoint, connectionParams: headers })
+      const socket = createSocket({ url: endpoint, connectionParams: headers, webSocketImpl: BoundedSocket })
+      socket.on('error', (event) => {
+        if (!isTooLarge(event)) return
+        reject(new ApiError('TOO_LARGE', `the server sends a message of more than ${largestAnswer >> 20} MiB`))
+      })
       let isAccepted = false
       socket.on('connected', () => {
         isAccepted = true

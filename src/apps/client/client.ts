@@ -100,10 +100,12 @@ interface SocketOptions {
   readonly connectionParams?: Record<string, unknown>
   /** False: connects without a subscription too. */
   readonly lazy?: boolean
+  /** Absent: that of the platform. */
+  readonly webSocketImpl?: unknown
   readonly retryAt?: (time: number) => void
 }
 
-export function createSocket({ url, connectionParams = {}, lazy = true, retryAt }: SocketOptions) {
+export function createSocket({ url, connectionParams = {}, lazy = true, webSocketImpl, retryAt }: SocketOptions) {
   let overdue: ReturnType<typeof setTimeout> | undefined
   let tryNow = (): void => undefined
 
@@ -111,6 +113,7 @@ export function createSocket({ url, connectionParams = {}, lazy = true, retryAt 
     url: url.replace(/^http/, 'ws'),
     connectionParams,
     lazy,
+    ...(webSocketImpl !== undefined && { webSocketImpl }),
     retryAttempts: Number.POSITIVE_INFINITY,
     shouldRetry: () => true,
     keepAlive,

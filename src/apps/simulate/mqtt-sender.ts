@@ -100,8 +100,11 @@ export async function createMqttSender({
       const answered = new Promise<Answer>((resolve) => device.waiting.set(id, resolve))
       const answer = await attempt(report, id, answered)
       device.waiting.delete(id)
-      if (answer?.status === 401 && tokenOf(reporter) === undefined) await obtainToken(reporter)
-      else if (answer && answer.status !== 429 && (answer.status ?? 200) < 500) {
+      if (answer?.status === 401 && tokenOf(reporter) === undefined) {
+        await obtainToken(reporter)
+        if (tokenOf(reporter) !== undefined) continue
+      }
+      if (answer && answer.status !== 429 && (answer.status ?? 200) < 500) {
         const isLate = performance.now() - began > usualTime
         return { result: toResult(answer), isRepeat: tries > 1 || isLate || device.losses > losses }
       } else {

@@ -25,6 +25,8 @@ export interface RetryOptions {
 /** Margo's agents give up after ten seconds. */
 const requestTimeout = 10_000
 const longestWait = 30_000
+/** Which the server may ask for. */
+const longestRequested = 300_000
 
 /** Null: the simulation ended first. */
 export async function sendWithRetry(
@@ -67,10 +69,11 @@ async function attempt(
   }
 }
 
-function waitBefore(tries: number, response: Response | null): number {
-  const asked = response?.headers.get('retry-after') ?? ''
+/** Milliseconds. */
+export function waitBefore(tries: number, response: Pick<Response, 'headers'> | null): number {
   // A timer of more than 24 days, or of no number, fires at once.
-  const requested = /^\d{1,4}$/.test(asked) ? Number(asked) * 1_000 : 0
+  const asked = Number(response?.headers.get('retry-after') ?? '')
+  const requested = asked > 0 ? Math.min(asked * 1_000, longestRequested) : 0
   const own = Math.min(500 * 2 ** (tries - 1), longestWait) * (0.5 + Math.random() / 2)
   return Math.max(requested, own)
 }

@@ -4,7 +4,7 @@
  *   connecting ── opened ──▸ live ── closed, or silent ──▸ lost ── retried with backoff ──▸ live
  */
 import { computed, signal } from '@preact/signals'
-import { ApiError, createSocket, type Follower, isCloseEvent, request } from '../../client/client.ts'
+import { ApiError, createSocket, type Follower, isCloseEvent, readJson, request } from '../../client/client.ts'
 import type { Document } from './graphql.ts'
 import { clock, setClock, tick } from './time.ts'
 
@@ -28,6 +28,12 @@ export const connections = signal(0)
 /** The server requires a credential. */
 export const isSignedOut = signal(false)
 const isLost = computed(() => connection.value.state === 'lost')
+
+/** Bytes of an answer about a session. */
+const largestSession = 1 << 20
+/** Null: it is no JSON, or too long. */
+// biome-ignore lint/suspicious/noExplicitAny: what the server answers there.
+const readSession = (response: Response): Promise<any> => readJson(response, largestSession).catch(() => null)
 
 const address = (path: string): string => new URL(`../${path}`, import.meta.url).href
 
@@ -87,7 +93,7 @@ export async function findSession(): Promise<void> {
   const began = performance.now()
   const response = await fetch(address('session'), { cache: 'no-store' }).catch(() => null)
   if (response) setClock(response.headers.get('date'), performance.now() - began)
-  const body = response && (await response.json().catch(() => null))
+  const body = response && (await readSession(response))
   if (response?.status === 401) {
     signInOffer.value = body?.signIn ?? null
     isSignedOut.value = true
@@ -106,8 +112,7 @@ export async function signOut(): Promise<void> {
   const isOidc = session.value?.signedInWith === 'oidc'
   const [path, method] = isOidc ? ['session/oidc/logout', 'POST'] : ['session', 'DELETE']
   const response = await fetch(address(path), { method }).catch(() => null)
-  const answer: { location?: string | null } | null =
-    isOidc && response ? await response.json().catch(() => null) : null
+  const answer: { location?: string | null } | null = isOidc && response ? await readSession(response) : null
   if (answer?.location) location.assign(answer.location)
   else location.reload()
 }
@@ -128,7 +133,7 @@ export async function signIn(credential: string): Promise<void> {
     throw new ApiError('UNREACHABLE', "Can't reach the server. Try again.")
   })
   if (!response.ok) {
-    const problem: { detail?: string } | null = await response.json().catch(() => null)
+    const problem: { detail?: string } | null = await readSession(response)
     throw new ApiError('UNAUTHENTICATED', problem?.detail ?? 'The server does not accept this key or token.')
   }
   // A reload restarts everything, including the WebSocket connection.
@@ -167,6 +172,8 @@ function lose(nextTry: number | null): void {
 
 async function findBlocked(): Promise<void> {
   const response = await fetch(address('session')).catch(() => null)
+  // Otherwise a body without end would be received.
+  response?.body?.cancel().catch(() => undefined)
   const isBlocked = response !== null && (response.ok || response.status === 401)
   if (connection.value.state === 'lost') connection.value = { ...connection.value, isBlocked }
 }
