@@ -28,12 +28,29 @@ export function escapeToAscii(text: string): string {
 const ignorable = /\p{Default_Ignorable_Code_Point}+/gu
 
 /**
- * One text for all that look the same: without characters that have no glyph, with one form of each accented letter (NFC), of each space and
- * of both cases. PostgreSQL's lower() was rejected, because its result depends on the collation of the database.
+ * Small letters of Cyrillic, Greek and Armenian, and the Latin letter that they or their capitals look like. These are the letters of Unicode's table
+ * (UTS 39, confusables) that stand for one letter. The whole table was rejected: it takes 0 for O and 1 for l, so gw-10 for gw-l0.
+ */
+const [foreign, latin] = [
+  'авекмнорстухіјѕһԁԛԝӏ' + 'αβεζηικμνορτυχϲϳ' + 'օսհ',
+  'abekmhopctyxijshdqwl' + 'abezhikmvoptyxcj' + 'ouh',
+]
+const alike: ReadonlyMap<string, string> = new Map([...foreign].map((letter, index) => [letter, latin.charAt(index)]))
+const alikeLetters = new RegExp(`[${foreign}]`, 'gu')
+/** Full width, and letters of mathematics. */
+const styled = /[\uff01-\uff5e\u{1d400}-\u{1d7ff}]+/gu
+
+/**
+ * One text for all that look the same: without characters that have no glyph, with one form of each accented letter (NFC), of each space, of
+ * both cases, and of letters that look like Latin ones. PostgreSQL's lower() was rejected, because its result depends on the collation of the database.
  */
 export function foldName(name: string): string {
-  const visible = name.normalize('NFD').replaceAll(ignorable, '').replaceAll(/\s+/g, ' ')
-  return visible.toUpperCase().toLowerCase().normalize('NFC')
+  const visible = name
+    .replaceAll(styled, (text) => text.normalize('NFKD'))
+    .normalize('NFD')
+    .replaceAll(ignorable, '')
+  const small = visible.replaceAll(/\s+/g, ' ').toUpperCase().toLowerCase()
+  return small.replaceAll(alikeLetters, (letter) => alike.get(letter) ?? letter).normalize('NFC')
 }
 
 /** `\u202e`. A character beyond U+FFFF is two escapes. */

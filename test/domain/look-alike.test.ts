@@ -35,6 +35,12 @@ describe('a folded name', () => {
     ['spaces', 'hall 1', 'hall\u00a0\u20021'],
     ['a letter with two small forms', 'ΣΑΣ', 'σας'],
     ['a letter without a capital form', 'straße', 'STRASSE'],
+    ['Cyrillic letters', 'gate-а1 роst', 'gate-a1 post'],
+    ['capital letters of other scripts', 'ВКМНТ ΒΕΗΚΜ', 'BKMHT BEHKM'],
+    ['Greek letters', 'οnline-ν', 'online-v'],
+    ['Armenian letters', 'օսհ', 'ouh'],
+    ['an accented letter of another script', 'кафе\u0308', 'kaфё'],
+    ['letters of full width or of mathematics', '\uff47\uff41te \u{1d41a}', 'gate a'],
     ['a letter of two parts', '\u212b', '\u00e5'],
   ])('is the same for names that differ in %s', (_, one, other) => {
     expect(one).not.toBe(other)
@@ -47,6 +53,8 @@ describe('a folded name', () => {
     ['hall 1', 'hall1'],
     ['cafe', 'café'],
     ['x2', 'x²'],
+    ['gw-10', 'gw-l0'],
+    ['вода', 'года'],
   ])('differs for %j and %j', (one, other) => expect(foldName(one)).not.toBe(foldName(other)))
 
   it('shows in ASCII which letters differ', () => {
