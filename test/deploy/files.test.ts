@@ -154,6 +154,12 @@ describe('the containers of deploy/', () => {
     expect(operating).toContain('docker buildx imagetools inspect')
   })
 
+  it('is built without scripts of packages', () => {
+    const installs = [...dockerfile.matchAll(/npm (?:ci|install|rebuild)[^&\n]*/g)].map(([command]) => command)
+    expect(installs.length).toBeGreaterThan(0)
+    expect(installs.filter((command) => !command.includes('--ignore-scripts'))).toEqual([])
+  })
+
   it('have no root in the image of the server', () => {
     const users = [...dockerfile.matchAll(/^USER (.+)$/gm)].map(([, user]) => user)
     expect(users).toEqual(['1000:1000'])

@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../support/folder.ts'
 
 const run = promisify(execFile)
 const file = 'src/store/connection/embedded/make-template.mjs'
-const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { scripts, allowScripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 async function tablesOf({ session }: Database): Promise<readonly object[]> {
   return session.run(
@@ -35,6 +35,17 @@ describe('an installation', () => {
     const imported = [...text.matchAll(/(?:from |import\(|import )'([^']+)'/g)].map(([, name = '']) => name)
     expect(imported.length).toBeGreaterThan(4)
     expect(imported.filter((name) => !name.startsWith('node:'))).toEqual(['@electric-sql/pglite'])
+  })
+
+  it('runs only the scripts that package.json names, where npm asks', () => {
+    const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+    const withScript = Object.entries<{ hasInstallScript?: boolean }>(packages).filter(
+      ([, one]) => one.hasInstallScript,
+    )
+    const names = new Set(withScript.map(([path]) => path.replace(/^.*node_modules\//, '')))
+    const allowed = Object.entries(allowScripts).map(([name]) => name.replace(/(?<=.)@[\d.]+.*$/, ''))
+    expect(allowed.filter((name) => !names.has(name))).toEqual([])
+    expect([...names].filter((name) => !allowed.includes(name) && allowScripts[name] !== false)).toEqual([])
   })
 
   it('makes a database that is ready, once', async () => {
