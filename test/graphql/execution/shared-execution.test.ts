@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { createEventResult } from '../../../src/api/graphql/execution/event-result.ts'
-import { createSharedExecution } from '../../../src/api/graphql/execution/shared/shared-execution.ts'
+import { createSharedExecution } from '../../../src/api/graphql/execution/shared-execution.ts'
 import type { ReportOutcome } from '../../../src/domain/report.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { stores } from '../../support/databases/stores.ts'

@@ -3,7 +3,6 @@ import type { ExecutionResult, FormattedExecutionResult } from 'graphql'
 import type { Revision } from '../../../domain/values.ts'
 
 export interface EventResult {
-  /** Empty if only the text is known. */
   readonly result: ExecutionResult
   /** The cursor of an event of `changes`. Null: the stream restarts with the present. */
   readonly resumeFrom: Revision | null
@@ -25,18 +24,6 @@ export function createEventResult(
 ): EventResult {
   return { result, resumeFrom, document, isOfEvent, text: null, frame: null }
 }
-
-/** A result without errors whose JSON is known. */
-export function createTextResult(
-  text: string,
-  resumeFrom: Revision | null,
-  isOfEvent: boolean,
-  document: object,
-): EventResult {
-  return { result: noData, resumeFrom, document, isOfEvent, text, frame: null }
-}
-
-const noData: ExecutionResult = {}
 
 /** Serializes a result once for all its subscribers. */
 export function textOf(own: EventResult, format: (result: ExecutionResult) => FormattedExecutionResult): string {

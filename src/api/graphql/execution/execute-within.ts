@@ -4,16 +4,14 @@ import { orAborted } from '../../../store/connection/abort.ts'
 import { asRefusal } from '../guards/limits.ts'
 import type { Context } from './context.ts'
 import { type Execution, type SelectionPlan, startExecution } from './executor.ts'
-import type { ObjectTypes } from './shared/shared-fields.ts'
 
 /** Returns synchronously if no resolver waits. */
 export function executeWithin(
   context: Context,
   args: ValidatedExecutionArgs,
   plan?: SelectionPlan,
-  types?: ObjectTypes | null,
 ): ExecutionResult | Promise<ExecutionResult> {
-  const execution = startExecution(args, context, plan, types)
+  const execution = startExecution(args, context, plan)
   const { result } = execution
   if (!(result instanceof Promise)) return bounded(context, released(result))
   // A mutation is never abandoned: its caller must learn the outcome of the write.

@@ -1,6 +1,6 @@
 /**
- * graphql's executor with six additions: it charges a budget, yields to the event loop, can be stopped, leaves no
- * rejection unhandled, keeps its plan for the next event of a subscription, and notes the types of objects. It overrides
+ * graphql's executor with five additions: it charges a budget, yields to the event loop, can be stopped, leaves no
+ * rejection unhandled, and keeps its plan for the next event of a subscription. It overrides
  * the methods that complete values, because they see every list and field, including introspection; wrapped resolvers
  * would not. The class is internal to graphql, whose version is pinned. test/graphql/execution/executor.test.ts fails if a new
  * version behaves differently.
@@ -22,7 +22,6 @@ import { ExecutorThrowingOnIncremental } from 'graphql/execution/ExecutorThrowin
 import { sizeOf } from '../../../platform/limits/size.ts'
 import { maxAnswerSize } from '../guards/limits.ts'
 import type { Budget } from './budget.ts'
-import type { ObjectTypes } from './shared/shared-fields.ts'
 
 export interface Metering {
   readonly budget: Budget
@@ -45,14 +44,13 @@ export interface Execution {
   readonly stop: (reason: unknown) => void
 }
 
-/** Executes an operation, or one event of a subscription. `plan`: from an earlier event. `types`: gets the types of the objects. */
+/** Executes an operation, or one event of a subscription. `plan`: from an earlier event. */
 export function startExecution(
   args: ValidatedExecutionArgs,
   metering: Metering,
   plan: SelectionPlan = new Map(),
-  types: ObjectTypes | null = null,
 ): Execution {
-  const executor = new Executor(args, metering, plan, types)
+  const executor = new Executor(args, metering, plan)
 
   function exceeded(error: unknown): ExecutionResult {
     const excess = metering.budget.excess()
@@ -85,34 +83,15 @@ const leafOverhead = 16
 class Executor extends ExecutorThrowingOnIncremental {
   readonly #metering: Metering
   readonly #plan: SelectionPlan
-  readonly #types: ObjectTypes | null
 
-  constructor(args: ValidatedExecutionArgs, metering: Metering, plan: SelectionPlan, types: ObjectTypes | null) {
+  constructor(args: ValidatedExecutionArgs, metering: Metering, plan: SelectionPlan) {
     // No resolver asks graphql for a signal: reads have their context's. To make one and to abort it costs as much as a small query's execution.
     super(args, createSharedExecutionContext(undefined))
     this.#metering = metering
     this.#plan = plan
-    this.#types = types
   }
 
   override collectAndExecuteSubfields(
-    type: Subfields[0],
-    details: Subfields[1],
-    path: Subfields[2],
-    value: Subfields[3],
-    position: Subfields[4],
-  ) {
-    const types = this.#types
-    const object = this.#executeSubfields(type, details, path, value, position)
-    if (types === null) return object
-    const note = <Own extends object>(own: Own): Own => {
-      types.set(own, type)
-      return own
-    }
-    return object instanceof Promise ? object.then(note) : note(object)
-  }
-
-  #executeSubfields(
     type: Subfields[0],
     details: Subfields[1],
     path: Subfields[2],

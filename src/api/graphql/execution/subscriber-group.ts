@@ -143,7 +143,7 @@ export function createSubscriberGroups(): SubscriberGroups {
     const [first] = members
     if (!first) return
     try {
-      const result = first.operation.execute(event, sharing, first.line.group.operations.size > 1)
+      const result = first.operation.execute(event, sharing)
       if (!(result instanceof Promise)) return deliver(members, event, result)
       const work = result
         .then((found) => deliver(members, event, found))

@@ -18,8 +18,8 @@ export interface Operation {
   readonly key: string
   /** Distinguishes documents with equal keys. */
   readonly document: object
-  /** Returns synchronously if no resolver waits. `isVaried`: whether subscribers of the same thing have other operations. */
-  readonly execute: (event: SourceEvent, sharing: Sharing, isVaried: boolean) => EventResult | Promise<EventResult>
+  /** Returns synchronously if no resolver waits. */
+  readonly execute: (event: SourceEvent, sharing: Sharing) => EventResult | Promise<EventResult>
 }
 
 /**

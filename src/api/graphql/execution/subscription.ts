@@ -11,7 +11,7 @@ import { shapeOf } from './document-shape.ts'
 import { executeEvent } from './event-execution.ts'
 import type { EventResult } from './event-result.ts'
 import { validateWithin } from './operation.ts'
-import type { SharedExecution } from './shared/shared-execution.ts'
+import type { SharedExecution } from './shared-execution.ts'
 import type { SubscriberGroups } from './subscriber-group.ts'
 import type { Listener, Operation } from './subscriber-line.ts'
 
@@ -81,11 +81,9 @@ async function subscribe(
   )
   const key = `${shape.hash} ${JSON.stringify(values)} ${rights}`
   const { document } = args
-  const caller = { principal, whose, document, plan: new Map(), fields: null }
-  const group = `${rights} ${source.key}`
-  const execute: Operation['execute'] = (event, sharing, isVaried) => {
-    const fields = isVaried && sharing !== 'none' ? deps.shared.fieldsOf(group, event) : null
-    const own = (): EventResult | Promise<EventResult> => executeEvent(deps, validated, event, caller, fields)
+  const caller = { principal, whose, document, plan: new Map() }
+  const execute: Operation['execute'] = (event, sharing) => {
+    const own = (): EventResult | Promise<EventResult> => executeEvent(deps, validated, event, caller)
     const isOwn = sharing === 'none' || (sharing === 'later' && event.snapshot !== null)
     return isOwn ? own() : deps.shared.execute(key, event, own)
   }

@@ -7,18 +7,15 @@
  *            nothing was read for it, later ones share it too (resuming subscribers are at different positions)
  */
 import { LRUCache } from 'lru-cache'
-import type { Change } from '../../../../domain/change.ts'
-import type { Revision } from '../../../../domain/values.ts'
-import type { Snapshot } from '../../../../store/database.ts'
-import type { SourceEvent } from '../../subscriptions/event-source.ts'
-import type { EventResult } from '../event-result.ts'
-import { createSharedFields, type SharedFields } from './shared-fields.ts'
+import type { Change } from '../../../domain/change.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Snapshot } from '../../../store/database.ts'
+import type { SourceEvent } from '../subscriptions/event-source.ts'
+import type { EventResult } from './event-result.ts'
 
 export interface SharedExecution {
   /** `key`: of the operation's shape, variables and rights. */
   execute(key: string, event: SourceEvent, execute: () => MaybeLater<EventResult>): MaybeLater<EventResult>
-  /** The fields that operations on this event share. `group`: of what is watched and the rights. */
-  fieldsOf(group: string, event: SourceEvent): SharedFields
 }
 
 type MaybeLater<T> = T | Promise<T>
@@ -38,22 +35,7 @@ const resultText = 1024
 
 export function createSharedExecution(): SharedExecution {
   const ofChanges = new Map<string, MaybeLater<EventResult>>()
-  const fieldsOfChanges = new Map<string, SharedFields>()
-  /** By the event of a line: its subscribers would look them up one by one. */
-  const fieldsByEvent = new WeakMap<SourceEvent, SharedFields>()
   const kept = new LRUCache<Change, Kept>({ maxSize: keptText })
-
-  function findFields(group: string, event: SourceEvent): SharedFields {
-    const all = event.snapshot ? mapOf<SharedFields>(event.snapshot, 'fields') : fieldsOfChanges
-    const key = `${eventKey(event)} ${group}`
-    const known = all.get(key)
-    if (known) return known
-    const fields = createSharedFields()
-    all.set(key, fields)
-    // Linked objects show the present.
-    if (!event.snapshot) setImmediate(() => all.delete(key))
-    return fields
-  }
 
   function keep(change: Change, operation: string, result: EventResult): void {
     const own = kept.get(change) ?? { results: new Map(), size: 0 }
@@ -67,7 +49,7 @@ export function createSharedExecution(): SharedExecution {
       const { change } = event.payload as { readonly change?: Change | null }
       const before = change ? kept.get(change)?.results.get(operation) : undefined
       if (before) return before
-      const results = event.snapshot ? mapOf<MaybeLater<EventResult>>(event.snapshot, 'results') : ofChanges
+      const results = event.snapshot ? resultsOf(event.snapshot) : ofChanges
       const key = `${eventKey(event)} ${operation}`
       const known = results.get(key)
       if (known) return known
@@ -83,22 +65,15 @@ export function createSharedExecution(): SharedExecution {
       else settle(result)
       return result
     },
-    fieldsOf(group, event) {
-      const known = fieldsByEvent.get(event)
-      if (known) return known
-      const fields = findFields(group, event)
-      fieldsByEvent.set(event, fields)
-      return fields
-    },
   }
 }
 
-/** The snapshot's own map of that name. */
-function mapOf<Value>({ derived }: Snapshot, name: string): Map<string, Value> {
-  const known = derived.get(name) as Map<string, Value> | undefined
+/** Of all operations on the snapshot. */
+function resultsOf({ derived }: Snapshot): Map<string, MaybeLater<EventResult>> {
+  const known = derived.get('results') as Map<string, MaybeLater<EventResult>> | undefined
   if (known) return known
-  const own = new Map<string, Value>()
-  derived.set(name, own)
+  const own = new Map<string, MaybeLater<EventResult>>()
+  derived.set('results', own)
   return own
 }
 
