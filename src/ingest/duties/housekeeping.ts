@@ -1,6 +1,6 @@
 /** Small duties: what was kept for a time is forgotten, devices that are silent become OFFLINE, and PostgreSQL gets statistics. */
 import type { Millis } from '../../domain/values.ts'
-import type { Session } from '../../store/database.ts'
+import type { Database, Session } from '../../store/database.ts'
 import { findEnded, findSilent, forgetBatches, forgetSignatures } from '../../store/write/housekeeping.ts'
 import { analyzeTable, checkpointLongLog, findUnanalyzed } from '../../store/write/upkeep.ts'
 import { markSilent } from '../commands/connectivity.ts'
@@ -14,7 +14,29 @@ const chunk = 500
 /** Days that the last batch of a server is remembered. A server that was suspended for as long may write its batch twice. */
 const batchDays = 30
 
-export function createSignatureCleanup(session: Session): Duty {
+export interface HousekeepingOptions {
+  readonly database: Pick<Database, 'session' | 'kind'>
+  readonly writer: Pick<Writer, 'submit'>
+  /** Seconds. Null: only devices that promised a heartbeat become OFFLINE by silence. */
+  readonly offlineAfter: number | null
+  /** Null: never. */
+  readonly forgetRemovedDays: number | null
+}
+
+export function createHousekeeping(options: HousekeepingOptions): readonly Duty[] {
+  const { writer, offlineAfter, forgetRemovedDays } = options
+  const { session, kind } = options.database
+  return [
+    createSignatureCleanup(session),
+    createBatchCleanup(session),
+    createSilenceCheck(session, writer, offlineAfter),
+    createStatistics(session),
+    ...(kind === 'pglite' ? [createLogCheck(session)] : []),
+    ...(forgetRemovedDays === null ? [] : [createForgetting(session, writer, forgetRemovedDays * day)]),
+  ]
+}
+
+function createSignatureCleanup(session: Session): Duty {
   return {
     name: 'signatures',
     interval: 0,
@@ -26,7 +48,7 @@ export function createSignatureCleanup(session: Session): Duty {
   }
 }
 
-export function createBatchCleanup(session: Session): Duty {
+function createBatchCleanup(session: Session): Duty {
   return {
     name: 'batches',
     interval: day,
@@ -38,12 +60,7 @@ export function createBatchCleanup(session: Session): Duty {
   }
 }
 
-/** `offlineAfter`: seconds. */
-export function createSilenceCheck(
-  session: Session,
-  writer: Pick<Writer, 'submit'>,
-  offlineAfter: number | null,
-): Duty {
+function createSilenceCheck(session: Session, writer: Pick<Writer, 'submit'>, offlineAfter: number | null): Duty {
   return {
     name: 'silence',
     interval: 0,
@@ -61,7 +78,7 @@ export function createSilenceCheck(
   }
 }
 
-export function createStatistics(session: Session): Duty {
+function createStatistics(session: Session): Duty {
   return {
     name: 'statistics',
     interval: 0,
@@ -77,7 +94,7 @@ export function createStatistics(session: Session): Duty {
 }
 
 /** For the embedded database. PostgreSQL makes its own checkpoints. */
-export function createLogCheck(session: Session): Duty {
+function createLogCheck(session: Session): Duty {
   return {
     name: 'wal',
     interval: 0,
@@ -90,7 +107,7 @@ export function createLogCheck(session: Session): Duty {
 }
 
 /** Forgets deployments that have been REMOVED for so long. */
-export function createForgetting(session: Session, writer: Pick<Writer, 'submit'>, kept: Millis): Duty {
+function createForgetting(session: Session, writer: Pick<Writer, 'submit'>, kept: Millis): Duty {
   return {
     name: 'forgetting',
     interval: 0,

@@ -16,15 +16,7 @@ import { createCheckpoints } from './checkpoints.ts'
 import { createDuties, type Duty } from './duties.ts'
 import { createFacetCounts } from './facet-counts.ts'
 import { type Archive, createArchiving, createPartitioning, createRetention } from './history.ts'
-import {
-  createBatchCleanup,
-  createForgetting,
-  createLogCheck,
-  createSignatureCleanup,
-  createSilenceCheck,
-  createStatistics,
-  day,
-} from './housekeeping.ts'
+import { createHousekeeping, day, type HousekeepingOptions } from './housekeeping.ts'
 import { inTurn } from './in-turn.ts'
 import { createProjecting } from './projections.ts'
 import { createStandstill } from './standstill.ts'
@@ -35,18 +27,14 @@ export interface Maintenance {
   stop(): Promise<void>
 }
 
-export interface MaintenanceOptions {
+export interface MaintenanceOptions extends HousekeepingOptions {
   readonly database: Database
   readonly writer: Writer
-  /** Seconds. Null: only devices that promised a heartbeat become OFFLINE by silence. */
-  readonly offlineAfter: number | null
   readonly stalling: StallLimits
   /** Null: keep everything. */
   readonly historyDays: number | null
   /** Copies the history before it is removed. Null or absent: it is removed without a copy. */
   readonly archive?: Archive | null
-  /** Null: never. */
-  readonly forgetRemovedDays: number | null
   readonly failed?: (error: unknown, duty: string) => void
   readonly succeeded?: (duty: string) => void
   readonly clock: () => Millis
@@ -105,15 +93,12 @@ export function createMaintenance(options: MaintenanceOptions): Maintenance {
 }
 
 function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Duty[] {
-  const { database, writer, offlineAfter, stalling, forgetRemovedDays, historyDays, archive = null } = options
-  const { session } = database
-  const background = { ...database, session: inTurn(session, () => writer.newest) }
+  const { database, writer, stalling, historyDays, archive = null } = options
+  const background = { ...database, session: inTurn(database.session, () => writer.newest) }
   const kept = historyDays === null ? null : historyDays * day
   const retention = kept === null ? null : { database, kept, signal, archive }
   return [
-    createSignatureCleanup(session),
-    createBatchCleanup(session),
-    createSilenceCheck(session, writer, offlineAfter),
+    ...createHousekeeping(options),
     createStandstill(background, writer, stalling),
     createAlertEvaluation(database, writer),
     createCheckpoints(background),
@@ -121,9 +106,6 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
       createProjecting(background, projection),
     ),
     createFacetCounts(background),
-    createStatistics(session),
-    ...(database.kind === 'pglite' ? [createLogCheck(session)] : []),
-    ...(forgetRemovedDays === null ? [] : [createForgetting(session, writer, forgetRemovedDays * day)]),
     createPartitioning({ database, kept, signal }),
     ...(retention && archive ? [createArchiving(retention, archive)] : []),
     ...(retention ? [createRetention(retention)] : []),
