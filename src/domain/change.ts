@@ -1,23 +1,22 @@
 import type { AlertSeverity, Resolution } from './alerts/alert.ts'
 import type { Convergence, Digest } from './desired.ts'
+import type { SaidDetails } from './nouns/deployment.ts'
 import type { InstanceStatus } from './orchestration/instance.ts'
 import type { LifecycleState } from './orchestration/lifecycle.ts'
 import type { Presence, SyncStatus } from './orchestration/resource.ts'
 import type { Connectivity, ConnectivitySource, Label, TargetKind } from './target.ts'
-import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
+import type { DeploymentState, Digits, Millis, Readiness, Revision, StatusError } from './values.ts'
 
 /** The content of a change, as the log stores it. `from` is null for the first state. */
 export type ChangeBody =
-  | {
+  | (SaidDetails & {
       readonly kind: 'DEPLOYMENT_STATE_CHANGED'
       readonly from: DeploymentState | null
       readonly to: DeploymentState
       readonly error: StatusError | null
-      /** Absent: there is no stage. */
-      readonly failureStage?: FailureStage
       readonly attempt: number
       readonly adoptedManifestVersion: Digits | null
-    }
+    })
   | {
       readonly kind: 'COMPONENT_STATE_CHANGED'
       readonly component: string

@@ -1,7 +1,8 @@
 /** The types of a deployment. States are Margo's ("Deployment Status", State field); rollup.ts has their order of severity. */
 import { type Desired, nothingDesired } from './desired.ts'
+import { type Details, detailsOf } from './nouns/deployment.ts'
 import type { OrderMarks } from './transition/order.ts'
-import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
+import type { DeploymentState, Digits, Millis, Readiness, Revision, StatusError } from './values.ts'
 
 export interface Component {
   readonly name: string
@@ -14,7 +15,7 @@ export interface Component {
 }
 
 /** Every field of a deployment that a change can alter. The log can restore it at any revision. */
-export interface DeploymentImage extends Desired {
+export interface DeploymentImage extends Desired, Details {
   readonly targetKey: number
   readonly rolloutKey: number
   readonly instanceKey: number | null
@@ -26,8 +27,6 @@ export interface DeploymentImage extends Desired {
   readonly derivedState: DeploymentState | null
   readonly consistent: boolean
   readonly error: StatusError | null
-  /** Set only while FAILED. Null: the stage is unknown. */
-  readonly failureStage: FailureStage | null
   readonly readiness: Readiness
   readonly components: readonly Component[]
   readonly attempt: number
@@ -45,7 +44,7 @@ const unreported = {
   derivedState: null,
   consistent: true,
   error: null,
-  failureStage: null,
+  ...detailsOf({}),
   readiness: 'UNKNOWN',
   components: [],
   attempt: 1,

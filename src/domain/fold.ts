@@ -2,6 +2,7 @@
 import type { ChangeBody } from './change.ts'
 import { type Component, type DeploymentImage, initialImage, movedTo } from './deployment.ts'
 import { nothingDesired } from './desired.ts'
+import { detailsOf } from './nouns/deployment.ts'
 import { deriveState, isConsistent } from './rollup.ts'
 import type { Millis, Revision } from './values.ts'
 
@@ -65,8 +66,8 @@ function restarted(
 function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEntry): Partial<DeploymentImage> {
   switch (change.kind) {
     case 'DEPLOYMENT_STATE_CHANGED': {
-      const { to: state, error, failureStage = null, attempt, adoptedManifestVersion } = change
-      return { state, error, failureStage, attempt, adoptedManifestVersion }
+      const { to: state, error, attempt, adoptedManifestVersion } = change
+      return { state, error, ...detailsOf(change), attempt, adoptedManifestVersion }
     }
     case 'DEPLOYMENT_REVISED': {
       const { application, applicationVersion, rolloutKey, readiness, isCurrent } = change

@@ -1,4 +1,5 @@
-import type { DeploymentState, Digits, FailureStage, Millis, StatusError } from './values.ts'
+import type { SaidDetails } from './nouns/deployment.ts'
+import type { DeploymentState, Digits, Millis, StatusError } from './values.ts'
 
 export const verdicts = ['APPLIED', 'UNCHANGED', 'STALE'] as const
 export type Verdict = (typeof verdicts)[number]
@@ -17,7 +18,7 @@ export interface ComponentReport {
 /** The reporter if neither the request nor the body names one. */
 export const anonymous = 'anonymous'
 
-export interface StatusReport {
+export interface StatusReport extends SaidDetails {
   /** The device or client that the path or the credential names. */
   readonly reporter: string
   readonly deploymentId: string
@@ -25,8 +26,6 @@ export interface StatusReport {
   readonly deviceId: string | null
   readonly state: DeploymentState
   readonly error: StatusError | null
-  /** The failure stage that the report names. Absent: it names none. */
-  readonly failureStage?: FailureStage
   /** Non-empty: the complete list. Empty: the report says nothing about components. */
   readonly components: readonly ComponentReport[]
   readonly adoptedManifestVersion: Digits | null

@@ -124,7 +124,9 @@ describe('rollcall get and counts', () => {
   it('shows one deployment with its history, and one rollout', async () => {
     const deployment = rollcall('get', 'deployment', 'get-2')
     expect(await deployment.ended).toBe(0)
-    expect(deployment.lines.join('\n')).toMatch(/state +FAILED.*web +FAILED +507: disk full.*PENDING → FAILED/s)
+    expect(deployment.lines.join('\n')).toMatch(
+      /state +FAILED.*failure stage +PROCESSING.*web +FAILED +507: disk full.*PENDING → FAILED/s,
+    )
     const rollout = rollcall('get', 'rollout', 'shown')
     expect(await rollout.ended).toBe(0)
     expect(rollout.lines).toEqual(['shown', '3 deployments: 1 pending, 1 installed, 1 failed'])

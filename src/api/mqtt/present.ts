@@ -1,5 +1,6 @@
 /** What is published about the fleet: the retained present of a deployment or a rollout, and changes. Everything is read with the access scope. */
 import type { Change } from '../../domain/change.ts'
+import { detailsOf } from '../../domain/nouns/deployment.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { describeChanges } from '../../outlets/sinks/change-data.ts'
 import type { Session } from '../../store/database.ts'
@@ -84,7 +85,7 @@ function described(row: DeploymentRow): object {
     reporter: row.reporter,
     state: row.state,
     error: row.error,
-    failureStage: row.failureStage,
+    ...detailsOf(row),
     convergence: row.convergence,
     application: row.application,
     applicationVersion: row.applicationVersion,

@@ -5,6 +5,7 @@
 import { UsageError } from '../../server/process/arguments.ts'
 import { objects } from './completion.ts'
 import { options as exportOptions } from './export-options.ts'
+import { filterOptionNames } from './filter-options.ts'
 import type { options } from './usage.ts'
 
 type Option = keyof typeof options
@@ -12,35 +13,25 @@ type Option = keyof typeof options
 const everywhere: readonly Option[] = ['json', 'url', 'token', 'help']
 const rollout: readonly Option[] = ['rollout', 'project', 'composite-app', 'composite-app-version', 'provider']
 const labels: readonly Option[] = ['label', 'selector']
-/** Conditions on what changes over time. */
-export const changing = [
-  'state',
-  'convergence',
-  'application',
-  'component',
-  'error-code',
-  'text',
-  'stalled',
-  'retired',
-] as const
-const deployments: readonly Option[] = [...rollout, 'deployment', 'device', ...labels, ...changing]
+const deployments: readonly string[] = [...rollout, 'deployment', 'device', ...labels, ...filterOptionNames]
+const named = (...own: readonly Option[]): readonly string[] => own
 
-const accepted: Readonly<Record<string, readonly Option[]>> = {
-  watch: [...deployments, 'after'],
+const accepted: Readonly<Record<string, readonly string[]>> = {
+  watch: [...deployments, ...named('after')],
   counts: deployments,
-  alerts: ['all', 'limit'],
-  wait: [...deployments, 'for', 'timeout', 'tolerate', 'no-alerts'],
+  alerts: named('all', 'limit'),
+  wait: [...deployments, ...named('for', 'timeout', 'tolerate', 'no-alerts')],
   login: [],
   logout: [],
   completion: [],
-  'get deployments': [...deployments, 'limit'],
-  'get deployment': ['deployment', 'device'],
-  'get rollouts': [...labels, 'rollout-selector', 'limit'],
+  'get deployments': [...deployments, ...named('limit')],
+  'get deployment': named('deployment', 'device'),
+  'get rollouts': named(...labels, 'rollout-selector', 'limit'),
   'get rollout': rollout,
-  'get devices': [...labels, 'limit'],
-  'get device': ['device'],
-  'get clusters': ['limit'],
-  'get resources': [...labels, 'limit'],
+  'get devices': named(...labels, 'limit'),
+  'get device': named('device'),
+  'get clusters': named('limit'),
+  'get resources': named(...labels, 'limit'),
 }
 
 const simulateOptions = [

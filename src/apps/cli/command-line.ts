@@ -1,12 +1,12 @@
 /** Parses the command line of `npm run rollcall` before any request is sent. Pure. */
 import { parseArgs } from 'node:util'
-import { type Convergence, convergences } from '../../domain/desired.ts'
 import { nearest } from '../../domain/edit-distance.ts'
 import { parseLabelSelector } from '../../domain/selectors/label-selector.ts'
-import { type DeploymentState, deploymentStates } from '../../domain/values.ts'
+import { deploymentStates } from '../../domain/values.ts'
 import { bearerToken, parseDuration, serverAddress, UsageError, usageErrorOf } from '../../server/process/arguments.ts'
-import { changing, refuseUnused } from './accepted-options.ts'
+import { refuseUnused } from './accepted-options.ts'
 import { commands, objects, type Shell, shells } from './completion.ts'
+import { filterFieldsOf, filterOptionNames, filterOptions, isChoice, wordOf } from './filter-options.ts'
 import { type RolloutKey, type Selection, watchable } from './selection.ts'
 import { options } from './usage.ts'
 import type { Goal } from './wait.ts'
@@ -86,7 +86,7 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
         name: 'watch',
         selection,
         after: values.after === undefined ? null : revision(values.after),
-        onlyInTable: changing.find((name) => values[name] !== undefined) ?? null,
+        onlyInTable: filterOptionNames.find((name) => Object.hasOwn(values, name)) ?? null,
       }
     case 'counts':
       return { name: 'counts', selection }
@@ -162,17 +162,18 @@ function shellOf(text: string | undefined): Shell {
   throw new UsageError(`completion needs the shell: use completion ${shells.join(', ')}`)
 }
 
-type Values = ReturnType<typeof parse>['values']
+type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
-function parse(args: readonly string[]) {
+/** The values of options that are conditions are among the others: filterFieldsOf reads them. */
+function parse(args: readonly string[]): { readonly values: Values; readonly positionals: readonly string[] } {
+  const all = { ...options, ...filterOptions }
   try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options,
-    })
+    return parseArgs({ args: [...args], allowPositionals: true, options: all }) as {
+      values: Values
+      positionals: string[]
+    }
   } catch (error) {
-    throw usageErrorOf(error, options)
+    throw usageErrorOf(error, all)
   }
 }
 
@@ -181,18 +182,11 @@ function selectionOf(values: Values): Selection {
     rollout: rolloutOf(values),
     deployments: values.deployment ?? [],
     devices: values.device ?? [],
-    states: (values.state ?? []).map((text) => stateOf('--state', text)),
-    convergence: (values.convergence ?? []).map(convergenceOf),
     labels: (values.label ?? []).map(labelOf),
     selector: values.selector === undefined ? [] : selectorOf('--selector', values.selector),
     rolloutSelector:
       values['rollout-selector'] === undefined ? [] : selectorOf('--rollout-selector', values['rollout-selector']),
-    applications: values.application ?? [],
-    components: values.component ?? [],
-    errorCodes: values['error-code'] ?? [],
-    text: values.text ?? null,
-    stalled: values.stalled ?? null,
-    retired: values.retired ?? null,
+    conditions: filterFieldsOf(values),
   }
 }
 
@@ -217,8 +211,8 @@ export function requireWatchable({ onlyInTable }: Pick<WatchTask, 'onlyInTable'>
 }
 
 function requireChoice(selection: Selection): Selection {
-  const { states: _, convergence: __, stalled: ___, retired: ____, ...choosing } = selection
-  if (Object.values(choosing).some((value) => value !== null && (typeof value !== 'object' || !isEmptyList(value))))
+  const { conditions, ...choosing } = selection
+  if (isChoice(conditions) || Object.values(choosing).some((value) => value !== null && !isEmptyList(value)))
     return selection
   throw new UsageError(
     'missing selection: use --rollout, --deployment, --device, --label, --selector, --application or --text',
@@ -233,25 +227,9 @@ function isEmptyList(value: object): boolean {
   return Array.isArray(value) && value.length === 0
 }
 
-function stateOf(name: string, text: string, others: readonly string[] = []): DeploymentState {
-  const state = deploymentStates.find((known) => known === text.toUpperCase())
-  if (state) return state
-  throw new UsageError(
-    `${name} must be one of ${[...deploymentStates, ...others].join(', ').toLowerCase()}, but is ${JSON.stringify(text)}`,
-  )
-}
-
 function goalOf(text: string | undefined): Goal {
   if (text === undefined) throw new UsageError('wait needs --for: a state, such as --for=installed, or --for=converged')
-  return text.toUpperCase() === 'CONVERGED' ? 'CONVERGED' : stateOf('--for', text, ['CONVERGED'])
-}
-
-function convergenceOf(text: string): Convergence {
-  const convergence = convergences.find((known) => known === text.toUpperCase())
-  if (convergence) return convergence
-  throw new UsageError(
-    `--convergence must be one of ${convergences.join(', ').toLowerCase()}, but is ${JSON.stringify(text)}`,
-  )
+  return wordOf('--for', text, [...deploymentStates, 'CONVERGED'])
 }
 
 function labelOf(text: string): { key: string; value: string } {

@@ -1,7 +1,7 @@
 /** `rollcall completion`: a script for the shell, which knows commands, objects, states and options, and asks no server. */
-import { convergences } from '../../domain/desired.ts'
 import { deploymentStates } from '../../domain/values.ts'
 import { formats, kinds } from './export-options.ts'
+import { filterValues } from './filter-options.ts'
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
@@ -42,8 +42,7 @@ const nouns: Readonly<Record<string, readonly string[]>> = { get: objects, expor
 /** What may follow an option. */
 const values: Readonly<Record<string, readonly string[]>> = {
   for: [...states, 'converged'],
-  state: states,
-  convergence: convergences.map((value) => value.toLowerCase()),
+  ...filterValues,
   format: formats,
 }
 /** Its value is a file. */

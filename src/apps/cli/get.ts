@@ -1,4 +1,5 @@
 /** `rollcall get` and `rollcall counts`: the present state. */
+import { type Details, detailNames } from '../../domain/nouns/deployment.ts'
 import type { Api } from './api.ts'
 import { type Output, printList } from './list.ts'
 import {
@@ -82,7 +83,7 @@ export async function getRollout(api: Api, { terminal, isJson }: Output, key: Ro
   }
 }
 
-interface OneDeployment extends Omit<ShownDeployment, 'components'> {
+interface OneDeployment extends Omit<ShownDeployment, 'components'>, Details {
   readonly application: string | null
   readonly applicationVersion: string | null
   readonly attempt: number
@@ -101,7 +102,7 @@ export async function getDeployment(
     `query Get($deploymentId: String!, $deviceId: String) {
       deployment(deploymentId: $deploymentId, deviceId: $deviceId) {
         ${deploymentFields.replace('components { name state }', '')}
-        application applicationVersion attempt derivedState consistent readiness reportedAt receivedAt
+        application applicationVersion attempt ${detailNames.join(' ')} derivedState consistent readiness reportedAt receivedAt
         rollout { name }
         components { name state error { code message source } }
         history(last: 10) { nodes { ${changeFields} } }
@@ -128,6 +129,11 @@ function describe(terminal: Terminal, deployment: OneDeployment): string[] {
     ],
     ['convergence', describeConvergence(terminal, deployment)],
     ['error', describeError(error)],
+    // As words: `failureStage` is "failure stage".
+    ...detailNames.map((name) => [
+      name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+      deployment[name] ?? '',
+    ]),
   ].filter(([, value]) => value !== '' && value !== '-')
   const parts = components.map((c) => [c.name, inStateColour(terminal, c.state, c.state), describeError(c.error)])
   return [...table(facts), '', ...table(parts), '', ...history.nodes.map((change) => describeChange(terminal, change))]

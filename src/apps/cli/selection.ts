@@ -1,26 +1,18 @@
 /** The deployments that a command selects: its options, and the filters of the API that they become. */
-import type { Convergence } from '../../domain/desired.ts'
 import type { LabelCondition } from '../../domain/selectors/label-condition.ts'
-import type { DeploymentState } from '../../domain/values.ts'
 import type { Api } from './api.ts'
 
 export interface Selection {
   readonly rollout: RolloutKey | null
   readonly deployments: readonly string[]
   readonly devices: readonly string[]
-  readonly states: readonly DeploymentState[]
-  readonly convergence: readonly Convergence[]
   readonly labels: readonly { readonly key: string; readonly value: string }[]
   /** Conditions on labels, all of which must hold. */
   readonly selector: readonly LabelCondition[]
   /** Conditions on the labels of rollouts themselves, all of which must hold. */
   readonly rolloutSelector: readonly LabelCondition[]
-  readonly applications: readonly string[]
-  readonly components: readonly string[]
-  readonly errorCodes: readonly string[]
-  readonly text: string | null
-  readonly stalled: boolean | null
-  readonly retired: boolean | null
+  /** On what changes over time, as fields of the filter. */
+  readonly conditions: Readonly<Record<string, unknown>>
 }
 
 export interface RolloutKey {
@@ -45,16 +37,9 @@ export async function deploymentFilter(api: Api, selection: Selection): Promise<
     rolloutIds: await rolloutIds(api, selection.rollout),
     deploymentIds: selection.deployments,
     deviceIds: selection.devices,
-    states: selection.states,
-    convergence: selection.convergence,
     labels: selection.labels,
     where: whereOf(selection),
-    applications: selection.applications,
-    components: selection.components,
-    errorCodes: selection.errorCodes,
-    text: selection.text,
-    stalled: selection.stalled,
-    retired: selection.retired,
+    ...selection.conditions,
   })
 }
 

@@ -1,5 +1,6 @@
 /** What the command line accepts: its help, and its options. */
 import { commandOf } from '../../server/process/arguments.ts'
+import { filterUsage } from './filter-options.ts'
 
 export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
 
@@ -27,13 +28,10 @@ Select deployments (options marked * can be repeated, and match any of their val
   --rollout <name>               an intent group also needs --project, --composite-app and --composite-app-version,
                                  network intents of a cluster --provider
   --deployment <id> *            --device <id> *           --label <key>=<value> *
-  --state <state> *              --application <name> *    --component <name> *
-  --error-code <code> *          --text <text>             --stalled
+${filterUsage}
   -l, --selector <conditions>    on labels, all of which must hold: site=munich,env!=dev,ring in (a,b),tier notin (x),spare,!old;
                                  --label and -l also select what get rollouts, devices and resources list
   --rollout-selector <conditions>  with get rollouts: on the labels of the rollouts themselves, team=packaging
-  --retired                      deployments on retired devices, which are hidden otherwise
-  --convergence <value> *        converged, applying, failed, stale or unknown: compared with the target version
 
 alerts:
   --all                          list resolved alerts too
@@ -64,7 +62,7 @@ Exit codes: 0 done, or state reached · 1 deployments failed, not found, or outp
 const many = { type: 'string', multiple: true } as const
 const one = { type: 'string' } as const
 
-/** By name; shell completion offers them. */
+/** By name. filter-options.ts has the others. */
 export const options = {
   rollout: one,
   project: one,
@@ -73,17 +71,9 @@ export const options = {
   provider: one,
   deployment: many,
   device: many,
-  state: many,
   label: many,
   selector: { type: 'string', short: 'l' },
   'rollout-selector': one,
-  application: many,
-  component: many,
-  'error-code': many,
-  text: one,
-  convergence: many,
-  stalled: { type: 'boolean' },
-  retired: { type: 'boolean' },
   for: one,
   timeout: one,
   tolerate: one,

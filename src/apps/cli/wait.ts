@@ -180,22 +180,8 @@ function isNarrowed(selection: Selection): boolean {
 }
 
 /** Whether it has conditions on what changes over time. */
-function isChanging({
-  states,
-  convergence,
-  applications,
-  components,
-  errorCodes,
-  text,
-  stalled,
-  retired,
-}: Selection): boolean {
-  return (
-    [states, convergence, applications, components, errorCodes].some((list) => list.length > 0) ||
-    text !== null ||
-    stalled !== null ||
-    retired !== null
-  )
+function isChanging({ conditions }: Selection): boolean {
+  return Object.keys(conditions).length > 0
 }
 
 function oneDeployment(

@@ -29,13 +29,25 @@ export interface FilterField<Kind extends FilterKind = FilterKind, Value = unkno
   readonly type?: string
   /** The description in the schema. */
   readonly says: string
+  /** Of `values`: all of them. */
+  readonly among?: readonly string[]
+  /** Of the command line. Absent: it has none. */
+  readonly option?: FilterOption
   /** No index finds the rows that match. */
   readonly isUnindexed?: true
   /** Only its type is used. */
   readonly value?: Value
 }
 
-type More = Pick<FilterField, 'isUnindexed'>
+export interface FilterOption {
+  readonly name: string
+  /** How the help shows its value, such as `<code>`. A flag has none. */
+  readonly value?: string
+  /** What the help says of it, if its name does not. */
+  readonly explained?: string
+}
+
+type More = Pick<FilterField, 'isUnindexed' | 'option'>
 const field =
   <Kind extends FilterKind>(kind: Kind) =>
   (says: string, more: More = {}): FilterField<Kind, Kinds[Kind]> => ({ kind, says, ...more })
@@ -52,8 +64,12 @@ export const keys = (type: string, says: string): FilterField<'keys', readonly n
   says,
 })
 export const values =
-  <Value extends string>(type: string) =>
-  (says: string): FilterField<'values', readonly Value[]> => ({ kind: 'values', type, says })
+  <Value extends string>(type: string, among?: readonly Value[]) =>
+  (says: string, more: More = {}): FilterField<'values', readonly Value[]> => ({
+    ...{ kind: 'values', type, says },
+    ...(among && { among }),
+    ...more,
+  })
 
 export type FilterFields = Readonly<Record<string, FilterField>>
 

@@ -6,6 +6,7 @@
  */
 import type { ChangeBody } from '../change.ts'
 import type { Component, Deployment } from '../deployment.ts'
+import { detailsOf } from '../nouns/deployment.ts'
 import type { Rollout } from '../rollout.ts'
 import { noMarks } from '../transition/order.ts'
 import {
@@ -94,7 +95,7 @@ export function applyDerived(
     ...base,
     state,
     error: null,
-    failureStage: null,
+    ...detailsOf({}),
     readiness,
     isCurrent,
     application,

@@ -1,6 +1,7 @@
 /** What one declaration makes of a deployment. Pure, as transition.ts is. */
 import type { ChangeBody } from '../change.ts'
 import type { Component, Deployment } from '../deployment.ts'
+import { detailsOf } from '../nouns/deployment.ts'
 import type { ComponentReport } from '../report.ts'
 import { absentAsPending, mergeComponents } from './component-changes.ts'
 import { noMarks } from './order.ts'
@@ -66,7 +67,7 @@ export function applyDeclaration(
   const fresh = {
     state: 'PENDING',
     error: null,
-    failureStage: null,
+    ...detailsOf({}),
     adoptedManifestVersion: null,
     claimed: false,
   } as const

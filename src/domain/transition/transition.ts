@@ -23,6 +23,7 @@ import type { ChangeBody } from '../change.ts'
 import type { Deployment } from '../deployment.ts'
 import type { Digest } from '../desired.ts'
 import { failureStage } from '../failure-stage.ts'
+import { type Details, detailNames, detailsOf, saidDetails } from '../nouns/deployment.ts'
 import type { StatusReport } from '../report.ts'
 import type { Digits } from '../values.ts'
 import { absentAsPending, mergeComponents, sameError } from './component-changes.ts'
@@ -62,14 +63,15 @@ export function applyReport(
   const saysNothing = report.components.length === 0 && shown.length > 0
   const after = saysNothing ? shown : [...report.components, ...absentAsPending(report.components, declaredComponents)]
   const stage = failureStage(report.state, report.failureStage ?? null, after, before)
-  const standing = { state: report.state, error: report.error, failureStage: stage, attempt, adoptedManifestVersion }
+  const details = { ...detailsOf(report), failureStage: stage }
+  const standing = { state: report.state, error: report.error, ...details, attempt, adoptedManifestVersion }
   if (!before || !hasStanding(before, standing))
     changes.push({
       kind: 'DEPLOYMENT_STATE_CHANGED',
       from: before?.state ?? null,
       to: report.state,
       error: report.error,
-      ...(stage && { failureStage: stage }),
+      ...saidDetails(details),
       attempt,
       adoptedManifestVersion,
     })
@@ -92,16 +94,14 @@ export function applyReport(
   })
 }
 
-type Standing = Pick<Deployment, 'state' | 'error' | 'failureStage' | 'attempt' | 'adoptedManifestVersion'>
+type Standing = Pick<Deployment, 'state' | 'error' | 'attempt' | 'adoptedManifestVersion' | keyof Details>
 
-function hasStanding(
-  deployment: Deployment,
-  { state, error, failureStage, attempt, adoptedManifestVersion }: Standing,
-) {
+function hasStanding(deployment: Deployment, standing: Standing): boolean {
+  const { state, error, attempt, adoptedManifestVersion } = standing
   return (
     deployment.state === state &&
     sameError(deployment.error, error) &&
-    deployment.failureStage === failureStage &&
+    detailNames.every((name) => deployment[name] === standing[name]) &&
     deployment.attempt === attempt &&
     deployment.adoptedManifestVersion === adoptedManifestVersion
   )

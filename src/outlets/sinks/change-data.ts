@@ -1,5 +1,6 @@
 /** The form of a change for receivers: its own fields, with the names of its subjects instead of internal keys. */
 import type { Change } from '../../domain/change.ts'
+import { detailsOf } from '../../domain/nouns/deployment.ts'
 import type { Session } from '../../store/database.ts'
 import { type TargetName, targetNames } from '../../store/read/export/names.ts'
 import { resourcesByKey } from '../../store/read/orchestration/resources.ts'
@@ -92,8 +93,8 @@ interface Names {
 function ownFields(change: Change, names: Names): object {
   switch (change.kind) {
     case 'DEPLOYMENT_STATE_CHANGED': {
-      const { from, to, error, failureStage = null, attempt, adoptedManifestVersion } = change
-      return { from, to, error, failureStage, attempt, adoptedManifestVersion }
+      const { from, to, error, attempt, adoptedManifestVersion } = change
+      return { from, to, error, ...detailsOf(change), attempt, adoptedManifestVersion }
     }
     case 'COMPONENT_STATE_CHANGED':
       return { component: change.component, from: change.from, to: change.to, error: change.error }

@@ -1,5 +1,6 @@
 /** The listed deployments as of a revision. */
 import type { Component } from '../../../domain/deployment.ts'
+import { detailNames, detailsOf } from '../../../domain/nouns/deployment.ts'
 import { type ExportedDeployment, readDeployments } from '../../../store/read/export/deployments.ts'
 import { instanceIds } from '../../../store/read/export/names.ts'
 import { requireRetained } from '../../../store/read/past.ts'
@@ -10,6 +11,8 @@ import { cursorNumbers } from '../query.ts'
 import { momentParameters, revisionOf } from './bounds.ts'
 import type { Kind, Sessions } from './kind.ts'
 import { readPlaces } from './places.ts'
+
+const detailColumns = Object.fromEntries(detailNames.map((name) => [name, 'text'] as const))
 
 const columns = columnsOf({
   deploymentId: 'text',
@@ -24,7 +27,7 @@ const columns = columnsOf({
   consistent: 'boolean',
   stalled: 'boolean',
   attempt: 'count',
-  failureStage: 'text',
+  ...detailColumns,
   errorCode: 'text',
   errorMessage: 'text',
   readiness: 'text',
@@ -85,7 +88,7 @@ async function rowsOf({ whole }: Sessions, found: readonly ExportedDeployment[])
     consistent: row.consistent,
     stalled: row.stalled,
     attempt: row.attempt,
-    failureStage: row.failureStage,
+    ...detailsOf(row),
     errorCode: row.error?.code ?? null,
     errorMessage: row.error?.message ?? null,
     readiness: row.readiness,

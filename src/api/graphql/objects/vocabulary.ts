@@ -23,7 +23,7 @@ export const DeploymentStateEnum = builder.enumType('DeploymentState', {
   } satisfies Described<DeploymentState>,
 })
 
-export const FailureStageEnum = builder.enumType('FailureStage', {
+builder.enumType('FailureStage', {
   description: 'The stage in which a deployment failed.',
   values: {
     PRE_PROCESSING: { description: 'Before any of its components started.' },

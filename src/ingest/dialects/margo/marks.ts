@@ -1,4 +1,5 @@
 /** Reads the ordering keys of a body: the adopted version, the reporter's sequence number and its clock (docs/wire.md §7.3). */
+import { detailNames, type SaidDetails, saidDetails } from '../../../domain/nouns/deployment.ts'
 import type { OrderMarks } from '../../../domain/transition/order.ts'
 import { type Digits, type FailureStage, failureStages } from '../../../domain/values.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, shown } from '../../../platform/body/problems.ts'
@@ -30,18 +31,22 @@ export function readRunMarks(problems: Problems, body: Body): RunMarks {
     boot: ours?.boot ?? null,
     seq: ours?.seq ?? vendors?.seq ?? null,
     observedAt: ours?.observedAt ?? vendors?.observedAt ?? readMetadataTime(body.metadata),
-    failureStage: ours?.failureStage ?? null,
+    details: ours?.details ?? {},
   }
 }
 
 interface RunMarks extends Pick<OrderMarks, 'boot' | 'seq' | 'observedAt'> {
-  readonly failureStage: FailureStage | null
+  readonly details: SaidDetails
 }
 
 /** Rollcall's own extension. A client that sends it relies on it, so an invalid value is refused. */
 function readRollcall(problems: Problems, name: string, rollcall: unknown): RunMarks | null {
   if (!isObject(rollcall)) {
-    complain(problems, name, `must be an object {seq, boot, observedAt, failureStage}, but is ${shown(rollcall)}`)
+    complain(
+      problems,
+      name,
+      `must be an object {seq, boot, observedAt, ${detailNames.join(', ')}}, but is ${shown(rollcall)}`,
+    )
     return null
   }
   const seq = isAbsent(rollcall.seq) ? null : readU64(rollcall.seq)
@@ -53,7 +58,9 @@ function readRollcall(problems: Problems, name: string, rollcall: unknown): RunM
     seq,
     observedAt,
     boot: readBoot(problems, `${name}.boot`, rollcall.boot),
-    failureStage: readFailureStage(problems, `${name}.failureStage`, rollcall.failureStage),
+    details: saidDetails({
+      failureStage: readFailureStage(problems, `${name}.failureStage`, rollcall.failureStage),
+    }),
   }
 }
 

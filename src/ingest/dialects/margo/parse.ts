@@ -79,7 +79,7 @@ export function readReport(problems: Problems, body: Body, route: ReportRoute): 
 
   const { state, error, components } =
     proposal === 'first' ? readInformation(problems, body.deploymentInformation) : readWhole(problems, body, proposal)
-  const { boot, seq, observedAt, failureStage } = readRunMarks(problems, body)
+  const { boot, seq, observedAt, details } = readRunMarks(problems, body)
 
   if (problems.list !== null || deploymentId === null || state === null) return null
   const reporter = route.reporter ?? (deviceId === null ? anonymous : gatewayOf(deviceId))
@@ -90,7 +90,7 @@ export function readReport(problems: Problems, body: Body, route: ReportRoute): 
     deviceId,
     state,
     error,
-    ...(failureStage && { failureStage }),
+    ...details,
     components,
     adoptedManifestVersion,
     seq,

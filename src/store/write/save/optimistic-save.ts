@@ -9,6 +9,7 @@
  */
 import { getTableColumns } from 'drizzle-orm'
 import type { Deployment } from '../../../domain/deployment.ts'
+import { detailNames } from '../../../domain/nouns/deployment.ts'
 import { doorbellChannel } from '../../database.ts'
 import { updateOf, type Write } from '../../sql/record-set.ts'
 import { deployments } from '../../tables/schema.ts'
@@ -41,7 +42,7 @@ const reportedFields: readonly string[] = [
   'derivedState',
   'consistent',
   'error',
-  'failureStage',
+  ...detailNames,
   'components',
   'attempt',
   'adoptedManifestVersion',

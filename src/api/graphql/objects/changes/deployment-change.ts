@@ -4,8 +4,9 @@ import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import { required } from '../../execution/required.ts'
 import { StatusError } from '../../mutations/status-error.ts'
+import { detailFields } from '../deployments/details.ts'
 import { Change, Deployment, Device, Rollout, Target } from '../refs.ts'
-import { ConvergenceEnum, DeploymentStateEnum, FailureStageEnum } from '../vocabulary.ts'
+import { ConvergenceEnum, DeploymentStateEnum } from '../vocabulary.ts'
 import { type FieldsOf, implementChange, nullable, typeNames } from './change.ts'
 
 type Read = Pick<Context, 'reader'>
@@ -64,11 +65,7 @@ implementDeploymentChange(
     from: t.expose('from', { type: DeploymentStateEnum, ...nullable(from) }),
     to: t.expose('to', { type: DeploymentStateEnum, description: to }),
     error: t.expose('error', { type: StatusError, ...nullable('The new error.') }),
-    failureStage: t.field({
-      type: FailureStageEnum,
-      ...nullable('The stage in which it failed. Null: not failed, or unknown.'),
-      resolve: ({ failureStage }) => failureStage ?? null,
-    }),
+    ...detailFields(t, 'changed'),
     attempt: t.exposeInt('attempt', { description: 'The number of the attempt, starting at 1.' }),
     adoptedManifestVersion: t.exposeString(
       'adoptedManifestVersion',

@@ -15,7 +15,8 @@ import { Component, type ComponentNode, Deployment, Device, Rollout, RolloutInst
 import { ReportConnection, reportsOf } from '../report.ts'
 import { resourceFields } from '../resources/resource.ts'
 import { DesiredDocument, DesiredDocumentConnection, documentsOf } from '../targets/manifest.ts'
-import { ConvergenceEnum, DeploymentStateEnum, FailureStageEnum, ReadinessEnum } from '../vocabulary.ts'
+import { ConvergenceEnum, DeploymentStateEnum, ReadinessEnum } from '../vocabulary.ts'
+import { detailFields } from './details.ts'
 import { DeploymentStall, stallOf } from './stall.ts'
 
 Deployment.implement({
@@ -81,12 +82,7 @@ Deployment.implement({
       nullable: true,
       description: 'Why it failed, or, in state PENDING, why it is waiting.',
     }),
-    failureStage: t.expose('failureStage', {
-      type: FailureStageEnum,
-      nullable: true,
-      description:
-        'The stage in which it failed, as reported or else derived from the components. Null: not failed, or unknown.',
-    }),
+    ...detailFields(t, 'says'),
     readiness: t.expose('readiness', {
       type: ReadinessEnum,
       description: 'Whether the deployed application works, according to its Kubernetes objects.',
