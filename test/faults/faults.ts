@@ -100,6 +100,7 @@ const rows: readonly Row[] = [
   // The programs around it.
   ['apps/cli/stored-sessions.ts', 'found.endsAt > Date.now()', 'found.endsAt > 0', 'the terminal uses a session that has ended', 'cli'],
   ['apps/cli/show.ts', "[error.code, error.message].filter((part) => part !== '').join(': ')", "[error.code].filter((part) => part !== '').join(': ')", 'the terminal hides why it failed', 'cli'],
+  ['server/config/secret-files.ts', 'if (file.size > largest) return', 'if (file.size < 0) return', 'a wrong path fills the memory with a large file', 'config/secret-files'],
   ['server/config/config.ts', 'if (!parsed.success || problems.length > 0) throw', 'if (!parsed.success) throw', 'settings that contradict each other are taken', 'config'],
   ['apps/dashboard/data/diff.ts', 'isFolded: isFolded && own.length > 1', 'isFolded: true', 'the page hides the lines that differ', 'dashboard/diff'],
   ['apps/dashboard/data/labels.ts', "return part === 0 ? '0 %' : '100 %'", "return '100 %'", 'the page says 100 % of nothing', 'dashboard'],
