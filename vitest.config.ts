@@ -33,6 +33,8 @@ export default defineConfig({
     ],
     setupFiles: ['test/support/runner/properties.ts'],
     pool: 'forks',
+    // Most of what a test makes is dead before this much of it is there. With V8's 16 MiB, the workers take an eighth more processor time in tests of pure functions.
+    execArgv: ['--max-semi-space-size=64'],
     // One worker process runs many files: importing the server anew for each takes longer than most of them. No module here keeps state
     // that one file could leave to the next.
     isolate: false,

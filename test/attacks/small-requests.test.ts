@@ -46,6 +46,7 @@ describe('a small request', () => {
     await expect.poll(() => server.app.metrics.print()).toMatch(/nodejs_active_resources\{type="TCPSocketWrap"\}/)
     // The requests before this one have been taken.
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+    collect()
     const { heapUsed, arrayBuffers } = process.memoryUsage()
     expect(heapUsed + arrayBuffers - before.heapUsed - before.arrayBuffers).toBeLessThan(100e6)
   })

@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The files that take more than twelve seconds on two cores, the slowest first. */
 export const slowest = [
+  'attacks/outbound.deep',
   'dashboard/layout/every-page',
   'store/read/past/past',
   'road/tenants/tenants',
@@ -26,7 +27,6 @@ export const slowest = [
   'attacks/budgets',
   'attacks/siblings',
   'deploy/package.deep',
-  'attacks/outbound.deep',
   'attacks/outbound',
   'export/archive',
   'docs/clients',
