@@ -2,6 +2,7 @@ import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { defineConfig } from 'vitest/config'
+import { findPostgres } from './test/support/databases/postgres-server.ts'
 import { isDeep, isWhole, seed } from './test/support/runner/depth.ts'
 import { fastFolder } from './test/support/runner/fast-folder.ts'
 import { showProgress } from './test/support/runner/progress.ts'
@@ -24,6 +25,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/bench/**', '**/node_modules/**', ...(isWhole ? [] : ['**/*.deep.test.ts'])],
+    // A file that tests PostgreSQL alone has no tests without it.
+    passWithNoTests: !process.env.DATABASE_URL && findPostgres() === null,
     globalSetup: ['test/support/runner/global-setup.ts'],
     reporters: [
       'minimal',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { rightsOf } from '../../src/api/auth/oidc/rights.ts'
 import { parseConfig } from '../../src/server/config/config.ts'
-import { blocksOf, execute, openStream, readPage } from '../support/documentation.ts'
+import { blocksOf, execute, hasCurl, openStream, readPage } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startApp } from '../support/servers/app.ts'
 import { createPerson, startIssuer } from '../support/systems/issuer.ts'
@@ -20,7 +20,7 @@ const settingsOf = (text: string): Record<string, string> =>
   )
 const blockOf = (language: string): string => blocks.find((block) => block.language === language)?.text ?? ''
 
-it('configures a server, signs persons in, and has the routes that the page names', async () => {
+it.skipIf(!hasCurl)('configures a server, signs persons in, and has the routes that the page names', async () => {
   const folder = temporaryFolder()
   const given = settingsOf(blockOf('env'))
   const roles = join(folder, 'roles.yaml')

@@ -33,7 +33,7 @@ function findIn(copy: string, { tests }: Fault): string | null {
     killSignal: 'SIGKILL',
   })
   if (status === 0) return null
-  const lines = readFileSync(results, 'utf8').trim().split('\n')
+  const lines = readFileSync(results, 'utf8').split('\n').filter(Boolean)
   for (const line of lines) {
     const { file, tests: run = [] } = JSON.parse(line) as Result
     const failed = run.find((test) => test.status === 'failed')
