@@ -173,8 +173,6 @@ CREATE TABLE "deployments" (
 	"failure_stage" "failure_stage",
 	"readiness" "readiness" DEFAULT 'UNKNOWN' NOT NULL,
 	"components" json NOT NULL,
-	"declared_components" json DEFAULT '[]'::json NOT NULL,
-	"claimed" boolean NOT NULL,
 	"attempt" integer NOT NULL,
 	"adopted_manifest_version" numeric(20, 0),
 	"target_manifest_version" numeric(20, 0),
@@ -182,10 +180,12 @@ CREATE TABLE "deployments" (
 	"convergence" "convergence" DEFAULT 'UNKNOWN' NOT NULL,
 	"stalled" boolean DEFAULT false NOT NULL,
 	"reported_at" timestamp(3) with time zone,
-	"received_at" timestamp(3) with time zone NOT NULL,
 	"changed_at" timestamp(3) with time zone NOT NULL,
 	"revision" bigint NOT NULL,
 	"forgotten_at" timestamp(3) with time zone,
+	"declared_components" json DEFAULT '[]'::json NOT NULL,
+	"claimed" boolean NOT NULL,
+	"received_at" timestamp(3) with time zone NOT NULL,
 	"marks" json NOT NULL,
 	"repeats" bigint DEFAULT 0 NOT NULL
 );
@@ -407,6 +407,34 @@ CREATE TABLE "change_log" (
 	-- Counts in the past read this index only. A second index by revision would cost each report.
 	CONSTRAINT "change_log_pkey" PRIMARY KEY ("first_revision") INCLUDE ("from_state", "from_convergence", "to_state", "to_convergence")
 ) PARTITION BY RANGE ("first_revision");
+--> statement-breakpoint
+CREATE TABLE "past_deployments" (
+	"until" bigint PRIMARY KEY NOT NULL,
+	"key" bigint NOT NULL,
+	"target_key" bigint NOT NULL,
+	"rollout_key" bigint NOT NULL,
+	"instance_key" bigint,
+	"is_current" boolean DEFAULT true NOT NULL,
+	"application" text,
+	"application_version" text,
+	"state" "deployment_state" NOT NULL,
+	"derived_state" "deployment_state",
+	"consistent" boolean NOT NULL,
+	"error" json,
+	"failure_stage" "failure_stage",
+	"readiness" "readiness" DEFAULT 'UNKNOWN' NOT NULL,
+	"components" json NOT NULL,
+	"attempt" integer NOT NULL,
+	"adopted_manifest_version" numeric(20, 0),
+	"target_manifest_version" numeric(20, 0),
+	"document_digest" text,
+	"convergence" "convergence" DEFAULT 'UNKNOWN' NOT NULL,
+	"stalled" boolean DEFAULT false NOT NULL,
+	"reported_at" timestamp(3) with time zone,
+	"changed_at" timestamp(3) with time zone NOT NULL,
+	"revision" bigint NOT NULL,
+	"forgotten_at" timestamp(3) with time zone
+) PARTITION BY RANGE ("until");
 --> statement-breakpoint
 CREATE TABLE "change_summaries" (
 	"first_revision" bigint PRIMARY KEY NOT NULL,
@@ -704,6 +732,7 @@ CREATE UNIQUE INDEX "sinks_inventory" ON "sinks" USING btree ("instance_key") WH
 -- Rows are only appended here. A vacuum of the new ones lets counts in the past read the index alone. Servers add the later partitions
 -- (src/store/write/partitions.ts), with the same settings.
 CREATE TABLE "change_log_first" PARTITION OF "change_log" FOR VALUES FROM (MINVALUE) TO (MAXVALUE) WITH (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);--> statement-breakpoint
+CREATE TABLE "past_deployments_first" PARTITION OF "past_deployments" FOR VALUES FROM (MINVALUE) TO (MAXVALUE) WITH (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);--> statement-breakpoint
 CREATE TABLE "reports_first" PARTITION OF "reports" FOR VALUES FROM (MINVALUE) TO (MAXVALUE) WITH (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);--> statement-breakpoint
 CREATE TABLE "audit_log_first" PARTITION OF "audit_log" FOR VALUES FROM (MINVALUE) TO (MAXVALUE) WITH (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);--> statement-breakpoint
 -- Rows that are updated with each report get room beside them, so that their new versions need no new index entries. In a large table, a fifth of the rows

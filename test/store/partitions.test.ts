@@ -57,6 +57,7 @@ describe.each(everyStore)('the tables of the history on $name', (store) => {
       change_log: [2, 1, 1, 2],
       reports: [2, 1, 1, 2],
       audit_log: [2, 1, 1, 2],
+      past_deployments: [1, 1, 1, 2],
     })
     expect((await readLog(road.database.session, start, 100)).map(({ revision }) => revision)).toEqual(
       revisionsBetween(start, start + 6),
@@ -66,7 +67,7 @@ describe.each(everyStore)('the tables of the history on $name', (store) => {
        where inhparent = any ($1::text[]::regclass[]) and c.relkind = 'r'`,
       [`{${names.join()}}`],
     )
-    expect(vacuumed).toHaveLength(12)
+    expect(vacuumed).toHaveLength(16)
     for (const { options } of vacuumed) expect(options).toContain('autovacuum_vacuum_insert_scale_factor=0.02')
     await expectSound(road.database)
   })
@@ -77,14 +78,24 @@ describe.each(everyStore)('the tables of the history on $name', (store) => {
     const duty = createPartitioning({ database: road.database, kept: null, signal: never })
     const turn = { now: Date.now() + 100 * day, listeningSince: 0, isOver: () => false }
     expect(await duty.run(turn)).toBe(true)
-    expect(await countsOf(road.database)).toEqual({ change_log: [1], reports: [1], audit_log: [0] })
+    expect(await countsOf(road.database)).toEqual({
+      change_log: [1],
+      reports: [1],
+      audit_log: [0],
+      past_deployments: [0],
+    })
     // As if as many changes had been made: the writer continues after the head.
     await road.database.session.run(
       'update log_head set revision = revision + $1::bigint, next_key = next_key + $1::bigint',
       [smallest],
     )
     expect(await duty.run(turn)).toBe(true)
-    expect(await countsOf(road.database)).toEqual({ change_log: [1, 0, 0], reports: [1, 0, 0], audit_log: [0] })
+    expect(await countsOf(road.database)).toEqual({
+      change_log: [1, 0, 0],
+      reports: [1, 0, 0],
+      audit_log: [0],
+      past_deployments: [0],
+    })
     expect(await duty.run(turn)).toBe(true)
     expect((await countsOf(road.database)).change_log).toHaveLength(3)
     // What receives the writes has not expired, nor what is empty because it will receive them.
@@ -166,7 +177,7 @@ describe.each(everyStore)('the tables of the history on $name', (store) => {
     expect((await countsOf(database)).change_log).toEqual([4, 1])
     now += dropDelay
     await round(due)
-    expect(await files()).toEqual([1, 1, 1])
+    expect(await files()).toEqual([1, 1, 1, 1])
     expect((await countsOf(database)).change_log).toEqual([1])
 
     const end = await change(road)

@@ -80,7 +80,7 @@ export function createArchiving({ database, kept }: RetentionOptions, archive: A
     budget: 20_000,
     async run({ now, isOver }) {
       const before = now - kept
-      for (const table of partitionedTables) {
+      for (const table of partitionedTables.filter(({ isCopied }) => isCopied)) {
         const expiry = { copied: await archive.copied(table.name), before, due: before - extraTimeOf(kept) }
         const bound = await findArchivable(database.session, table, expiry)
         if (bound !== null && !(await archive.copy(table.name, bound, isOver))) return false
@@ -126,7 +126,8 @@ export function createRetention(options: RetentionOptions): Duty {
     async run({ now, isOver }) {
       const before = now - kept
       const copied = new Map<string, number>()
-      if (archive) for (const { name } of partitionedTables) copied.set(name, await archive.copied(name))
+      if (archive)
+        for (const { name, isCopied } of partitionedTables) if (isCopied) copied.set(name, await archive.copied(name))
       const upTo = (table: string): number => copied.get(table) ?? Number.MAX_SAFE_INTEGER
       const dropping = await drop(before, upTo)
       const extraTime = extraTimeOf(kept)

@@ -5,7 +5,7 @@ import { all, fixed, isAnyOf } from '../sql/parameters.ts'
 import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { isFound, visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, stands } from './filters/deployment-filter.ts'
-import { fromPast, type Past, present } from './past.ts'
+import { fromEnded, fromPast, type Past, present } from './past.ts'
 
 /** Results are by the key of the parent, 0 for the fleet. */
 export type Scope =
@@ -71,6 +71,7 @@ export function fromThen(past: Past, scope: Scope, filter: DeploymentFilter, con
 
 /** The rows `d` of parent.key at that time, of deployments that have changed since. */
 export function fromUnwound(past: Past, scope: Scope, filter: DeploymentFilter, conditions: readonly SQL[]): SQL {
+  if (past.candidates === 'scan') return sql`${fromEnded(past)} where ${all([ownedBy(scope, d), ...conditions])}`
   const candidates = all([hasChanged(past, scope), ...canMatch(past, filter)])
   return sql`${fromPast(past, candidates)} and ${all([ownedBy(scope, d), ...conditions])}`
 }
@@ -98,7 +99,9 @@ function canMatch(past: Past, filter: DeploymentFilter): SQL[] {
   const { keys, deploymentIds, reporters, rolloutKeys, deviceIds } = filter
   const { candidates, spanned } = past
   return [
-    ...(candidates ? [sql`${present.key} in (${candidates} union all select ${spanned?.key ?? null}::bigint)`] : []),
+    ...(typeof candidates === 'object'
+      ? [sql`${present.key} in (${candidates} union all select ${spanned?.key ?? null}::bigint)`]
+      : []),
     ...(keys ? [isAnyOf(present.key, keys, 'bigint')] : []),
     ...(deploymentIds ? [isAnyOf(present.deploymentId, deploymentIds, 'text')] : []),
     ...(reporters ? [isAnyOf(present.reporter, reporters, 'text')] : []),

@@ -2,7 +2,7 @@
  * The past is the present unwound (counts have a cheaper way: deployment-counts.ts). As of a revision R:
  *
  *   a deployment with newest revision <= R has its present state
- *   any other has the state in `before` of its earliest entry after R (null: it did not exist)
+ *   any other has the state that its earliest entry after R ended (past_deployments; none: it did not exist)
  *   the one whose entry spans R (first <= R < last) is folded up to R; there is at most one
  *
  * So the cost depends on the deployments that changed since, not on the length of the log.
@@ -19,10 +19,10 @@ import { storableJson } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Revision } from '../../domain/values.ts'
 import type { LogHead, Session, Snapshot } from '../database.ts'
 import { badArgument, parseRevision } from '../sql/cursor.ts'
-import { iso } from '../sql/record-set.ts'
+import { columnsOf, iso } from '../sql/record-set.ts'
 import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
-import { toImage, toImageRecord } from '../sql/rows.ts'
-import { changeLog, deployments, epochs } from '../tables/schema.ts'
+import { imageFields, toImage, toImageRecord } from '../sql/rows.ts'
+import { changeLog, deployments, epochs, logHead, pastDeployments } from '../tables/schema.ts'
 import { newestEntry } from './changes/newest-entry.ts'
 import { newestSeen } from './changes/newest-seen.ts'
 import { timeOf } from './changes/recorded-at.ts'
@@ -158,14 +158,19 @@ function expired(message: string, head: LogHead): DomainError {
 export interface Past {
   readonly revision: Revision
   readonly spanned: Spanned | null
-  /** A select of the keys of all deployments that have changed since and may match a filter (filters/past-candidates.ts). Null: not known. */
-  readonly candidates: SQL | null
+  /** How far back it is. Each entry since has at least one revision. */
+  readonly revisions: number
+  /**
+   * Which deployments that have changed since are read (filters/past-candidates.ts): those of a select of keys, or all. All are looked up one by one, or
+   * come from a scan of the former states that have ended since.
+   */
+  readonly candidates: SQL | 'all' | 'scan'
 }
 
 /** The deployment whose entry spans the revision. */
 interface Spanned {
   readonly key: number
-  /** As of that revision, as `before` has it. */
+  /** As of that revision, by the columns of past_deployments. */
   readonly image: object | null
   /** The same, and what it is after the entry. Null: it did not exist. */
   readonly was: DeploymentImage | null
@@ -195,25 +200,31 @@ export function openPast(session: Session, revision: Revision): Promise<Past> {
 const toEntry = rowMapper(changeLog, fieldsBut(changeLog))
 
 async function findSpanned(session: Session, revision: Revision): Promise<Past> {
-  const [row] = await session.rows<RowOf<typeof changeLog>>(
-    sql`select ${changeLog}.* from ${changeLog} where ${changeLog.firstRevision} <= ${revision}::bigint
-      order by ${changeLog.firstRevision} desc limit 1`,
+  const [row] = await session.rows<
+    { readonly head: Revision } & (RowOf<typeof changeLog> | { readonly last_revision: null })
+  >(
+    sql`select entry.*, ${logHead.revision} as head from ${logHead} left join lateral (
+      select * from ${changeLog} where ${changeLog.firstRevision} <= ${revision}::bigint
+      order by ${changeLog.firstRevision} desc limit 1) as entry on true`,
   )
-  const nothing: Past = { revision, spanned: null, candidates: null }
-  if (!row || row.last_revision <= revision) return nothing
-  const { deploymentKey: key, targetKey, rolloutKey, before, toState, toConvergence, ...entry } = toEntry(row)
+  const nothing: Past = { revision, revisions: (row?.head ?? revision) - revision, spanned: null, candidates: 'all' }
+  if (!row || row.last_revision === null || row.last_revision <= revision) return nothing
+  const { deploymentKey: key, targetKey, rolloutKey, toState, toConvergence, ...entry } = toEntry(row)
   if (key === null || targetKey === null || rolloutKey === null || entry.resourceKey !== null) return nothing
-  const at = (then: Revision) => imageAt(before && toImage(before), { ...entry, targetKey, rolloutKey }, then)
+  const [former] = await session.rows<RowOf<typeof pastDeployments>>(
+    sql`select ${pastDeployments}.* from ${pastDeployments} where ${pastDeployments.until} = ${entry.firstRevision}::bigint`,
+  )
+  const at = (then: Revision) => imageAt(former ? toImage(former) : null, { ...entry, targetKey, rolloutKey }, then)
   const image = at(revision)
   const spanned: Spanned = {
     key,
-    image: image && toImageRecord(image),
+    image: image && { ...toImageRecord(image), key, until: revision },
     was: image,
     becomes: at(entry.lastRevision),
     counted: image && isCountedImage(image) ? image : null,
     countedAfter: toState && toConvergence && { rolloutKey, state: toState, convergence: toConvergence },
   }
-  return { revision, spanned, candidates: null }
+  return { ...nothing, spanned }
 }
 
 /** The present row that `d` was made from. */
@@ -221,21 +232,51 @@ export const present = alias(deployments, 'present')
 
 const later = alias(changeLog, 'later')
 
+/** The columns of a deployment: these fields from `image`, and the rest from its present row. */
+const columnsFrom = (fields: readonly string[], image: (column: SQL) => SQL): SQL =>
+  sql.join(
+    columnsOf(deployments, () => true).map(([field, { name }]) => {
+      const column = sql.raw(name)
+      return sql`${fields.includes(field) ? image(column) : sql`${present}.${column}`} as ${column}`
+    }),
+    sql`, `,
+  )
+
+const formerColumns = columnsFrom(['key', ...imageFields], (column) => sql`former.${column}`)
+
+/** The state that SQL cannot compute, as a row of past_deployments. */
+function selectSpanned({ image }: Spanned): SQL {
+  return sql`select image.* from json_populate_record(null::past_deployments, ${image && storableJson(image)}::text::json) as image where image.key is not null`
+}
+
 /** `from … where …` of the rows `d` at that time, made from the present rows that match `which`. Includes forgotten ones. */
-export function fromPast(past: Past, which: SQL): SQL {
-  const revision = sql`${past.revision}::bigint`
-  const image = past.spanned && past.spanned.image !== null ? storableJson(past.spanned.image) : null
-  return sql`from ${deployments} ${present}
-    left join lateral (
-      select ${later.before} from ${changeLog} ${later}
+export function fromPast({ revision: asOf, spanned }: Past, which: SQL): SQL {
+  const revision = sql`${asOf}::bigint`
+  const isUnchanged = sql`${present.revision} <= ${revision}`
+  const isSpanned = sql`${present.key} = ${spanned?.key ?? null}::bigint`
+  const ended = sql`select ${pastDeployments}.* from (
+      select ${later.firstRevision} as revision from ${changeLog} ${later}
       where ${later.deploymentKey} = ${present.key} and ${later.resourceKey} is null and ${later.firstRevision} > ${revision} and ${present.revision} > ${revision}
-      order by ${later.firstRevision} limit 1
-    ) as undone on true
-    cross join lateral (
-      select case when ${present.revision} <= ${revision} then null
-        when ${present.key} = ${past.spanned?.key ?? null}::bigint then ${image}::text::json
-        else undone.before end as image
-    ) as was
-    cross join lateral json_populate_record(${present}, was.image) as ${d}
-    where (${present.revision} <= ${revision} or json_typeof(was.image) = 'object') and (${which})`
+      order by ${later.firstRevision} limit 1) as entry
+    cross join lateral (select * from ${pastDeployments} where ${pastDeployments.until} = entry.revision offset 0) as ${pastDeployments}`
+  const former = spanned
+    ? sql`${ended} where not ${isSpanned} union all ${selectSpanned(spanned)} and ${isSpanned}`
+    : ended
+  const columns = columnsFrom(
+    imageFields,
+    (column) => sql`case when ${isUnchanged} then ${present}.${column} else former.${column} end`,
+  )
+  return sql`from ${deployments} ${present} left join lateral (${former}) as former on true
+    cross join lateral (select ${columns}) as ${d}
+    where (${isUnchanged} or former.until is not null) and (${which})`
+}
+
+/** The same rows of all deployments that have changed since, from the states that held then. */
+export function fromEnded({ revision, spanned }: Past): SQL {
+  const { until, revision: since } = pastDeployments
+  const former = sql`select * from ${pastDeployments} where ${until} > ${revision}::bigint and ${since} <= ${revision}::bigint
+    ${spanned ? sql`union all ${selectSpanned(spanned)}` : sql``}`
+  // Where no column of the present row is read, PostgreSQL does not look for it.
+  return sql`from (${former}) as former left join ${deployments} ${present} on ${present.key} = former.key
+    cross join lateral (select ${formerColumns}) as ${d}`
 }

@@ -13,8 +13,8 @@ const longestApplication = 2_000
 
 const isCounted = `octet_length(facet) <= case left(facet, 2) when 'a:' then ${longestApplication} else ${longestFacet} end`
 
-/** The columns that a row of `entries` needs, for `select … from change_log`. */
-export const entryColumns = 'before, changes, from_state, from_convergence, to_state, to_convergence'
+/** The columns that a row of `entries` needs besides `first_revision`, for `select … from change_log`. */
+export const entryColumns = 'changes, from_state, from_convergence, to_state, to_convergence'
 
 /** A group of all codes, for each that is not null; and one for all of them if there are any. */
 const eachCodeAndAny =
@@ -24,14 +24,17 @@ const eachCodeAndAny =
 export const selectFacetMoves = `
   select facet, state, convergence, sum(n)::int as n from (
     with moved as materialized (
-      select case when json_typeof(before) = 'object' then before end as before, changes, from_state, from_convergence, to_state, to_convergence,
+      select was.*, changes, from_state, from_convergence, to_state, to_convergence,
         strpos(changes::text, '"DEPLOYMENT_REVISED"') > 0 as is_revised,
-        coalesce(strpos(before::text, '"code"') > 0, false) or strpos(changes::text, '"code"') > 0 as has_code
-      from entries where from_state is not null or to_state is not null
+        strpos(concat(was.error, was.components, changes), '"code"') > 0 as has_code
+      from entries left join (
+        select until, application, application_version as version, error, components, forgotten_at from past_deployments
+        where until >= (select min(first_revision) from entries) and until <= (select max(first_revision) from entries) offset 0) as was
+      on was.until = entries.first_revision
+      where from_state is not null or to_state is not null
     ), products as (
-      select was.application, was.application_version as version, revised.product, from_state, from_convergence, to_state, to_convergence, count(*)::int as n
-      from moved left join lateral json_to_record(before) as was(application text, application_version text) on true
-      left join lateral (
+      select application, version, revised.product, from_state, from_convergence, to_state, to_convergence, count(*)::int as n
+      from moved left join lateral (
         select json_build_array(application, "applicationVersion")::text as product
         from rows from (json_to_recordset(changes) as (kind text, application text, "applicationVersion" text)) with ordinality as change(kind, application, "applicationVersion", place)
         where is_revised and kind = 'DEPLOYMENT_REVISED' order by place desc limit 1) as revised on true
@@ -43,8 +46,7 @@ export const selectFacetMoves = `
       ('a:' || case when product is null then application else product::json ->> 0 end, to_state, to_convergence, n),
       ('v:' || case when product is null then version else product::json ->> 1 end, to_state, to_convergence, n)) as counted(facet, state, convergence, n)
     union all
-    select 'e' || coalesce(':' || code, ''), state, convergence, n from (select * from moved where has_code) as failing
-    left join lateral json_to_record(before) as was(error json, components json, forgotten_at text) on true
+    select 'e' || coalesce(':' || code, ''), state, convergence, n from (select * from moved where has_code) as was
     cross join lateral (
       select bool_or(kind = 'DEPLOYMENT_MOVED') or was.forgotten_at is not null as is_reset from json_to_recordset(changes) as change(kind text)) as start
     cross join lateral (

@@ -5,8 +5,8 @@ import { type Counters, counters } from '../../domain/counters.ts'
 import type { Component, Deployment, DeploymentImage } from '../../domain/deployment.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { Target } from '../../domain/target.ts'
-import type { Millis, Revision } from '../../domain/values.ts'
-import { deployments, reports, rollouts, targets } from '../tables/schema.ts'
+import type { Revision } from '../../domain/values.ts'
+import { deployments, pastDeployments, reports, rollouts, targets } from '../tables/schema.ts'
 import { columnList, fieldsBut, type ObjectOf, type RowOf, recordOfFields, rowMapper } from './row-mapping.ts'
 
 export type TargetRecord = RowOf<typeof targets>
@@ -50,28 +50,12 @@ const smallColumns = columnList(
 /** Bytes of a column as it is stored, perhaps compressed. The database knows them without reading the column. */
 const smallSize = 2_000
 
-const imageFields = fieldsBut(
-  deployments,
-  ...(['key', 'deploymentId', 'reporter', 'declaredComponents', 'claimed', 'receivedAt', 'marks', 'repeats'] as const),
-)
+export const imageFields = fieldsBut(pastDeployments, 'until', 'key')
 
-/** What change_log.before holds of a deployment: columns as in its table, times as ISO 8601. */
-export const toImageRecord: (image: DeploymentImage) => object = recordOfFields(deployments, imageFields)
+/** A former state by the columns of its table, times as ISO 8601. */
+export const toImageRecord: (image: DeploymentImage) => object = recordOfFields(pastDeployments, imageFields)
 
-type ImageRecord = RowOf<typeof deployments, (typeof imageFields)[number]>
-const imageOf: (row: ImageRecord) => DeploymentImage = rowMapper(deployments, imageFields)
-
-export function toImage(before: object): DeploymentImage {
-  const row = before as ImageRecord
-  const { reportedAt, changedAt, forgottenAt, ...image } = imageOf(row)
-  const millis = (time: unknown): Millis | null => (time === null ? null : Date.parse(String(time)))
-  return {
-    ...image,
-    reportedAt: millis(reportedAt),
-    changedAt: millis(changedAt) ?? 0,
-    forgottenAt: millis(forgottenAt),
-  }
-}
+export const toImage: (row: RowOf<typeof pastDeployments>) => DeploymentImage = rowMapper(pastDeployments, imageFields)
 
 const lifeFields = [
   'createdRevision',

@@ -147,40 +147,45 @@ export const rollouts = pgTable(
 
 const withError = sql`forgotten_at is null and deployment_has_error(error, components)`
 
+/** What a change of a deployment can alter: as it is now, and as it was (past_deployments). */
+export const deploymentImage = {
+  targetKey: key('target_key').notNull(),
+  rolloutKey: key('rollout_key').notNull(),
+  instanceKey: key('instance_key'),
+  isCurrent: boolean('is_current').notNull().default(true),
+  application: text('application'),
+  applicationVersion: text('application_version'),
+  state: deploymentState('state').notNull(),
+  derivedState: deploymentState('derived_state'),
+  consistent: boolean('consistent').notNull(),
+  /** {code, message, source?} or null. */
+  error: json('error').$type<StatusError>(),
+  failureStage: failureStage('failure_stage'),
+  readiness: readiness('readiness').notNull().default('UNKNOWN'),
+  /** In the order in which the components were first reported or declared. */
+  components: json('components').$type<readonly Component[]>().notNull(),
+  attempt: integer('attempt').notNull(),
+  adoptedManifestVersion: u64('adopted_manifest_version'),
+  targetManifestVersion: u64('target_manifest_version'),
+  documentDigest: text('document_digest').$type<Digest>(),
+  convergence: convergence('convergence').notNull().default('UNKNOWN'),
+  stalled: boolean('stalled').notNull().default(false),
+  reportedAt: instant('reported_at'),
+  changedAt: instant('changed_at').notNull(),
+  revision: revision('revision').notNull(),
+  forgottenAt: instant('forgotten_at'),
+}
+
 export const deployments = pgTable(
   'deployments',
   {
     key: key('key').primaryKey(),
     deploymentId: text('deployment_id').notNull(),
     reporter: text('reporter').notNull(),
-    targetKey: key('target_key').notNull(),
-    rolloutKey: key('rollout_key').notNull(),
-    instanceKey: key('instance_key'),
-    isCurrent: boolean('is_current').notNull().default(true),
-    application: text('application'),
-    applicationVersion: text('application_version'),
-    state: deploymentState('state').notNull(),
-    derivedState: deploymentState('derived_state'),
-    consistent: boolean('consistent').notNull(),
-    /** {code, message, source?} or null. */
-    error: json('error').$type<StatusError>(),
-    failureStage: failureStage('failure_stage'),
-    readiness: readiness('readiness').notNull().default('UNKNOWN'),
-    /** In the order in which the components were first reported or declared. */
-    components: json('components').$type<readonly Component[]>().notNull(),
+    ...deploymentImage,
     declaredComponents: json('declared_components').$type<readonly string[]>().notNull().default([]),
     claimed: boolean('claimed').notNull(),
-    attempt: integer('attempt').notNull(),
-    adoptedManifestVersion: u64('adopted_manifest_version'),
-    targetManifestVersion: u64('target_manifest_version'),
-    documentDigest: text('document_digest').$type<Digest>(),
-    convergence: convergence('convergence').notNull().default('UNKNOWN'),
-    stalled: boolean('stalled').notNull().default(false),
-    reportedAt: instant('reported_at'),
     receivedAt: instant('received_at').notNull(),
-    changedAt: instant('changed_at').notNull(),
-    revision: revision('revision').notNull(),
-    forgottenAt: instant('forgotten_at'),
     /** The order of its newest report: {adoptedManifestVersion, boot, seq, observedAt}. */
     marks: json('marks').$type<OrderMarks>().notNull(),
     /** Number of acknowledged reports that repeated the known state. They are not stored. */

@@ -6,6 +6,7 @@ import type { Tally } from '../../domain/counters.ts'
 import type { Convergence } from '../../domain/desired.ts'
 import type { DeploymentState, Revision } from '../../domain/values.ts'
 import { convergence, deploymentCounters, deploymentState, instant, key, revision } from './columns.ts'
+import { deploymentImage } from './core.ts'
 
 /** One row. Its lock orders all writes. Its counters are those of the whole fleet. */
 export const logHead = pgTable('log_head', {
@@ -56,7 +57,7 @@ export const changeLog = pgTable(
     rolloutKey: key('rollout_key'),
     fromRolloutKey: key('from_rollout_key'),
     instanceKey: key('instance_key'),
-    /** The subject before the entry, by the columns of its table that a change can move. Null: it did not exist. */
+    /** A resource before the entry, by the columns of its table that a change can move. Null: it did not exist. A deployment: past_deployments. */
     before: json('before').$type<object>(),
     /** What the deployment counted as before the entry, in the rollout that it was in. Null: it was not counted (see domain/counters.ts). */
     fromState: deploymentState('from_state'),
@@ -64,7 +65,7 @@ export const changeLog = pgTable(
     /** What it counts as after the entry. */
     toState: deploymentState('to_state'),
     toConvergence: convergence('to_convergence'),
-    /** `revision` in `before` of a deployment. Null: see `before`. */
+    /** `revision` of its row in past_deployments. Null: it has none. */
     fromRevision: revision('from_revision'),
     /** Whether the entry is of a deployment that is found by other names or texts than before (write/derived/found-by.ts). */
     foundByChanged: boolean('found_by_changed').notNull(),
@@ -93,6 +94,17 @@ export const changeLog = pgTable(
       .where(sql`deployment_key is null and target_key is not null`),
   ],
 )
+
+/**
+ * The former states of deployments: a row for each entry of the log that ended one. It held from `revision`, when its own entry ended, up to `until`,
+ * with which the next one begins. Typed columns and not JSON in the log: a reader of the past looks at thousands of rows, and would parse each.
+ */
+export const pastDeployments = pgTable('past_deployments', {
+  /** `first_revision` of the entry. */
+  until: revision('until').primaryKey(),
+  key: key('key').notNull(),
+  ...deploymentImage,
+})
 
 /** The deployments of a rollout, counted as of a revision that ends an entry. Rollout 0: the whole fleet. */
 export const deploymentCheckpoints = pgTable(

@@ -1,7 +1,7 @@
 /**
  * The tables. A `key` is an internal number, assigned under the writer's lock (log_head.next_key). An `id` comes from outside.
- * Two rules hold: only the writer (src/ingest) writes, and only under the lock of log_head; and each row of change_log contains its
- * subject's state before the change, so that the past is the present unwound.
+ * Two rules hold: only the writer (src/ingest) writes, and only under the lock of log_head; and each row of change_log keeps its
+ * subject's state before the change (of a deployment in past_deployments), so that the past is the present unwound.
  * Columns that are written with each report and only read as a whole are json: parsing into jsonb was half the cost of a write.
  */
 export * from './access.ts'

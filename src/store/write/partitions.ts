@@ -22,6 +22,8 @@ export interface PartitionedTable {
   readonly head: string
   /** The order by which an early row of a partition is found. */
   readonly firstBy: string
+  /** Retention removes nothing of it before it has been copied, where rows are copied. */
+  readonly isCopied: boolean
   /** `select … as needed`: whether a partition has a row that is not older than $1. */
   isNeeded(partition: string): string
 }
@@ -34,6 +36,7 @@ export const partitionedTables: readonly PartitionedTable[] = [
     head: 'select revision + 1 as head from log_head',
     // Revisions leap between epochs.
     firstBy: 'where first_revision > (select epoch_base from log_head) order by first_revision',
+    isCopied: true,
     // Within an epoch, times do not decrease. Of an epoch without entries here, the entry is the last of one before.
     isNeeded: (partition) => `select exists (select from epochs e cross join lateral (
       select at from ${partition} where first_revision <= coalesce(e.ended, 9223372036854775807)
@@ -45,6 +48,7 @@ export const partitionedTables: readonly PartitionedTable[] = [
     time: 'received_at',
     head: 'select next_key as head from log_head',
     firstBy: '',
+    isCopied: true,
     // No index has the times in their order. Nearly always the last page says that the partition is still needed.
     isNeeded: (partition) => `select exists (select from ${partition} where received_at >= $1::timestamptz and ctid >= (
         select format('(%s,0)', greatest(pg_relation_size('${partition}') / current_setting('block_size')::int - 1, 0))::tid))
@@ -56,7 +60,19 @@ export const partitionedTables: readonly PartitionedTable[] = [
     time: 'at',
     head: 'select coalesce(max(key), 0) + 1 as head from audit_log',
     firstBy: 'order by key',
+    isCopied: true,
     isNeeded: (partition) => `select exists (select from ${partition} where at >= $1::timestamptz) as needed`,
+  },
+  {
+    name: 'past_deployments',
+    key: 'until',
+    time: '(select at from change_log where first_revision = until)',
+    head: 'select revision + 1 as head from log_head',
+    firstBy: 'where until > (select greatest(epoch_base, tail) from log_head) order by until',
+    isCopied: false,
+    // A row is needed as long as the entry that ended it.
+    isNeeded: (partition) => `select exists (select from ${partition} where until > (select tail from log_head))
+      or $1::timestamptz is null as needed`,
   },
 ]
 

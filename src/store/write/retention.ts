@@ -46,6 +46,14 @@ export async function pruneHistory(
   }
   const log = await parts('change_log')
   const entries = log.names.length === 0 ? 0 : await pruneLog(session, log, step)
+  // Of several partitions, the oldest is dropped as a whole.
+  const past = (await parts('past_deployments')).names.length === 1 ? step : 0
+  await remove(
+    session,
+    `delete from past_deployments where until = any (array(
+       select until from past_deployments where until <= (select tail from log_head) order by until limit $1::int))`,
+    [past],
+  )
   const reports = await pruneReports(session, await parts('reports'), step)
   const resources = await remove(
     session,

@@ -32,18 +32,18 @@ export const stepsProjection: Projection = {
   version: 1,
   tables: ['step_durations', 'usual_durations', 'steps_in_progress'],
   reads: 'entries',
-  columns: 'deployment_key, resource_key, rollout_key, from_target_key, at, before, changes',
+  columns: 'deployment_key, resource_key, rollout_key, from_target_key, at, changes',
   most: { postgres: 2_000, pglite: 250 },
   delay: shortest * 1_000,
   write: `changed as materialized (
     select e.* from entries e cross join lateral (
       select from rollouts r where r.key = e.rollout_key
         and ${sumOfStates('r')} >= ${fewestPeers} offset 0) r
-    where e.deployment_key is not null and e.resource_key is null and e.from_target_key is null and json_typeof(e.before) = 'object'
+    where e.deployment_key is not null and e.resource_key is null and e.from_target_key is null
   ), passed as (
     select e.rollout_key, change.component, change."from" as state, extract(epoch from e.at - change.since)::float8 * 1000 as took
     from changed e cross join lateral (
-      select was.components, was.changed_at from json_to_record(e.before) as was(components json, changed_at timestamptz)) was
+      select components, changed_at from past_deployments where until = e.first_revision offset 0) was
     cross join lateral (
       select coalesce(step.component, '') as component, step."from",
         case step.kind when 'DEPLOYMENT_STATE_CHANGED' then was.changed_at else to_timestamp(part."changedAt" / 1000) end as since

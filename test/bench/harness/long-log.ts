@@ -1,7 +1,6 @@
 /**
  * A fleet with a long log, in the tables at once: in each round, one deployment after the other changes between INSTALLING and INSTALLED. So the state
- * of each deployment, and the counts, are known at each entry. The entries are as those of reports without components, but their images of the state
- * before leave out the fields that are null: otherwise a log of fifty million entries would not fit on many disks.
+ * of each deployment, and the counts, are known at each entry. The entries are as those of reports without components.
  */
 import postgres from 'postgres'
 
@@ -110,21 +109,22 @@ export async function seedLongLog(url: string, log: LongLog, say: (text: string)
     for (let from = 0; from < entries; from += portion) {
       const [first, last] = [from + 1, Math.min(from + portion, entries)]
       await sql.unsafe(`
-        insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before,
-            from_state, from_convergence, to_state, to_convergence, from_revision, found_by_changed, changes)
-        select ${base} + n, ${base} + n, ${at('n')}, ${deployment} + i, ${target} + i, rollout,
-          case when round > 0 then ('{"target_key":' || ${target} + i || ',"rollout_key":' || rollout || ',"is_current":true,"state":"' || former
-            || '","consistent":true,"readiness":"UNKNOWN","components":[],"attempt":' || (round + 1) / 2
-            || ',"convergence":"UNKNOWN","stalled":false,"changed_at":"' || to_char((${at(`n - ${deployments}`)}) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-            || '","revision":' || ${base - deployments} + n || '}')::json end,
-          case when round > 0 then former::deployment_state end, case when round > 0 then 'UNKNOWN'::convergence end, state::deployment_state, 'UNKNOWN',
-          case when round > 0 then ${base - deployments} + n end, round = 0, ('[{"kind":"DEPLOYMENT_STATE_CHANGED","from":' || case when round > 0 then '"' || former || '"' else 'null' end || ',"to":"' || state
-            || '","error":null,"attempt":' || round / 2 + 1 || ',"adoptedManifestVersion":null}]')::json
-        from (
+        with seeded as (
           select n, i, round, ${rollout} + i % ${rollouts} as rollout,
             case when round % 2 = 1 then 'INSTALLING' else 'INSTALLED' end as state, case when round % 2 = 1 then 'INSTALLED' else 'INSTALLING' end as former
           from (select n, (n - 1) % ${deployments} as i, (n - 1) / ${deployments} as round from generate_series(${first}::bigint, ${last}) n) numbered
-        ) entry`)
+        ), ended as (
+          insert into past_deployments (until, key, target_key, rollout_key, state, consistent, components, attempt, changed_at, revision)
+          select ${base} + n, ${deployment} + i, ${target} + i, rollout, former::deployment_state, true, '[]', (round + 1) / 2,
+            ${at(`n - ${deployments}`)}, ${base - deployments} + n from seeded where round > 0
+        )
+        insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key,
+            from_state, from_convergence, to_state, to_convergence, from_revision, found_by_changed, changes)
+        select ${base} + n, ${base} + n, ${at('n')}, ${deployment} + i, ${target} + i, rollout,
+          case when round > 0 then former::deployment_state end, case when round > 0 then 'UNKNOWN'::convergence end, state::deployment_state, 'UNKNOWN',
+          case when round > 0 then ${base - deployments} + n end, round = 0, ('[{"kind":"DEPLOYMENT_STATE_CHANGED","from":' || case when round > 0 then '"' || former || '"' else 'null' end || ',"to":"' || state
+            || '","error":null,"attempt":' || round / 2 + 1 || ',"adoptedManifestVersion":null}]')::json
+        from seeded`)
       if (last % (10 * portion) === 0) say(`  ${last / portion} million entries`)
     }
     await sql.unsafe('vacuum analyze')

@@ -86,20 +86,21 @@ function stages({ deployments, devices }: FleetShape): Readonly<Record<string, r
         select target, ${deploymentId}, 2, deployment, 'edge-' || device, ${digest}, 12 from seed_deployments where is_desired`,
     ],
     log: [
-      `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before,
+      `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key,
           from_state, from_convergence, to_state, to_convergence, from_revision, found_by_changed, changes)
         select first, first + length - 1, at, deployment, target, rollout_key,
-          case when step > 0 then json_build_object('target_key', target, 'rollout_key', rollout_key, 'instance_key', null, 'is_current', true,
-            'application', application, 'application_version', '1.' || rollout % 3, 'state', from_state, 'derived_state', from_state, 'consistent', true,
-            'error', null, 'failure_stage', null, 'readiness', 'UNKNOWN', 'components', ${components('from_state', 'from_first2', 'from_at', 'null::json')},
-            'attempt', case when step > 3 then 2 else 1 end, ${desired}, 'convergence', from_convergence, 'stalled', false,
-            'reported_at', null, 'changed_at', to_char(from_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'revision', from_last, 'forgotten_at', null) end,
-          from_state::deployment_state, from_convergence::convergence, state::deployment_state, convergence::convergence, case when step > 0 then from_last end, step = 0,
+          from_state::deployment_state, from_convergence::convergence, state::deployment_state, convergence::convergence, ${fromLast}, step = 0,
           ${changes}
         from seed_log join seed_deployments using (i)
-        cross join lateral (select error, 'app-of-' || rollout % 50 as application, from_first2 + 2 + case when step = 1 then 1 + (from_convergence <> 'UNKNOWN')::int else 0 end as from_last
+        cross join lateral (select error, 'app-of-' || rollout % 50 as application
           from (select case when state = 'FAILED' then ${error} end as error) e) e
         order by first`,
+      `insert into past_deployments (until, key, target_key, rollout_key, application, application_version, state, derived_state, consistent, components, attempt,
+          adopted_manifest_version, target_manifest_version, document_digest, convergence, changed_at, revision)
+        select first, deployment, target, rollout_key, 'app-of-' || rollout % 50, '1.' || rollout % 3, from_state::deployment_state, from_state::deployment_state, true,
+          ${components('from_state', 'from_first2', 'from_at', 'null::json')}, case when step > 3 then 2 else 1 end, ${adopted}, case when is_desired then 2 end,
+          case when is_desired then ${digest} end, from_convergence::convergence, from_at, ${fromLast}
+        from seed_log join seed_deployments using (i) where step > 0 order by first`,
       `insert into reports (deployment_key, key, verdict, received_at, state, error, revision, dialect, adopted_manifest_version)
         select deployment, (select key from seed_head) + ${devices + deployments} + 2000 + row_number() over (order by first), 'APPLIED', at, state::deployment_state,
           case when state = 'FAILED' then ${error} end, first + length - 1, 'margo', ${adopted} from seed_log join seed_deployments using (i) order by first`,
@@ -134,7 +135,8 @@ const digest = `'sha256:' || encode(sha256(('document ' || rollout)::bytea), 'he
 const adopted = 'case when is_stale then 1 when is_desired then 2 end'
 const error = `json_build_object('code', code, 'message', 'node ' || device || ' failed: ' || lower(code))`
 
-const desired = `'adopted_manifest_version', ${adopted}::text, 'target_manifest_version', case when is_desired then '2' end, 'document_digest', case when is_desired then ${digest} end`
+/** The revision of the state that the entry ended: a birth with a convergence is longer. */
+const fromLast = `from_first2 + 2 + case when step = 1 then 1 + (from_convergence <> 'UNKNOWN')::int else 0 end`
 
 function components(state: string, first: string, at: string, failure: string): string {
   const component = (name: string, place: number, problem: string): string =>

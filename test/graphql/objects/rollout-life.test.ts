@@ -10,7 +10,9 @@ import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts
 import { forgetDeployments } from '../../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { reportResources } from '../../../src/ingest/commands/resources.ts'
+import type { RowOf } from '../../../src/store/sql/row-mapping.ts'
 import { toImage } from '../../../src/store/sql/rows.ts'
+import type { pastDeployments } from '../../../src/store/tables/schema.ts'
 import { report } from '../../support/clients/reports.ts'
 import { stores } from '../../support/databases/stores.ts'
 import { someOf } from '../../support/runner/depth.ts'
@@ -39,7 +41,6 @@ interface LogRow {
   readonly rollout_key: number
   readonly from_rollout_key: number | null
   readonly instance_key: number | null
-  readonly before: object | null
   readonly changes: readonly ChangeBody[]
 }
 
@@ -54,17 +55,19 @@ type Counted = Pick<Deployment, 'rolloutKey' | 'forgottenAt' | 'isCurrent' | 'st
 /** Folds the log from its beginning. */
 async function foldLives(api: Api): Promise<Row[]> {
   const log = await api.road.database.session.run<LogRow>('select * from change_log order by first_revision')
+  const ended = await api.road.database.session.run<RowOf<typeof pastDeployments>>('select * from past_deployments')
+  const former = new Map(ended.map((row) => [row.until, toImage(row)]))
   const rows = new Map((await rowsOf(api)).map((row) => [row.key, row]))
   const counts = new Map<number, { active: number; started: number }>()
   const folded = new Map<number, Row>()
   for (const entry of log) {
     const change = entry.deployment_key !== null && entry.resource_key === null
-    const before: Counted = change && entry.before ? toImage(entry.before) : null
+    const before = (change && former.get(entry.first_revision)) || null
     const foldable = {
       ...{ firstRevision: entry.first_revision, at: entry.at, observedAt: null, targetKey: entry.target_key },
       ...{ rolloutKey: entry.rollout_key, instanceKey: entry.instance_key, changes: entry.changes },
     }
-    const after: Counted = change ? imageAt(before && toImage(entry.before ?? {}), foldable, entry.last_revision) : null
+    const after: Counted = change ? imageAt(before, foldable, entry.last_revision) : null
     for (const key of new Set([entry.rollout_key, entry.from_rollout_key])) {
       if (key === null) continue
       const left = entry.changes.findLastIndex(

@@ -248,7 +248,7 @@ describe.each(stores)('the duty that follows deployments for searches on $name',
     const said = report({ reporter: 'plant', deviceId: 'sensor', deploymentId: 'd-2', state: 'PENDING' })
     expect(await road.writer.submit(recordReport(said))).toMatchObject({ verdict: 'UNCHANGED' })
     await keeper.tick()
-    const limits = { small: 0, candidates: 1_000, walked: 0, counted: 0 }
+    const limits = { small: 0, candidates: 1_000, walked: 0, counted: 0, scanned: 0 }
     const page = { size: 9, after: null, before: null, backward: false }
     const found = await pageDeployments(session, { of: 'fleet' }, { text: 'PLANT' }, 'NAME', page, null, limits)
     expect(found.get(0)?.edges.map(({ node }) => node.key)).toEqual(deploymentKeys)

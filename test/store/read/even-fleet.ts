@@ -1,6 +1,7 @@
 /** A fleet in which each device has one deployment. */
 import type { Revision } from '../../../src/domain/values.ts'
 import type { Session } from '../../../src/store/database.ts'
+import { endStates } from './long-log.ts'
 
 export const size = 20_000
 /** Deployments and their targets have the keys 1..size; this rollout has half of them, the others have one each. */
@@ -26,20 +27,17 @@ export async function fillFleet(session: Session, base: Revision): Promise<void>
     ...[0, 1].map(
       (
         round,
-      ) => `insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, changes)
+      ) => `insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, target_key, rollout_key, from_revision, changes)
        select true, ${base + 3 * size * round} + 3 * i - 2, ${base + 3 * size * round} + 3 * i, now(), i, i, ${rollout},
-         ${
-           round === 0
-             ? 'null'
-             : `jsonb_build_object('target_key', i, 'rollout_key', ${rollout}, 'state', 'INSTALLED', 'consistent', true, 'readiness',
-                'UNKNOWN', 'components', ${components}, 'attempt', 1, 'stalled', false, 'changed_at', '2026-01-01T00:00:00.000Z',
-                'revision', ${base} + 3 * i, 'reported_at', null, 'forgotten_at', null)`
-         },
+         ${round === 0 ? 'null' : `${base} + 3 * i`},
          jsonb_build_array(
            jsonb_build_object('kind', 'DEPLOYMENT_STATE_CHANGED', 'from', 'PENDING', 'to', 'INSTALLED', 'error', null, 'attempt', 1),
            jsonb_build_object('kind', 'COMPONENT_STATE_CHANGED', 'component', 'api', 'from', null, 'to', 'INSTALLED'),
            jsonb_build_object('kind', 'COMPONENT_STATE_CHANGED', 'component', 'ui', 'from', null, 'to', 'INSTALLED')) ${series}`,
     ),
+    endStates('l.from_revision is not null', {
+      ...{ state: `'INSTALLED'`, derived_state: 'null', changed_at: `'2026-01-01'`, revision: 'l.from_revision' },
+    }),
     `update log_head set revision = ${base + 6 * size}, installed = ${size - 3}, failed = 3`,
   ]
   for (const statement of statements) await session.run(statement)

@@ -3,6 +3,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Revision } from '../../../src/domain/values.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
+import { columnsOf } from '../../../src/store/sql/record-set.ts'
+import { pastDeployments } from '../../../src/store/tables/schema.ts'
 import type { Store } from '../../support/databases/stores.ts'
 
 /** Deployments with keys 1..size, half of them in the rollout `size + 1`, created one after the other. Then all become INSTALLED in the same order. */
@@ -11,7 +13,7 @@ export async function fillLog({ session }: Database, base: Revision, size: numbe
   const rollout = `case when i % 2 = 0 then ${spring} else ${spring} + i end`
   const series = `from generate_series(1, ${size}) i`
   const statements = [
-    ...['targets', 'deployments', 'change_log_first', 'rollouts'].map(
+    ...['targets', 'deployments', 'change_log_first', 'past_deployments_first', 'rollouts'].map(
       (table) => `alter table ${table} set (autovacuum_enabled = false)`,
     ),
     `insert into targets (created_revision, key, kind, name) select 1, i, 'DEVICE', 'device-' || i ${series}`,
@@ -21,14 +23,23 @@ export async function fillLog({ session }: Database, base: Revision, size: numbe
     `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at, changed_at,
        revision, marks)
      select i, 'd' || i, 'r' || i, i, ${rollout}, 'INSTALLED', true, '[]', true, 1, now(), now(), ${base} + ${size} + i, '{}' ${series}`,
-    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, to_state, to_convergence, found_by_changed, changes)
-     select ${base} + i, ${base} + i, now(), i, i, ${rollout}, 'null', 'PENDING', 'UNKNOWN', true, '[]' ${series}`,
-    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, from_state, from_convergence, to_state,
+    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, to_state, to_convergence, found_by_changed, changes)
+     select ${base} + i, ${base} + i, now(), i, i, ${rollout}, 'PENDING', 'UNKNOWN', true, '[]' ${series}`,
+    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, from_state, from_convergence, to_state,
        to_convergence, from_revision, found_by_changed, changes)
-     select ${base} + ${size} + i, ${base} + ${size} + i, now(), i, i, ${rollout}, json_build_object('state', 'PENDING', 'revision', ${base} + i), 'PENDING', 'UNKNOWN', 'INSTALLED', 'UNKNOWN', ${base} + i, false, '[]' ${series}`,
+     select ${base} + ${size} + i, ${base} + ${size} + i, now(), i, i, ${rollout}, 'PENDING', 'UNKNOWN', 'INSTALLED', 'UNKNOWN', ${base} + i, false, '[]' ${series}`,
+    endStates(`l.from_revision is not null`, { state: `'PENDING'`, revision: `${base} + d.key` }),
     `update log_head set revision = ${base} + 2 * ${size}, installed = ${size}, convergence_unknown = ${size}`,
   ]
   for (const statement of statements) await session.run(statement)
+}
+
+/** Makes the former states that entries `l` of deployments `d` ended: as these are now, but for some columns. */
+export function endStates(which: string, former: Readonly<Record<string, string>>): string {
+  const names = columnsOf(pastDeployments, () => true).map(([, { name }]) => name)
+  const values = names.map((name) => former[name] ?? (name === 'until' ? 'l.first_revision' : `d.${name}`))
+  return `insert into past_deployments (${names.join()}) select ${values.join()}
+    from change_log l join deployments d on d.key = l.deployment_key where ${which}`
 }
 
 /** A database of its own with such a log. `base`: the revision before its first entry. */

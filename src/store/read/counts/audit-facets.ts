@@ -20,7 +20,7 @@ export async function auditFacets(session: Session, step: number): Promise<Drift
   const rows = await session.rows<CountedRecord>(
     sql.raw(`
       with entries as materialized (
-        select ${entryColumns} from change_log where first_revision > ${covered(facetsProjection)}
+        select first_revision, ${entryColumns} from change_log where first_revision > ${covered(facetsProjection)}
       )
       select facet, state || '/' || convergence as place, sum(n)::int as n from (
         select facet, had.state, had.convergence, had.n from facet_counts

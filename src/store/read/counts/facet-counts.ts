@@ -6,15 +6,15 @@
  *
  * The duty is in store/write/derived/facet-counts.ts. After its cursor, what the entries up to R did is added instead.
  */
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { DeploymentImage } from '../../../domain/deployment.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session, Snapshot } from '../../database.ts'
 import { covered } from '../../projection.ts'
 import { presentFields } from '../../sql/conditions.ts'
 import { entryColumns, longestFacet, selectFacetMoves } from '../../sql/facet-moves.ts'
-import { containsAny, either, isHashed, listParameter } from '../../sql/parameters.ts'
-import { facetCheckpoints as c, changeLog, duties, facetCounts, logHead } from '../../tables/schema.ts'
+import { containsAny, either, isAnyOf, isHashed, listParameter } from '../../sql/parameters.ts'
+import { facetCheckpoints as c, changeLog, duties, facetCounts, logHead, pastDeployments } from '../../tables/schema.ts'
 import { facetsProjection } from '../../write/derived/facet-counts.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { areVerbatim, type DeploymentFilter } from '../filters/deployment-filter.ts'
@@ -101,10 +101,17 @@ function atOf(asOf: Revision | null): SQL {
 /** Rows {state, convergence, n} that add up to the counts. The entry that spans the revision counts as a whole. */
 export function selectFacets({ names, strings }: Facets, asOf: Revision | null): SQL {
   const wanted = listParameter(names, 'text')
-  const quoted = strings?.map((text) => `"${text}"`)
-  const concerns = quoted
-    ? either([changeLog.before, changeLog.changes].map((json) => containsAny(sql`${json}::text`, quoted)))
-    : sql`true`
+  const bounds = (first: SQLWrapper): SQL =>
+    sql`${first} > least(place.at, place.base) and ${first} <= greatest(place.at, place.base)`
+  const { until, error, components, application, applicationVersion } = pastDeployments
+  const ended = strings
+    ? sql`left join (select * from ${pastDeployments} where ${bounds(until)} offset 0) as ${pastDeployments} on ${until} = ${changeLog.firstRevision}`
+    : sql``
+  const quoted = strings?.map((text) => `"${text}"`) ?? []
+  const concerns = either([
+    ...[changeLog.changes, error, components].map((json) => containsAny(sql`${json}::text`, quoted)),
+    ...[application, applicationVersion].map((name) => isAnyOf(name, strings ?? [], 'text')),
+  ])
   return sql`select part.state, part.convergence, part.n from (
       with place as materialized (
         select known.cursor, known.at, case when known.at > known.cursor then known.cursor else (
@@ -112,9 +119,8 @@ export function selectFacets({ names, strings }: Facets, asOf: Revision | null):
         from (select ${counted} as cursor, ${atOf(asOf)} as at from ${logHead}) as known
       ), entries as materialized (
         select entry.* from place cross join lateral (
-          select ${sql.raw(entryColumns)} from ${changeLog}
-          where ${changeLog.firstRevision} > least(place.at, place.base) and ${changeLog.firstRevision} <= greatest(place.at, place.base)
-            and ${concerns} offset 0) as entry
+          select ${changeLog.firstRevision}, ${sql.raw(entryColumns)} from ${changeLog} ${ended}
+          where ${bounds(changeLog.firstRevision)} and ${strings ? concerns : sql`true`} offset 0) as entry
       )
       select had.state, had.convergence, had.n from place cross join unnest(${wanted}) as wanted(facet) cross join lateral (
           (select ${c.counts}, ${c.revision} from ${c} where ${c.facet} = wanted.facet and ${c.revision} > place.base order by ${c.revision} limit 1)
@@ -130,7 +136,7 @@ export function selectFacets({ names, strings }: Facets, asOf: Revision | null):
 export function selectApplications(): SQL {
   return sql`with entries as materialized (
       select entry.* from ${logHead} cross join lateral (
-        select ${sql.raw(entryColumns)} from ${changeLog}
+        select ${changeLog.firstRevision}, ${sql.raw(entryColumns)} from ${changeLog}
         where ${changeLog.firstRevision} > ${counted} and ${changeLog.firstRevision} <= ${logHead.revision} offset 0) as entry
     )
     select substr(part.facet, 3) as value, part.state, part.convergence, sum(part.n)::int as n from (

@@ -6,7 +6,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Revision } from '../../../domain/values.ts'
-import { changeLog, deployments, instances } from '../../tables/schema.ts'
+import { changeLog, deployments, instances, pastDeployments } from '../../tables/schema.ts'
 
 const own = alias(deployments, 'own_deployment')
 const later = alias(changeLog, 'later_move')
@@ -15,10 +15,10 @@ const left = alias(changeLog, 'left_rollout')
 /** The key of the rollout of a row of `instances`. */
 export function rolloutOfInstance(asOf: Revision | null): SQL {
   if (asOf === null) return sql`${instances.rolloutKey}`
-  const before = sql`${later.before}`
-  return sql`coalesce((select (${before} ->> 'rollout_key')::bigint from ${changeLog} ${later}
+  return sql`coalesce((select ${pastDeployments.rolloutKey} from ${changeLog} ${later}
+    cross join lateral (select * from ${pastDeployments} where ${pastDeployments.until} = ${later.firstRevision} offset 0) as ${pastDeployments}
     where ${later.deploymentKey} = (select ${own.key} from ${deployments} ${own} where ${own.instanceKey} = ${instances.key} limit 1)
-      and ${later.resourceKey} is null and ${later.firstRevision} > ${asOf}::bigint and json_typeof(${before}) = 'object'
+      and ${later.resourceKey} is null and ${later.firstRevision} > ${asOf}::bigint
     order by ${later.firstRevision} limit 1), ${instances.rolloutKey})`
 }
 

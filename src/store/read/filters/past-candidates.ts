@@ -3,7 +3,6 @@
  *
  *   states and convergence   the log has what a deployment counted as before each entry (changes/stays.ts)
  *   targets                  the deployments on them, and those that have left them since
- *   names and error codes    of a count: the log's JSON has them as text (changes/former-strings.ts)
  *
  * A condition without such an index, or with too many deployments, unwinds all that have changed since. The estimates are counts up to a limit,
  * as in deployment-source.ts.
@@ -12,15 +11,14 @@ import { type SQL, sql } from 'drizzle-orm'
 import { leavesOf } from '../../../domain/selectors/selector.ts'
 import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { isHashed, listParameter } from '../../sql/parameters.ts'
+import { listParameter } from '../../sql/parameters.ts'
 import { deployments, changeLog as l } from '../../tables/schema.ts'
-import { keysThatHad } from '../changes/former-strings.ts'
 import { type CountedAs, keysThatCounted } from '../changes/stays.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { openPast, type Past } from '../past.ts'
 import type { Run } from '../walks/past-changes.ts'
 import { countChangedSince } from './changed-since.ts'
-import { areVerbatim, type DeploymentCondition, type DeploymentFilter, onTarget } from './deployment-filter.ts'
+import { type DeploymentCondition, type DeploymentFilter, onTarget } from './deployment-filter.ts'
 import { tooMuchChanged } from './deployment-source.ts'
 import type { SourceLimits } from './source.ts'
 import { targetsByIndex } from './target-filter.ts'
@@ -89,21 +87,11 @@ export async function narrowWhole(
   limits: SourceLimits,
 ): Promise<Past> {
   const past = await narrowPast(session, await openPast(session, revision), scope, filter, limits)
-  if (past.candidates !== null) return past
+  if (past.candidates !== 'all') return past
   const changed = await countChangedSince(session, past, scope, filter, limits.counted + 1)
+  if (changed > limits.candidates && past.revisions <= limits.scanned) return { ...past, candidates: 'scan' }
   if (changed > limits.counted) throw tooMuchChanged(limits.counted)
-  const strings = unnamedLeaves(scope, filter).flatMap(stringsOf)
-  if (changed <= limits.candidates || strings.length === 0 || rolloutsOf(scope, filter)) return past
-  const keys = await keysThatHad(session, revision, strings, changed)
-  return keys ? { ...past, candidates: sql`select unnest(${listParameter(keys, 'bigint')})` } : past
-}
-
-/** What the JSON of a matching row has: one string of each list. */
-function stringsOf(leaf: DeploymentCondition): readonly (readonly string[])[] {
-  const { applications, applicationVersions, components, errorCodes, hasError } = leaf
-  const lists = [applications, applicationVersions, components, errorCodes, hasError ? ['code'] : undefined]
-  // To look for each of a long list in the text of each entry would cost more than to unwind all that have changed.
-  return lists.filter((names) => names !== undefined).filter((names) => areVerbatim(names) && !isHashed(names))
+  return past
 }
 
 /** The conditions that all rows match. None: other fields than these name the deployments, or deployment-scope.ts narrows them. */

@@ -10,10 +10,18 @@ export interface SourceLimits {
   readonly walked: number
   /** Rows that are read for a count. A fleet or a rollout of at most as many deployments is answered whatever the filter. */
   readonly counted: number
+  /** Revisions of the log since a moment of the past: of so many, all states are read that ended since, whatever the filter. */
+  readonly scanned: number
 }
 
 /** Each takes about 0.1 s of a processor. */
-export const sourceLimits: SourceLimits = { small: 5_000, candidates: 10_000, walked: 20_000, counted: 60_000 }
+export const sourceLimits: SourceLimits = {
+  small: 5_000,
+  candidates: 10_000,
+  walked: 20_000,
+  counted: 60_000,
+  scanned: 300_000,
+}
 
 export type Source =
   | { readonly of: 'index' }

@@ -4,14 +4,14 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { ChangeBody } from '../../../domain/change.ts'
+import { type Component, initialImage } from '../../../domain/deployment.ts'
 import { imageAt } from '../../../domain/fold.ts'
 import type { ComponentReport } from '../../../domain/report.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all, fixed } from '../../sql/parameters.ts'
 import { bytesOf, inParts } from '../../sql/parts.ts'
-import { toImage } from '../../sql/rows.ts'
-import { changeLog, reports } from '../../tables/schema.ts'
+import { changeLog, pastDeployments, reports } from '../../tables/schema.ts'
 import { visibleReport } from '../access-scope.ts'
 import { asReportKeys, type ReportKey } from './reports.ts'
 
@@ -23,7 +23,8 @@ interface ContentRecord {
   readonly first_revision: Revision | null
   readonly target_key: number
   readonly rollout_key: number
-  readonly before: object | null
+  /** Before the entry. Null: the deployment did not exist. */
+  readonly before: readonly Component[] | null
   readonly changes: readonly ChangeBody[]
 }
 
@@ -39,7 +40,7 @@ export async function componentsOfReports(
   for (const part of inParts(sized)) {
     const records = await session.rows<ContentRecord>(
       sql`select asked.key, ${reports.components} as own, ${reports.revision}, entry.first_revision, entry.target_key, entry.rollout_key,
-        entry.before, entry.changes ${fromAsked(session, part)}`,
+        former.components as before, entry.changes ${fromAsked(session, part)}`,
     )
     for (const record of records) {
       const components = record.own ?? afterEntry(record)
@@ -49,7 +50,7 @@ export async function componentsOfReports(
   return found
 }
 
-const size = fixed(bytesOf(sql`${reports.components}`, sql`entry.before`, sql`entry.changes`))
+const size = fixed(bytesOf(sql`${reports.components}`, sql`former.components`, sql`entry.changes`))
 
 /** Looked up one by one (lateral-lookup.ts). */
 function fromAsked(reader: Session, keys: readonly ReportKey[]): SQL {
@@ -60,6 +61,8 @@ function fromAsked(reader: Session, keys: readonly ReportKey[]): SQL {
       where ${changeLog.deploymentKey} = asked.deployment_key and ${changeLog.resourceKey} is null
         and ${changeLog.firstRevision} <= ${reports.revision} and ${changeLog.lastRevision} >= ${reports.revision}
       order by ${changeLog.firstRevision} desc limit 1) as entry on true
+    left join lateral (select ${pastDeployments.components} from ${pastDeployments}
+      where ${pastDeployments.until} = entry.first_revision offset 0) as former on true
     where ${all(visibleReport(reader, reports, 'any'))}`
 }
 
@@ -77,6 +80,7 @@ function afterEntry(record: ContentRecord): readonly ComponentReport[] | null {
     instanceKey: null,
     changes,
   }
-  const image = imageAt(record.before && toImage(record.before), entry, revision)
+  const place = { targetKey, rolloutKey, changedAt: 0, revision: 0 }
+  const image = imageAt(record.before && { ...initialImage, ...place, components: record.before }, entry, revision)
   return image?.components.map(({ name, state, error }) => ({ name, state, error })) ?? null
 }

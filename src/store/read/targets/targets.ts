@@ -170,7 +170,8 @@ async function pastOf(
 async function failedThen(session: Session, past: Past, limits: SourceLimits): Promise<Past> {
   const fleet = { of: 'fleet' } as const
   const narrowed = await narrowPast(session, past, fleet, hasFailed, limits)
-  if (narrowed.candidates !== null) return narrowed
+  if (narrowed.candidates !== 'all') return narrowed
+  if (past.revisions <= limits.scanned) return { ...past, candidates: 'scan' }
   if ((await countChangedSince(session, past, fleet, hasFailed, limits.counted + 1)) <= limits.counted) return past
   throw new DomainError(
     'BAD_USER_INPUT',

@@ -1,8 +1,8 @@
 /** The ways to read a page of deployments, one after the other, until one of them is not short (walk.ts). */
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { DomainError } from '../../../domain/errors.ts'
 import type { Session } from '../../database.ts'
-import { type Select, sorted, within } from '../../sql/page.ts'
+import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, either, nothing } from '../../sql/parameters.ts'
 import { fromUnwound, isListed, isListedInOrder } from '../deployment-scope.ts'
 import { countChangedSince } from '../filters/changed-since.ts'
@@ -11,7 +11,7 @@ import { tooMuchChanged, tooRare } from '../filters/deployment-source.ts'
 import { countedAs, runsOf } from '../filters/past-candidates.ts'
 import type { Source, SourceLimits } from '../filters/source.ts'
 import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
-import type { Past } from '../past.ts'
+import { fromPast, type Past, present } from '../past.ts'
 import { isWalkable, walkPast } from './past-walk.ts'
 import { walkPresent } from './present-walk.ts'
 import type { DeploymentList, Walk } from './walk.ts'
@@ -45,17 +45,25 @@ export async function inPast(
   const unchanged = walkPresent(reader, list, past.revision, source)
   const listed = isListed(reader, scope, filter)
   const matches = all([matchesDeployment(filter), ...listed])
-  const unwound: Select = (stretch) =>
-    sql`select ${d}.* ${fromUnwound(past, scope, filter, [matches, ...within(orders[order], stretch)])}`
-  const unwinding = {
-    walk: both(order, unchanged, { select: unwound, isShort: () => nothing }),
-    error: errorOf(source),
-    isOrdered: false,
+  const unwinding = (then: Past): Attempt => {
+    const found = (stretch: Stretch): SQL =>
+      fromUnwound(then, scope, filter, [matches, ...within(orders[order], stretch)])
+    // Of a scan, only the rows of the page are looked up as a whole.
+    const select: Select = (stretch) =>
+      then.candidates === 'scan'
+        ? sql`select ${d}.* ${fromPast(then, sql`${present.key} in (select ${d.key} ${found(stretch)} ${sorted(orders[order], stretch)})`)}`
+        : sql`select ${d}.* ${found(stretch)}`
+    return {
+      walk: both(order, unchanged, { select, isShort: () => nothing }),
+      error: errorOf(source),
+      isOrdered: false,
+    }
   }
-  if (past.candidates !== null) return [unwinding]
+  if (past.candidates !== 'all') return [unwinding(past)]
   const changed = await countChangedSince(reader, past, scope, filter, Math.max(limits.counted, limits.candidates) + 1)
-  if (changed <= limits.candidates) return [unwinding]
-  const rest = changed <= limits.counted ? [unwinding] : []
+  if (changed <= limits.candidates) return [unwinding(past)]
+  if (past.revisions <= limits.scanned) return [unwinding({ ...past, candidates: 'scan' })]
+  const rest = changed <= limits.counted ? [unwinding(past)] : []
   if (!isWalkable(list)) return rest
   const walk = walkPast({
     ...list,

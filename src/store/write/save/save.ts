@@ -10,13 +10,13 @@ import { doorbellChannel, type Session } from '../../database.ts'
 import { insertOf, iso, updateOf, type Write } from '../../sql/record-set.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
 import { recordOfFields } from '../../sql/row-mapping.ts'
-import { toImageRecord } from '../../sql/rows.ts'
 import {
   batches,
   changeLog,
   deployments,
   deviceDeviations,
   logHead,
+  pastDeployments,
   reports,
   resources,
   rollouts,
@@ -65,6 +65,7 @@ export const countRollouts = updateOf(rollouts, {
   last: ['activityRevision', 'activityAt'],
 })
 export const insertEntries = insertOf(changeLog, { except: ['size'] })
+export const insertPast = insertOf(pastDeployments)
 export const insertReports = insertOf(reports)
 export const addDeviations = insertOf(deviceDeviations, {
   more: `on conflict (target_key, kind) do update set count = device_deviations.count + excluded.count,
@@ -130,6 +131,7 @@ function* putsOf(before: Head, { effects, answers, statements, spent }: DecidedB
   )
   yield* putRows(countRollouts, knownRolloutDeltas(effects))
   yield* putRows(insertEntries, entryRows(effects))
+  yield* putRows(insertPast, pastRows(effects))
   yield* putRows(insertReports, effects.reports.map(reportRow))
   const { among, sought } = lookAlikesIn(effects)
   yield* putRows(addDeviations, [...effects.deviations, ...among])
@@ -217,7 +219,7 @@ function entryRow(
     at,
     observedAt,
     traceparent,
-    before: before && ('deployment' in before ? toImageRecord(before.deployment) : toResourceImage(before.resource)),
+    before: before && 'resource' in before ? toResourceImage(before.resource) : null,
     fromState: from?.state ?? null,
     fromConvergence: from?.convergence ?? null,
     toState: to?.state ?? null,
@@ -226,6 +228,13 @@ function entryRow(
     foundByChanged: after !== null && !(known && isFoundAlike(known, after, subject.target?.name ?? null)),
     changes,
   }
+}
+
+/** The states of deployments that end with the batch's entries. */
+export function pastRows({ entries }: Effects): object[] {
+  return entries.flatMap(({ before, firstRevision }) =>
+    before && 'deployment' in before ? [{ ...before.deployment, until: firstRevision }] : [],
+  )
 }
 
 export function reportRow({ report, place, ...kept }: KeptReport): object {

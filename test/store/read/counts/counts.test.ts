@@ -56,6 +56,7 @@ describe.each(stores)('counts of filters on $name', (store) => {
       candidates: fc.nat(30),
       walked: fc.constant(3),
       counted: fc.integer({ min: 1, max: 12 }),
+      scanned: fc.constantFrom(0, 100_000),
     })
     await fc.assert(
       fc.asyncProperty(questions, tight, async ({ filter }, most) => {
@@ -78,7 +79,7 @@ describe.each(stores)('counts of filters on $name', (store) => {
       select 1, 900000 + i, 'CLUSTER', 'far-' || i, 'OFFLINE' from generate_series(1, 9) i`)
     await session.run(`insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at, changed_at, revision, marks)
       select 900000 + i, 'far-' || i, 'far', 900009, 900000, 'PENDING', i > 2, '[]', true, 1, now(), now(), 900000000 + i, '{}' from generate_series(1, 50) i`)
-    const most = { small: 0, candidates: 20, walked: 3, counted: 10 }
+    const most = { small: 0, candidates: 20, walked: 3, counted: 10, scanned: 0 }
     const far = { clusters: ['+far-1', '+far-2', '+far-3', '+far-9'] }
     try {
       await expect(countDeployments(session, fleet, far, null, most)).rejects.toMatchObject({ code: 'BAD_USER_INPUT' })

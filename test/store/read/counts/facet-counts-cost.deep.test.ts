@@ -49,8 +49,9 @@ it.each(stores)(
     const { session } = database
     const [size, base] = [30_000, (await readHead(session)).revision]
     await fillLog(database, base, size)
-    await session.run(`update change_log set before = json_build_object('state', 'PENDING', 'revision', 1, 'application', 'shop', 'error', json_build_object('code', 'E_DISK', 'message', 'full'))
-    where first_revision > ${base + size}`)
+    await session.run(
+      `update past_deployments set application = 'shop', error = json_build_object('code', 'E_DISK', 'message', 'full')`,
+    )
     await session.run(`update change_log set changes = '[{"kind": "DEPLOYMENT_REVISED", "application": "shop"}, {"kind": "DEPLOYMENT_STATE_CHANGED", "error": {"code": "E_DISK"}}]'
     where first_revision <= ${base + size}`)
     await session.run(

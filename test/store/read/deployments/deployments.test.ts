@@ -18,7 +18,7 @@ import { comparisons, countsOf, filters, valuesOf } from '../reference.ts'
 import { limits, parentsOf, type Question, searched, whole } from './questions.ts'
 
 /** Nearly every filter needs more. */
-const tight = { small: 0, candidates: 0, walked: 3, counted: 3 }
+const tight = { small: 0, candidates: 0, walked: 3, counted: 3, scanned: 0 }
 
 describe.each(stores)('lists and counts of deployments on $name', (store) => {
   let empty: EmptyStore

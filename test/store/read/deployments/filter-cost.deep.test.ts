@@ -28,7 +28,7 @@ import { readPlans } from '../plan.ts'
 import { began, fillFleet, size } from './filtered-fleet.ts'
 
 const fleet = { of: 'fleet' } as const
-const limits: SourceLimits = { small: 0, candidates: 100, walked: 100, counted: 100 }
+const limits: SourceLimits = { small: 0, candidates: 100, walked: 100, counted: 100, scanned: 0 }
 const first: PageRequest = { size: 20, after: null, before: null, backward: false }
 /** A page by state reads one range for each of six states, and each row may need a look at its target. */
 const bound = 3_000
@@ -185,7 +185,7 @@ describe.each(stores)('filtered reads on $name', (store) => {
   })
 
   it('answer whatever the filter in a fleet that they may count', async () => {
-    const counted: SourceLimits = { small: 0, candidates: 0, walked: 100, counted: size }
+    const counted: SourceLimits = { small: 0, candidates: 0, walked: 100, counted: size, scanned: 0 }
     for (const order of deploymentOrders) {
       const filter: DeploymentFilter = { states: ['INSTALLED', 'FAILED'], text: 'dep-7777' }
       const pages = await pageDeployments(database.session, fleet, filter, order, first, null, counted)
@@ -194,7 +194,7 @@ describe.each(stores)('filtered reads on $name', (store) => {
   })
 
   it('read a page in the order of states from the index, also where they may walk the whole fleet', async () => {
-    const counted: SourceLimits = { small: 0, candidates: 0, walked: 100, counted: size }
+    const counted: SourceLimits = { small: 0, candidates: 0, walked: 100, counted: size, scanned: 0 }
     for (const order of ['STATE', 'STATE_DESC'] as const) {
       const read = (s: Session) => pageDeployments(s, fleet, { components: ['api'] }, order, first, null, counted)
       const { rows } = await cost(read)

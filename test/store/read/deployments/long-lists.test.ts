@@ -14,7 +14,7 @@ import { readPlans } from '../plan.ts'
 
 const size = 400
 const fleet = { of: 'fleet' } as const
-const limits: SourceLimits = { small: 0, candidates: 100, walked: size, counted: size }
+const limits: SourceLimits = { small: 0, candidates: 100, walked: size, counted: size, scanned: 0 }
 const first = { size: 100, after: null, before: null, backward: false }
 const none = Array.from({ length: 1_000 }, (_, i) => `none ${i}`)
 

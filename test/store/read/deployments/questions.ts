@@ -20,8 +20,9 @@ export interface Question {
 /** As for a small fleet, and as for a fleet in which some conditions match few deployments and others too many. */
 export const limits: readonly SourceLimits[] = [
   sourceLimits,
-  { small: 0, candidates: 4, walked: 1_000, counted: 1_000 },
-  { small: 0, candidates: 1_000, walked: 1_000, counted: 1_000 },
+  { small: 0, candidates: 4, walked: 1_000, counted: 1_000, scanned: 0 },
+  { small: 0, candidates: 4, walked: 1_000, counted: 1_000, scanned: 100_000 },
+  { small: 0, candidates: 1_000, walked: 1_000, counted: 1_000, scanned: 0 },
 ]
 
 /** Conditions that the search index serves, alone and together, with characters that JSON and SQL write in other ways. */

@@ -59,6 +59,8 @@ it.each(stores)('the past reaches back over epochs, and has nothing between them
     expect(found.get(0)?.edges.map(({ node }) => node)).toEqual(moves)
 
     for (let removed = 1; removed > 0; ) removed = await pruneHistory(database, (before?.at ?? 0) + 1, 100)
+    const states = 'select until > tail as kept, count(*)::int > 0 as some from past_deployments, log_head group by 1'
+    expect(await database.session.run(states)).toEqual([{ kept: true, some: true }])
     expect(await countChanges(database.session, { of: 'fleet' }, {}, null)).toEqual(new Map([[0, head - base]]))
     await inSnapshot(database, async (snapshot) => {
       const at = (revision: number) => resolvePast(snapshot, { asOf: null, atRevision: String(revision) })

@@ -18,7 +18,7 @@ import { summariesProjection } from '../../../../src/store/write/derived/change-
 import { namesProjection } from '../../../../src/store/write/derived/deployment-names.ts'
 import { stores } from '../../../support/databases/stores.ts'
 import { inSnapshot } from '../history.ts'
-import { buffersOf, openLongLog } from '../long-log.ts'
+import { buffersOf, endStates, openLongLog } from '../long-log.ts'
 
 const size = 50_000
 const spring = size + 1
@@ -189,6 +189,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
               candidates: 100,
               walked: 200,
               counted: 0,
+              scanned: 0,
             }),
           )
           const [found] = answer.values()
@@ -245,21 +246,26 @@ describe.each(stores)('counts in the past on $name', (store) => {
     const [at, head, cycles] = [base + size + 100, base + 2 * size, 10_000]
     const run = database.session.run
     // 40 are INSTALLING then, and become INSTALLED soon after. Others are INSTALLING later, one after the other.
-    await run(
-      `update change_log set from_state = 'INSTALLING', before = json_build_object('state', 'INSTALLING', 'revision', deployment_key + ${base}), from_revision = deployment_key + ${base}
-       where first_revision between ${at + 1} and ${at + 40}`,
-    )
+    await run(`update change_log set from_state = 'INSTALLING' where first_revision between ${at + 1} and ${at + 40}`)
+    await run(`update past_deployments set state = 'INSTALLING' where until between ${at + 1} and ${at + 40}`)
     for (const [offset, state, next] of [
       [0, 'INSTALLED', 'INSTALLING'],
       [1, 'INSTALLING', 'INSTALLED'],
-    ] as const)
+    ] as const) {
       await run(
-        `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, from_state, from_convergence, to_state, to_convergence, from_revision, found_by_changed, changes)
-         select r.revision, r.revision, now(), i, i, d.rollout_key, json_build_object('state', '${state}', 'revision', was),
+        `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, from_state, from_convergence, to_state, to_convergence, from_revision, found_by_changed, changes)
+         select r.revision, r.revision, now(), i, i, d.rollout_key,
            '${state}', 'UNKNOWN', '${next}', 'UNKNOWN', was, false, '[]'
          from generate_series(1, ${cycles}) i join deployments d on d.key = i cross join lateral (select ${head - 1 + offset} + 2 * i as revision) r
            cross join lateral (select case when ${offset} = 0 then ${base + size} + i else r.revision - 1 end as was) w`,
       )
+      await run(
+        endStates(`l.first_revision > ${head} and l.to_state = '${next}'`, {
+          state: `'${state}'`,
+          revision: 'l.from_revision',
+        }),
+      )
+    }
     await run(`update deployments set revision = ${head} + 2 * key where key <= ${cycles}`)
     await run(`update log_head set revision = ${head + 2 * cycles}`)
     while (
@@ -267,7 +273,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
     );
     const installing = Array.from({ length: 40 }, (_, n) => 140 - n)
     const page = { size: 30, after: null, before: null, backward: false }
-    const none = { small: 0, candidates: 2_000, walked: 0, counted: 0 }
+    const none = { small: 0, candidates: 2_000, walked: 0, counted: 0, scanned: 0 }
     for (const [order, keys] of [
       ['CHANGED_DESC', installing.slice(0, 30)],
       ['CHANGED_ASC', installing.toReversed().slice(0, 30)],

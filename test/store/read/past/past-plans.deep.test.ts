@@ -42,7 +42,7 @@ describe.each(postgresStores)('the past of a long log on $name', (store) => {
   it('is listed with a kept plan, without a filter', async () => {
     const page = { size: 20, after: null, before: null, backward: false }
     // So few that the list is read in its order.
-    const limits = { ...sourceLimits, counted: 100, candidates: 100 }
+    const limits = { ...sourceLimits, counted: 100, candidates: 100, scanned: 0 }
     const planned = await plansOf(async (snapshot, n) => {
       await pageDeployments(snapshot, fleet, {}, 'CHANGED_DESC', page, base + size + n, limits)
     })

@@ -47,7 +47,7 @@ it.each(stores)(
     const changes = await readLog(database.session, start, 10_000)
     const rollouts = [...new Set(moments.at(-1)?.deployments.map(({ rolloutKey }) => rolloutKey))]
     // Nothing is unwound that the list does not pass.
-    const limits = { ...sourceLimits, candidates: 0, counted: 0 }
+    const limits = { ...sourceLimits, candidates: 0, counted: 0, scanned: 0 }
     const shown = (images: readonly (readonly [number, DeploymentImage])[]) =>
       images.map(([key, { state }]) => [key, state] as const)
     for (const [index, { revision }] of changes.entries()) {

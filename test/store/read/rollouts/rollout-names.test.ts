@@ -29,7 +29,7 @@ it.each(stores)('a list of one rollout by name shows each row, or is refused, on
     for (const walked of [1, 3])
       for (const order of ['NAME', 'NAME_DESC'] as const)
         for (const size of [2, 100]) {
-          const limits: SourceLimits = { small: 0, candidates: 0, walked, counted: 0 }
+          const limits: SourceLimits = { small: 0, candidates: 0, walked, counted: 0, scanned: 0 }
           const page = { size, after: null, before: null, backward: walked === 3 }
           const all = present
             .filter((deployment) => deployment.rolloutKey === key && isMeant(deployment))
