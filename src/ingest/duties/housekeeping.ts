@@ -2,7 +2,13 @@
 import type { Millis } from '../../domain/values.ts'
 import type { Database, Session } from '../../store/database.ts'
 import { findEnded, findSilent, forgetBatches, forgetSignatures } from '../../store/write/housekeeping.ts'
-import { analyzeTable, checkpointLongLog, findUnanalyzed } from '../../store/write/upkeep.ts'
+import {
+  analyzeTable,
+  checkpointLongLog,
+  findUnanalyzed,
+  findUnvacuumed,
+  vacuumTable,
+} from '../../store/write/upkeep.ts'
 import { markSilent } from '../commands/connectivity.ts'
 import { forgetRemoved } from '../commands/remove.ts'
 import type { Writer } from '../writer.ts'
@@ -31,7 +37,7 @@ export function createHousekeeping(options: HousekeepingOptions): readonly Duty[
     createBatchCleanup(session),
     createSilenceCheck(session, writer, offlineAfter),
     createStatistics(session),
-    ...(kind === 'pglite' ? [createLogCheck(session)] : []),
+    ...(kind === 'pglite' ? [createLogCheck(session), createVacuum(session)] : []),
     ...(forgetRemovedDays === null ? [] : [createForgetting(session, writer, forgetRemovedDays * day)]),
   ]
 }
@@ -101,6 +107,22 @@ function createLogCheck(session: Session): Duty {
     budget: 5_000,
     async run() {
       await checkpointLongLog(session)
+      return true
+    },
+  }
+}
+
+/** For the embedded database. A statement of its own for each table, so that reports go between them. */
+function createVacuum(session: Session): Duty {
+  return {
+    name: 'vacuum',
+    interval: 60_000,
+    budget: 5_000,
+    async run({ isOver }) {
+      for (const table of await findUnvacuumed(session)) {
+        await vacuumTable(session, table)
+        if (isOver()) return false
+      }
       return true
     },
   }

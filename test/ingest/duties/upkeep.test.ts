@@ -1,6 +1,12 @@
-/** What duties do because the embedded database has no background processes: the planner's statistics, which PostgreSQL's autovacuum updates once a minute, and checkpoints. */
+/** What duties do because the embedded database has no background processes: the planner's statistics, which PostgreSQL's autovacuum updates once a minute, checkpoints, and vacuum. */
 import { expect, it } from 'vitest'
-import { analyzeTable, checkpointLongLog, findUnanalyzed } from '../../../src/store/write/upkeep.ts'
+import {
+  analyzeTable,
+  checkpointLongLog,
+  findUnanalyzed,
+  findUnvacuumed,
+  vacuumTable,
+} from '../../../src/store/write/upkeep.ts'
 import { openFresh } from '../../support/databases/databases.ts'
 import { pglite } from '../../support/databases/stores.ts'
 
@@ -53,4 +59,34 @@ it('on PGlite the log is cut off when 64 MiB have followed the last checkpoint',
   // PostgreSQL keeps some segments for what follows.
   const [kept] = await session.run<{ bytes: number }>('select sum(size)::float8 as bytes from pg_ls_waldir()')
   expect(kept?.bytes).toBeLessThanOrEqual(96 * 1024 * 1024)
+})
+
+it('on PGlite a table does not grow with the changes of its rows, and no transaction gets too old', async () => {
+  const { session } = await openFresh(pglite)
+  await session.run('create table moving (n int, at int) with (autovacuum_enabled = false)')
+  await session.run('create index on moving (at)')
+  await session.run('insert into moving select n, 0 from generate_series(1, 100) n')
+  const blocks = async () => {
+    const [row] = await session.run<{ blocks: number }>(`select (pg_relation_size('moving') / 8192)::int as blocks`)
+    return row?.blocks ?? 0
+  }
+  const vacuum = async () => {
+    for (const table of await findUnvacuumed(session)) await vacuumTable(session, table)
+  }
+  const change = () =>
+    session.run('do $$ begin for i in 1..50 loop update moving set at = at + 1; commit; end loop; end $$')
+  await change()
+  await vacuum()
+  const once = await blocks()
+  for (let round = 0; round < 4; round += 1) {
+    await change()
+    await vacuum()
+  }
+  expect(await blocks()).toBeLessThanOrEqual(once + 2)
+  expect(await findUnvacuumed(session)).toEqual([])
+
+  const old = await findUnvacuumed(session, 10)
+  expect(old.length).toBeGreaterThan(50)
+  for (const table of old) await vacuumTable(session, table)
+  expect(await findUnvacuumed(session, 10)).toEqual([])
 })
