@@ -42,11 +42,14 @@ async function main(): Promise<void> {
   log.info(build, `Rollcall ${build.version} starts`)
   for (const { name, meant } of misspelled(process.env, [...variables, ...secretFileVariables]))
     log.warn({ name, meant }, `unknown environment variable ${name}: did you mean ${meant}?`)
-  // Loading the server takes ten times as long as reading the configuration, so a mistake in the latter is reported first.
-  const [{ createApp }, { openDatabase }] = await Promise.all([import('./server/app.ts'), import('./store/open.ts')])
   const { store, server } = config
   console.log(store.url === null ? `Opening ${store.dataDir} …` : 'Connecting to PostgreSQL …')
-  const database = await openDatabase(store, undefined, logEpoch(log), logRestart(log)).catch(withStoreRemedy(store))
+  // Loading the server takes ten times as long as reading the configuration, so a mistake in the latter is reported first. Meanwhile the database opens.
+  const { openDatabase } = await import('./store/open.ts')
+  const [database, { createApp }] = await Promise.all([
+    openDatabase(store, undefined, logEpoch(log), logRestart(log)).catch(withStoreRemedy(store)),
+    import('./server/app.ts'),
+  ])
   const app = await createApp({ config, database, log })
 
   let signals = 0

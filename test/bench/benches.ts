@@ -7,6 +7,7 @@ import { desired } from './benches/desired.ts'
 import { endToEnd } from './benches/end-to-end.ts'
 import { expiry } from './benches/expiry.ts'
 import { fanOut } from './benches/fan-out.ts'
+import { footprint } from './benches/footprint.ts'
 import { forecast } from './benches/forecast.ts'
 import { growth } from './benches/growth.ts'
 import { identity } from './benches/identity.ts'
@@ -50,6 +51,7 @@ export const benches: readonly Bench[] = [
   logGrowth,
   expiry,
   memory,
+  footprint,
   forecast,
   soak,
   million,

@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import type { Headers } from './entity-tag.ts'
 import { defaultQuery } from './playground.ts'
 
@@ -37,6 +36,8 @@ export function createPlaygroundPage(): (
 ) => Promise<void> {
   let rendering: Promise<{ readonly plain: Buffer; readonly zipped: Buffer }> | null = null
   const render = async () => {
+    // Its 9 MB are loaded with the first request.
+    const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
     // Yoga's own page loads scripts from a CDN: it needs the internet and runs third-party code.
     const page = renderGraphiQL({ title: 'GraphiQL · Rollcall', defaultQuery })
     const plain = Buffer.from(page.replace('</head>', `${style}</head>`))

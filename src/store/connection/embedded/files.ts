@@ -54,14 +54,16 @@ interface Nodefs {
   }
 }
 
+/** The system keeps the files in memory too, so PostgreSQL's default of 128 MB would hold most pages twice. A page that only the system has costs a call. */
+const relaxed = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB']
 /** `-F` turns the syncs off. Emscripten's fdatasync, which is the default, does nothing. */
-const synced = [...PGlite.defaultStartParams.filter((each) => each !== '-F'), '-c', 'wal_sync_method=fsync']
+const synced = [...relaxed.filter((each) => each !== '-F'), '-c', 'wal_sync_method=fsync']
 
 /** `fail` ends the thread. */
 export function openFiles(
   { dataDir, isSynced, unsynced, isOpen }: FilesOptions,
   fail: (failure: FileFailure) => never,
-): Pick<PGliteOptions, 'fs' | 'startParams'> {
+): Required<Pick<PGliteOptions, 'fs' | 'startParams'>> {
   const fs = new NodeFS(dataDir)
   const begin = fs.init.bind(fs)
   async function init(pg: PGlite, options: object): ReturnType<typeof begin> {
@@ -78,7 +80,7 @@ export function openFiles(
     const last = (module: object): void => addSyncs((module as { NODEFS: Nodefs }).NODEFS, isOpen, fail)
     return { emscriptenOpts: { ...emscriptenOpts, preRun: [...preRun, last] } }
   }
-  return { fs: Object.assign(fs, { init }), ...(isSynced && { startParams: synced }) }
+  return { fs: Object.assign(fs, { init }), startParams: isSynced ? synced : relaxed }
 }
 
 function addSyncs(
