@@ -199,6 +199,11 @@ CREATE TABLE "device_deviations" (
 	CONSTRAINT "device_deviations_target_key_kind_pk" PRIMARY KEY("target_key","kind")
 );
 --> statement-breakpoint
+CREATE TABLE "last_backup" (
+	"id" integer PRIMARY KEY DEFAULT 1 NOT NULL,
+	"at" timestamp(3) with time zone NOT NULL,
+	"revision" bigint NOT NULL
+);--> statement-breakpoint
 CREATE TABLE "leases" (
 	"name" text PRIMARY KEY NOT NULL,
 	"holder" text NOT NULL,

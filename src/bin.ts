@@ -6,6 +6,8 @@ const programs: Readonly<Record<string, () => Promise<unknown>>> = {
   serve: () => import('./main.ts'),
   demo: () => import('./apps/simulate/demo.ts'),
   simulate: () => import('./apps/simulate/simulate.ts'),
+  backup: () => import('./apps/cli/backup.ts'),
+  restore: () => import('./apps/cli/restore.ts'),
   export: () => import('./apps/cli/export.ts'),
   'new-epoch': () => import('./apps/cli/new-epoch.ts'),
   migrate: () => import('./apps/cli/migrate.ts'),

@@ -107,6 +107,17 @@ export interface Database {
   /** Messages between the servers on this database; null: it has only one. */
   readonly mail: Mail | null
   ping(): Promise<void>
+  /** Begins a copy of the database, while it works. Throws CONFLICT while another one is made. Absent: other means make it. */
+  readonly backUp?: () => Promise<Backup>
+  close(): Promise<void>
+}
+
+export interface Backup {
+  /** The copy contains this revision, and those that are committed until it ends. */
+  readonly revision: Revision
+  /** The file (connection/embedded/backup.ts). */
+  readonly bytes: AsyncIterable<Buffer>
+  /** Also ends one that is incomplete. */
   close(): Promise<void>
 }
 

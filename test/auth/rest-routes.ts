@@ -31,6 +31,7 @@ export const routes: readonly (readonly [
   ['viewer of a part', 'GET', '/export/devices'],
   ['admin', 'GET', '/export/audit'],
   ['admin', 'GET', '/export/audit/manifest'],
+  ['admin', 'GET', '/backup'],
   ['viewer', 'GET', `${group}/status`],
   ['viewer', 'GET', `${cluster}/status`],
   ['reporter', 'POST', `${group}/actions`],

@@ -33,6 +33,7 @@ import './objects/insight/outcomes.ts'
 import './objects/rollouts/step-durations.ts'
 import './objects/api-access.ts'
 import './objects/audit.ts'
+import './objects/backup.ts'
 import './objects/search.ts'
 import './objects/viewer.ts'
 import './objects/node-query.ts'
@@ -60,6 +61,7 @@ import './mutations/report-resources.ts'
 import './mutations/manage-sinks.ts'
 import './mutations/manage-alerts.ts'
 import './mutations/announce-instance.ts'
+import './mutations/record-backup.ts'
 
 builder.queryType({ description: 'Read operations. All fields of one query reflect the same revision.' })
 builder.mutationType({

@@ -15,6 +15,7 @@ import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { createLookup } from '../auth/devices/lookup.ts'
 import { crossOriginHeaders } from '../graphql/transport/cross-origin.ts'
 import { answerGraphql } from '../graphql/transport/request-body.ts'
+import { type BackupDeps, backupMethods } from './backup.ts'
 import { createDesired } from './devices/desired.ts'
 import { type GitDeps, gitMethods } from './devices/git.ts'
 import { type DialectDeps, serveMethods } from './dialects/serve.ts'
@@ -45,13 +46,15 @@ interface ServerDeps
   extends Omit<HealthDeps, 'writer'>,
     Omit<DialectDeps, 'sendDesired'>,
     SessionDeps,
+    Omit<BackupDeps, 'database'>,
     Omit<GitDeps, 'findTip'> {
+  readonly database: BackupDeps['database'] & HealthDeps['database'] & DialectDeps['database']
   readonly dialects: readonly Dialect[]
   readonly log: Log
   readonly metrics: Metrics
   /** Receives errors of requests that a database outage may have caused. */
   readonly databaseFailed: (error: unknown) => void
-  readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut' | 'takesKeys' | 'isKey'>
+  readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut' | 'takesKeys' | 'isKey' | 'follow'>
   readonly admission: Admission
   /** The public URL of this server. Null: the Host of the request. */
   readonly publicUrl: string | null
@@ -93,6 +96,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
     '/version': { GET: { access: 'viewer', handle: sendVersion } },
     '/session': sessionMethods(deps),
+    '/backup': backupMethods(deps),
     '/assets/*': { GET: { access: 'public', handle: page.sendAsset } },
     '/metrics': { GET: { access: 'viewer of all', handle: sendMetrics } },
   }

@@ -18,6 +18,8 @@ export const commands: readonly string[] = [
   'serve',
   'demo',
   'simulate',
+  'backup',
+  'restore',
   'new-epoch',
   'migrate',
   'rebuild',

@@ -1,50 +1,24 @@
 /** `rollcall export`: writes an export to a file, with a manifest beside it. Continues after an interruption, and checks what it has written. */
 import { stat } from 'node:fs/promises'
-import { type IncomingMessage, request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
-import { Readable } from 'node:stream'
+import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { escapeHidden, escapeLine } from '../../domain/look-alike.ts'
+import { exitCodes, UsageError, usageErrorOf } from '../../server/process/arguments.ts'
 import {
-  bearerToken,
-  commandOf,
-  exitCodes,
-  serverAddress,
-  UsageError,
-  usageErrorOf,
-} from '../../server/process/arguments.ts'
-import { readJson } from '../client/client.ts'
+  type Ask,
+  createAsk,
+  explainFailure,
+  FileError,
+  findServer,
+  mayPass,
+  read,
+  ServerError,
+  written,
+} from './download.ts'
 import { exportFile, type Part } from './export-file.ts'
 import { kinds, options, parameters, usage } from './export-options.ts'
-import { findStoredSession } from './stored-sessions.ts'
 import { exitWithoutOutput } from './terminal.ts'
-
-/** The server refuses the export. `status` 0: it cannot be reached. */
-class ExportError extends Error {
-  readonly status: number
-
-  constructor(status: number, message: string) {
-    super(message)
-    this.name = 'ExportError'
-    this.status = status
-  }
-}
-
-/** The file cannot be written. */
-class FileError extends Error {
-  constructor(file: string, cause: Error) {
-    super(`cannot write ${file}: ${cause.message}`, { cause })
-    this.name = 'FileError'
-  }
-}
-
-/** Throws a FileError. */
-function written<Result>(file: string, write: () => Promise<Result>): Promise<Result> {
-  return write().catch((error: Error) => {
-    throw new FileError(file, error)
-  })
-}
 
 /** Further attempts, with pauses of up to this many milliseconds. */
 const attempts = 5
@@ -61,9 +35,8 @@ async function main(): Promise<number> {
     throw new UsageError(
       `export needs one kind: ${kinds.join(', ')}${kind === undefined ? '' : `, but has "${positionals.join(' ')}"`}`,
     )
-  const address = serverAddress(values.url, process.env).replace(/\/+$/, '')
-  const token = bearerToken(values.token, process.env) ?? (await findStoredSession(address, process.env))?.token
-  const ask = createAsk(address, token ? { authorization: `Bearer ${token}` } : {})
+  const { address, token } = await findServer(values)
+  const ask = createAsk(address, token)
   const request = requestOf(kind, values)
   exitWithoutOutput(process.stdout)
   if (values.output === undefined && process.stdout.isTTY && values.format === 'parquet')
@@ -101,40 +74,6 @@ function requestOf(kind: string, values: ReturnType<typeof parse>['values']): st
   return `/export/${encodeURIComponent(kind)}?${query}`
 }
 
-/** Bytes. */
-const largestAnswer = 1 << 20
-
-type Ask = (path: string, method?: 'GET' | 'HEAD') => Promise<IncomingMessage>
-
-/** Milliseconds of silence after which the system asks whether the other side is still there. */
-const keepAlive = 60_000
-
-/**
- * Waits for as long as the connection exists: where few rows match, the server sends nothing for a long time. fetch was rejected, because it gives
- * up after five minutes without a byte.
- */
-function createAsk(address: string, headers: Readonly<Record<string, string>>): Ask {
-  const request = address.startsWith('https:') ? requestHttps : requestHttp
-  return async (path, method = 'GET') => {
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const sent = request(`${address}${path}`, { method, headers }, resolve)
-      sent.on('error', reject).on('socket', (socket) => socket.setKeepAlive(true, keepAlive))
-      sent.end()
-    }).catch((error: NodeJS.ErrnoException) => {
-      // If all of several addresses fail, the error has no message.
-      throw new ExportError(0, `can't reach the server at ${address}: ${error.message || error.code}`)
-    })
-    const { statusCode: status = 0 } = response
-    if (status >= 200 && status < 300) return response
-    const problem = (await read(response).catch(() => ({}))) as { readonly detail?: string }
-    throw new ExportError(status, problem.detail ?? `the server answered with HTTP ${status}`)
-  }
-}
-
-/** A manifest, or the reason of a refusal. */
-const read = (answer: IncomingMessage): Promise<unknown> =>
-  readJson(new Response(Readable.toWeb(answer) as ReadableStream), largestAnswer)
-
 /** A file or another program gets the exact bytes. A terminal needs no carriage return. */
 async function print(rows: IncomingMessage): Promise<number> {
   const decoder = new TextDecoder()
@@ -144,7 +83,7 @@ async function print(rows: IncomingMessage): Promise<number> {
     for await (const bytes of rows)
       if (!process.stdout.write(shown(bytes))) await new Promise((resolve) => process.stdout.once('drain', resolve))
   } catch {
-    throw new ExportError(0, 'the connection was lost: the output is incomplete')
+    throw new ServerError(0, 'the connection was lost: the output is incomplete')
   }
   return exitCodes.reached
 }
@@ -158,7 +97,7 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
     const answer = await ask(request, 'HEAD').catch(() => ask(request))
     answer.destroy()
     const location = answer.headers['content-location']
-    if (location === undefined) throw new ExportError(0, 'this server has no exports')
+    if (location === undefined) throw new ServerError(0, 'this server has no exports')
     await written(output, () => file.begin(request, location))
     return { location, cursor: null }
   }
@@ -191,7 +130,7 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
   const { bytes, sha256 } = await file.figures()
   if (manifest.sha256 !== sha256 || manifest.bytes !== bytes) {
     await file.discard()
-    throw new ExportError(409, `the file differs from what the server has now, so it was removed: export it again`)
+    throw new ServerError(409, `the file differs from what the server has now, so it was removed: export it again`)
   }
   await written(output, () => file.finish(manifest))
   console.log(`${output}: ${escapeLine(String(manifest.rows))} rows, ${bytes} bytes, sha256 ${sha256}`)
@@ -202,30 +141,10 @@ async function save(ask: Ask, request: string, output: string): Promise<number> 
 async function pauseAfter(error: unknown, failures: number, output: string): Promise<void> {
   if (error instanceof FileError) throw error
   // The body of an answer breaks off with errors of other classes.
-  const failure = error instanceof ExportError ? error : new ExportError(0, 'the connection was lost')
+  const failure = error instanceof ServerError ? error : new ServerError(0, 'the connection was lost')
   if (!mayPass(failure) || failures > attempts) throw failure
   console.error(`the connection was lost: continuing ${output}`)
   await sleep(Math.min(200 * 2 ** failures, longestPause))
 }
 
-function explain(error: unknown): number {
-  if (error instanceof UsageError) {
-    console.error(`${error.message}\nFor all options: ${commandOf('rollcall')} export --help`)
-    return exitCodes.usage
-  }
-  if (error instanceof FileError) {
-    console.error(error.message)
-    return exitCodes.failed
-  }
-  if (!(error instanceof ExportError)) throw error
-  console.error(escapeLine(error.message))
-  if (error.status === 401 || error.status === 403) return exitCodes.refused
-  return mayPass(error) ? exitCodes.unavailable : exitCodes.failed
-}
-
-/** Whether the same request may succeed later. */
-function mayPass({ status }: ExportError): boolean {
-  return status === 0 || status >= 500 || status === 429
-}
-
-process.exitCode = await main().catch(explain)
+process.exitCode = await main().catch(explainFailure('export'))

@@ -19,6 +19,8 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   export <kind>                  write the log, reports, deployments, devices or the audit log to a file; has its own --help
   login | logout                 sign in with the identity provider of the server; further commands use the session
   serve | demo | simulate        start a server, a server with a simulated fleet, or a fleet; each has its own --help
+  backup <file>                  back up the embedded database while its server runs; has its own --help
+  restore <file>                 make an embedded database of a backup; has its own --help
   new-epoch                      begin a new epoch in a restored database
   migrate                        apply the migrations without starting a server
   rebuild <name>                 have a server make again what it derives from the log; has its own --help

@@ -1,4 +1,4 @@
-/** What background duties keep: how each of them goes, and what they derive from the log and from the deployments. */
+/** What background duties keep: how each of them goes, and what they derive from the log and from the deployments. And the last backup. */
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, doublePrecision, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import { deploymentState, instant, key, revision } from './columns.ts'
@@ -111,3 +111,11 @@ export const deploymentNames = pgTable(
   },
   (t) => [index('deployment_names_order').on(t.rolloutKey, t.deploymentId, t.deploymentKey)],
 )
+
+/** One row: the last backup that its maker recorded. */
+export const lastBackup = pgTable('last_backup', {
+  id: integer('id').primaryKey().default(1),
+  at: instant('at').notNull(),
+  /** The backup contains it. */
+  revision: revision('revision').notNull(),
+})

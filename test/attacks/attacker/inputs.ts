@@ -93,6 +93,7 @@ const routes: readonly (readonly [methods: string, path: string])[] = [
   ['POST', '/api/cnf-adapter/v1/aai-delete'],
   ['POST DELETE', '/session'],
   ['GET', '/metrics'],
+  ['GET', '/backup'],
   ['GET', '/readyz'],
   ['GET', '/{device}'],
   ['GET', '/{page}'],

@@ -30,7 +30,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 import { type Access, describeAccess, may, type Principal } from '../../../domain/principal.ts'
-import { summaryOf } from '../mutations/audit-entry.ts'
+import { summaryOf } from './audit-entry.ts'
 
 declare global {
   // biome-ignore-start lint/correctness/noUnusedVariables: declarations that merge have the same parameters.

@@ -3,6 +3,7 @@
  * Statements are prepared once, as postgres.js does: PGlite's `query` parses and plans each time, which takes longer than most statements.
  */
 import { parentPort, workerData } from 'node:worker_threads'
+import { zstdDecompressSync } from 'node:zlib'
 import { PGlite, parse, protocol } from '@electric-sql/pglite'
 import { isKept } from '../kept-plan.ts'
 import { countingParsers, mostCharacters } from '../reading.ts'
@@ -11,7 +12,7 @@ import { type FileFailure, openFiles } from './files.ts'
 export interface WorkerData {
   /** Undefined: in memory. */
   readonly dataDir: string | undefined
-  /** An initialised directory as a tar, for a database that does not exist yet. */
+  /** An initialised directory (make-template.mjs), for a database that does not exist yet. */
   readonly template: Uint8Array | undefined
   /** Whether a commit waits until it is on the disk. In memory it has no effect. */
   readonly isSynced?: boolean
@@ -64,7 +65,7 @@ const { dataDir, template, isSynced = false, unsynced = [] } = workerData as Wor
 let isOpen = false
 const database = PGlite.create({
   ...(dataDir === undefined ? {} : openFiles({ dataDir, isSynced, unsynced, isOpen: () => isOpen }, fail)),
-  ...(template === undefined ? {} : { loadDataDir: new Blob([template as Uint8Array<ArrayBuffer>]) }),
+  ...(template === undefined ? {} : { loadDataDir: new Blob([zstdDecompressSync(template)]) }),
 })
 
 function fail(failure: FileFailure): never {

@@ -10,6 +10,7 @@ import type { Database, LogHead } from '../../database.ts'
 import { lost } from '../failure.ts'
 import { headText } from '../log-head.ts'
 import { openSnapshot, sessionOf, transact } from '../transaction.ts'
+import { createBackups } from './backup.ts'
 import { type Instance, startInstance } from './instance.ts'
 import { createMutex, type MutexLock, type MutexUse } from './mutex.ts'
 import type { WorkerData } from './pglite-worker.ts'
@@ -130,6 +131,9 @@ export async function openPglite(
     async ping() {
       await session.run('select 1')
     },
+    ...(options.dataDir !== undefined && {
+      backUp: createBackups(options.dataDir, (work) => inTurn('write', work)),
+    }),
     async close() {
       if (isClosed) return
       isClosed = true

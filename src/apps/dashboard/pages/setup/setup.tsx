@@ -1,6 +1,9 @@
 /** Set-up for the roles that may: devices, alert rules, receivers of notifications, API keys. The API refuses everyone else anyway. */
 import type { ComponentType } from 'preact'
 import { session } from '../../data/api.ts'
+import { graphql } from '../../data/graphql.ts'
+import { formatAge, formatFull, now } from '../../data/time.ts'
+import { useAnswer } from '../../data/use-query.ts'
 import { isAdmin, isOperator } from '../../data/viewer.ts'
 import { href } from '../../route.ts'
 import { useTitle } from '../../widgets/tab.ts'
@@ -30,6 +33,7 @@ export function SetupPage({ steps: [name = 'devices'] }: { readonly steps: reado
   return (
     <>
       <h1>Set-up</h1>
+      {isOperator.value && <LastBackup />}
       {isOperator.value && (
         <nav class="tabs" aria-label="Parts of the set-up">
           {Object.entries(parts)
@@ -51,5 +55,18 @@ export function SetupPage({ steps: [name = 'devices'] }: { readonly steps: reado
         </p>
       )}
     </>
+  )
+}
+
+const lastBackupDocument = graphql(`query LastBackup { lastBackup { at revision } }`)
+
+function LastBackup() {
+  const backup = useAnswer(lastBackupDocument, {}).data?.lastBackup
+  if (!backup) return null
+  return (
+    <p class="muted">
+      Last backup: <span title={formatFull(backup.at)}>{formatAge(backup.at, now.value)}</span>, up to revision{' '}
+      <span class="number">{backup.revision}</span>.
+    </p>
   )
 }

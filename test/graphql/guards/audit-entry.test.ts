@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { summaryOf } from '../../../src/api/graphql/mutations/audit-entry.ts'
+import { summaryOf } from '../../../src/api/graphql/guards/audit-entry.ts'
 
 describe('the input in an audit log entry', () => {
   it('shows the values', () => {
