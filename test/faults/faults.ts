@@ -60,6 +60,11 @@ const rows: readonly Row[] = [
   ['store/write/save/save.ts', "last: ['activityRevision', 'activityAt'],", 'last: [],', 'the end of a rollout is never noted', 'graphql/objects/rollout-life', 'store/record-set'],
   ['store/sql/record-set.ts', '!optional.includes(column)', 'true', 'a rollout gets the time of another', 'store/record-set', 'graphql/objects/rollout-life'],
   ['store/connection/log-head.ts', 'position.writes >= other.writes', 'true', 'a reader is sent back behind what it has seen', 'store/connection'],
+  ['store/connection/embedded/files.ts', 'if (written.has(stream.node)) sync', 'if (!written.has(stream.node)) sync', 'a power cut loses acknowledged reports', 'road/power'],
+  ['store/connection/embedded/backup.ts', 'name >= first', 'name > first', 'no backup can be restored', 'road/backup'],
+  ['store/restore.ts', 'last !== lastEntry', "last === ''", 'a part of a backup is taken for the whole', 'road/backup'],
+  ['store/write/upkeep.ts', 'where t.blocks >= $1::int', 'where t.blocks >= 1e9 + $1::int', 'plans are for a table that was small', 'ingest/duties/upkeep'],
+  ['store/write/upkeep.ts', 's.n_dead_tup > $1::int +', 's.n_dead_tup > 1e15 + $1::int +', 'the embedded database grows with each change', 'ingest/duties/upkeep'],
   ['store/migration/migrate.ts', 'if (row?.least && !own.has(row.least))', 'if (row?.least === own)', 'an old version writes into tables that it does not know', 'store/migration'],
   // Lists, counts and the past.
   ['store/read/filters/deployment-filter.ts', 'd.changedAt} > ', 'd.changedAt} < ', 'a filter by time shows the others', 'graphql/objects', 'store/read'],

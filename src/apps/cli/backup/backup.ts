@@ -6,10 +6,10 @@ import { mkdir, open, rename, rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { escapeLine } from '../../domain/look-alike.ts'
-import { commandOf, exitCodes, UsageError, usageErrorOf } from '../../server/process/arguments.ts'
-import { createApi } from './api.ts'
-import { createAsk, explainFailure, FileError, findServer, ServerError, written } from './download.ts'
+import { escapeLine } from '../../../domain/look-alike.ts'
+import { commandOf, exitCodes, UsageError, usageErrorOf } from '../../../server/process/arguments.ts'
+import { createApi } from '../api.ts'
+import { createAsk, explainFailure, FileError, findServer, ServerError, written } from '../download.ts'
 
 const usage = `Usage: ${commandOf('rollcall')} backup <file> [options]
 

@@ -1,9 +1,9 @@
 /** `rollcall restore FILE`: makes an embedded database of a backup, in a data directory that is empty. */
 import { parseArgs } from 'node:util'
-import { parseConfig } from '../../server/config/config.ts'
-import { commandOf, exitCodes, UsageError, usageErrorOf } from '../../server/process/arguments.ts'
-import { conclude, withRemedy } from '../../server/process/startup-errors.ts'
-import { restoreBackup } from '../../store/restore.ts'
+import { parseConfig } from '../../../server/config/config.ts'
+import { commandOf, exitCodes, UsageError, usageErrorOf } from '../../../server/process/arguments.ts'
+import { conclude, withRemedy } from '../../../server/process/startup-errors.ts'
+import { restoreBackup } from '../../../store/restore.ts'
 
 const usage = `Usage: ${commandOf('rollcall')} restore <file>
 
