@@ -155,8 +155,16 @@ export interface Mail {
 /** PostgreSQL takes 7,999 bytes. */
 export const largestMessage = 7_900
 
-/** The NOTIFY channel between replicas. The payload is the newest revision, or `accessChange`. */
-export const doorbellChannel = 'rollcall_feed'
+/**
+ * The NOTIFY channel between replicas. The payload is the newest revision, or `accessChange`. A channel is the database's, and each schema of it may have an
+ * installation of its own.
+ */
+export function doorbellOf(schema: string): string {
+  return `rollcall_feed_${schema}`
+}
+
+/** The same in SQL. */
+export const doorbellText = `'${doorbellOf('')}' || current_schema()`
 
 /** A credential of the API was revoked. It is not named: each server asks the database. */
 export const accessChange = 'access'

@@ -10,15 +10,22 @@ import { readyTemplate } from './connection/embedded/make-template.mjs'
 import { longestStatement, openPglite } from './connection/embedded/pglite.ts'
 import { unpackTemplate } from './connection/embedded/pglite-template.ts'
 import { ensureEpoch } from './connection/epoch.ts'
-import { openPostgres, withoutPassword } from './connection/postgres.ts'
+import { openPostgres } from './connection/postgres.ts'
 import { openStandby } from './connection/standbys/standby.ts'
 import { withStandbys } from './connection/standbys/standbys.ts'
+import { applicationOf } from './connection/target/sign-in.ts'
+import { createTarget, type DatabaseAddress } from './connection/target/target.ts'
 import type { Database, Session } from './database.ts'
 import { migrate } from './migration/migrate.ts'
 
 export interface StoreConfig {
   /** postgres://… Null: the embedded database. */
   readonly url: string | null
+  /** Files are read again for each connection: one with the URL, one with the password alone, and one of passwords in libpq's form. */
+  readonly urlFile?: string | null
+  readonly password?: string | null
+  readonly passFile?: string | null
+  readonly passwordFile?: string | null
   /** postgres://…, of streaming standbys of `url`. */
   readonly readUrls?: readonly string[]
   /** Milliseconds that a standby may be behind. */
@@ -65,10 +72,11 @@ export async function openDatabase(
     )
     if (base !== null) began?.(base)
   }
-  const { url, readLimit, silence, readUrls = [], lagLimit = 10_000 } = config
+  const { readLimit, silence, readUrls = [], lagLimit = 10_000 } = config
+  const url = addressOf(config)
   if (url !== null) {
     const patient = openPostgres({ url, readers: 1, writeLimit: migrationLimit, isMigrating: true })
-    await requireUsable(patient.session)
+    await requireUsable(patient.session, createTarget(url).schema)
       .then(() => prepare(patient))
       .finally(() => patient.close())
     const reading = { ...(readLimit && { readLimit }), ...(silence && { silence }) }
@@ -76,10 +84,11 @@ export async function openDatabase(
     if (readUrls.length === 0) return primary
     return withStandbys(primary, {
       lagLimit,
-      standbys: readUrls.map((each) => ({
-        location: withoutPassword(each),
-        open: (hooks) => openStandby({ url: each, ...reading, patience: standbyPatience, ...hooks }),
-      })),
+      standbys: readUrls.map((each) => (hooks) => {
+        const { password = null, passFile = null, passwordFile = null } = config
+        const standby = { variable: 'DATABASE_READ_URL', url: each, password, passFile, passwordFile, isStandby: true }
+        return openStandby({ url: standby, ...reading, patience: standbyPatience, ...hooks })
+      }),
     })
   }
   let statementLimit = migrationLimit
@@ -96,13 +105,21 @@ export async function openDatabase(
   }
 }
 
-/**
- * In another encoding, PostgreSQL refuses reports with characters that the encoding lacks, and searches with them fail. In another schema, migrations
- * do not find their types.
- */
-async function requireUsable(session: Session): Promise<void> {
-  const [row] = await session.run<{ encoding: string; schema: string | null }>(
-    `select current_setting('server_encoding') as encoding, current_schema() as schema`,
+function addressOf({
+  url,
+  password = null,
+  urlFile = null,
+  passFile = null,
+  passwordFile = null,
+}: StoreConfig): DatabaseAddress | null {
+  return url === null ? null : { url, urlFile, password, passFile, passwordFile }
+}
+
+/** In another encoding, PostgreSQL refuses reports with characters that the encoding lacks, and searches with them fail. */
+async function requireUsable(session: Session, schema: string): Promise<void> {
+  const [row] = await session.run<{ encoding: string; schema: string | null; mayCreate: boolean }>(
+    `select current_setting('server_encoding') as encoding, current_schema() as schema,
+       has_schema_privilege(current_schema(), 'create') as "mayCreate"`,
   )
   if (row?.encoding !== 'UTF8')
     throw new DomainError(
@@ -112,12 +129,12 @@ async function requireUsable(session: Session): Promise<void> {
   if (row.schema === null)
     throw new DomainError(
       'CONFLICT',
-      'the database of DATABASE_URL has no schema public that its user may use: create it (create schema public), or make the user the owner of the database',
+      `the database of DATABASE_URL has no schema ${schema} that its user may use: create it (create schema ${schema} authorization, and the user), or name another one in DATABASE_URL (options=-csearch_path%3DNAME)`,
     )
-  if (row.schema !== 'public')
+  if (!row.mayCreate)
     throw new DomainError(
       'CONFLICT',
-      `DATABASE_URL sets search_path to the schema ${row.schema}, and the tables are in public: leave search_path out`,
+      `the user of DATABASE_URL may not create tables in the schema ${schema}: grant it (grant create, usage on schema ${schema} to, and the user), or name a schema of its own in DATABASE_URL (options=-csearch_path%3DNAME)`,
     )
 }
 
@@ -125,18 +142,22 @@ async function requireUsable(session: Session): Promise<void> {
  * Why this process cannot have the database for itself: a server uses it, or it does not exist. Null: it can. Servers are recognised by
  * the names of their connections, so a server behind a connection pooler is not found.
  */
-export async function whyNotAlone({ url, dataDir }: StoreConfig): Promise<string | null> {
+export async function whyNotAlone(config: StoreConfig): Promise<string | null> {
+  const { dataDir } = config
+  const url = addressOf(config)
   if (url === null) {
     const directory = resolve(dataDir)
     if (dataDir === 'memory' || !existsSync(join(directory, 'pgdata'))) return `there is no database in ${dataDir}`
     lockDirectory(directory)()
     return null
   }
-  const connection = openConnection({ url, settings: { application_name: 'rollcall-alone' }, timeout: 10_000 })
+  const target = createTarget(url)
+  const connection = openConnection({ target, applicationName: 'rollcall-alone', settings: {}, timeout: 10_000 })
   try {
     const [found] = await connection.run<{ ours: boolean; others: number }>(
       `select to_regclass('log_head') is not null as ours, (select count(*)::int from pg_stat_activity
-         where datname = current_database() and application_name = 'rollcall') as others`,
+         where datname = current_database() and application_name = $1) as others`,
+      [applicationOf('rollcall', target.schema)],
     )
     if (!found?.ours) return 'there are no tables of Rollcall in the database of DATABASE_URL'
     return found.others > 0

@@ -114,7 +114,7 @@ describe.each(postgresStores)('the doorbell between servers on $name', (store) =
     const revisions: (number | null)[] = []
     await two.listen((revision) => void revisions.push(revision))
     await expect.poll(() => told).toBe(1)
-    await one.session.run(`select pg_notify('rollcall_feed', 'access')`)
+    await one.session.run(`select pg_notify('rollcall_feed_public', 'access')`)
     await expect.poll(() => told).toBe(2)
     expect(revisions).toEqual([null])
     await Promise.all([one.close(), two.close()])

@@ -77,6 +77,7 @@ describe('a configuration with problems', () => {
     const named = new Set(error.problems.map((problem) => problem.split(' ')[0]))
     const anything = [
       ...['ALERT_RULES', 'HOST', 'DATA_DIR', 'MQTT_USER', 'MQTT_PASSWORD', 'MQTT_CA', 'MQTT_KEY'],
+      ...['DATABASE_PASSWORD', 'PGPASSFILE'],
       'AAI_USER',
       'AAI_PASSWORD',
       'AAI_INCLUDE_KINDS',

@@ -1,9 +1,12 @@
-/** The user and the database of docs/operating.md: the user owns the database, and nothing more. All other tests run as a superuser. */
+/** The users of docs/operating.md: the owner of a database, and one who may use a schema and nothing more. All other tests run as a superuser. */
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { administer, urlOf } from '../support/databases/postgres-admin.ts'
 import { postgresStores, postgresUrl } from '../support/databases/stores.ts'
+import { root } from '../support/documentation.ts'
 import { startApp } from '../support/servers/app.ts'
 
 interface Duty {
@@ -34,8 +37,31 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
     }),
   )
 
-  it('may do all that a server does, in any style of dates and with any path of schemas', async () => {
-    const config = { url, dataDir: 'memory' }
+  it('may do all that a server does, in any style of dates and with any path of schemas', () => doAll(url))
+
+  it('need not be the owner: a schema of the database is enough, with the rights that are documented', async () => {
+    const user = `${name}_guest`
+    const [, statements = expect.unreachable()] =
+      /```sql\n([^`]*grant connect[^`]*)```/.exec(readFileSync(join(root, 'docs/operating.md'), 'utf8')) ?? []
+    const renamed = statements.replace(/(user|to|authorization) rollcall/g, `$1 ${user}`).replace('plant', user)
+    const as = (text: string) => administer(urlOf(postgresUrl(), user), (sql) => sql.unsafe(text))
+    await administer(postgresUrl(), (sql) => sql.unsafe(`create database ${user}`))
+    onTestFinished(() =>
+      administer(postgresUrl(), async (sql) => {
+        await sql.unsafe(`drop database ${user} with (force)`)
+        await sql.unsafe(`drop user ${user}`)
+      }),
+    )
+    await as(`revoke all on database ${user} from public; revoke all on schema public from public; ${renamed}`)
+    const guest = Object.assign(new URL(urlOf(postgresUrl(), user)), { username: user, password: '…' }).href
+    await expect(openDatabase({ url: guest, dataDir: 'memory' })).rejects.toThrow(
+      'has no schema public that its user may use',
+    )
+    await doAll(`${guest}?options=-csearch_path%3Drollcall`)
+  })
+
+  async function doAll(given: string): Promise<void> {
+    const config = { url: given, dataDir: 'memory' }
     const store = { config, open: () => openDatabase(config), drop: async () => {} }
     const server = await startApp({ on: store, env: { HISTORY_DAYS: '30', FORGET_REMOVED_DAYS: '30' } })
     try {
@@ -53,7 +79,7 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
     } finally {
       await server.stop()
     }
-  })
+  }
 
   // A cluster that was made with the locale C has it.
   it('has to make another one if its encoding cannot store the text of reports', async () => {
@@ -67,10 +93,6 @@ describe.each(postgresStores)('the owner of a database on $name', () => {
   })
 
   it('gets the remedy when its tables cannot be in the schema public', async () => {
-    const elsewhere = openDatabase({ url: `${url}?search_path=${name}`, dataDir: 'memory' })
-    await expect(elsewhere).rejects.toThrow(
-      `DATABASE_URL sets search_path to the schema ${name}, and the tables are in public: leave search_path out`,
-    )
     const bare = `${name}_bare`
     await administer(postgresUrl(), (sql) => sql.unsafe(`create database ${bare} owner ${name}`))
     onTestFinished(() => administer(postgresUrl(), (sql) => sql.unsafe(`drop database ${bare} with (force)`)))

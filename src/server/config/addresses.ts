@@ -4,6 +4,7 @@
  */
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
+import { parseDatabaseUrl, UrlError } from '../../store/connection/target/url.ts'
 import { listOf, setting } from './values.ts'
 
 export const publicUrl = setting(
@@ -41,12 +42,20 @@ export const proxies = setting(
     return list.every(isAddressOrRange) ? list : null
   },
 )
-/** The URL may contain a password, so the message does not repeat it. */
-export const databaseUrl = z.string().refine(isDatabase, { error: 'must be a URL that begins with postgres://' })
+export const databaseUrl = z.string().superRefine((text, context) => {
+  const problem = problemOf(text)
+  if (problem !== null) context.addIssue(problem)
+})
 export const databaseUrls = z
   .string()
-  .refine((text) => listOf(text).length > 0 && listOf(text).every(isDatabase), {
-    error: 'must be URLs that begin with postgres://, separated by commas; a comma within a URL is written %2C',
+  .superRefine((text, context) => {
+    const problem =
+      listOf(text).length === 0
+        ? 'has no URL'
+        : listOf(text)
+            .map(problemOf)
+            .find((one) => one !== null)
+    if (problem) context.addIssue(`${problem} (URLs are separated by commas, and a comma within one is written %2C)`)
   })
   .transform(listOf)
 
@@ -84,6 +93,13 @@ function isAddressOrRange(text: string): boolean {
   return !['1.1.1.1', '129.1.1.1'].every((one) => range.check(one))
 }
 
-function isDatabase(text: string): boolean {
-  return /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? '')
+/** The URL may contain a password, so the message does not repeat it. */
+function problemOf(text: string): string | null {
+  try {
+    parseDatabaseUrl(text)
+    return null
+  } catch (error) {
+    if (error instanceof UrlError) return error.message
+    throw error
+  }
 }

@@ -10,9 +10,10 @@ import { ConfigError } from '../../platform/config-error.ts'
 import { defaultLimits, type LimitsConfig } from '../../platform/limits/limits.ts'
 import type { LogLevel } from '../../platform/log/log.ts'
 import type { StoreConfig } from '../../store/open.ts'
-import { databaseUrl, databaseUrls, origins, proxies, publicUrl } from './addresses.ts'
+import { origins, proxies, publicUrl } from './addresses.ts'
 import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf, oidcProblems } from './api.ts'
 import { archiveConfig, archiveVariables } from './archive.ts'
+import { databaseVariables, storeConfig } from './database.ts'
 import { deviceAuthConfig, deviceAuthVariables } from './device-auth.ts'
 import { mqttConfig, mqttVariables } from './mqtt.ts'
 import { contradictionsIn, type Environment, isLoopback } from './rules.ts'
@@ -25,7 +26,6 @@ import {
   cost,
   days,
   depth,
-  durability,
   factor,
   flag,
   freeze,
@@ -37,7 +37,6 @@ import {
   port,
   processes,
   rate,
-  readLag,
   seconds,
   secondsOrOff,
   streams,
@@ -116,11 +115,7 @@ const environment = z.object({
   MAX_BUFFERED: mebibytes.default(defaultLimits.buffered / 2 ** 20),
   ADDRESS_RATE: rate.optional(),
   DEVICE_RATE: rate.optional(),
-  DATABASE_URL: databaseUrl.nullable().default(null),
-  DATABASE_READ_URL: databaseUrls.default([]),
-  DATABASE_READ_LAG: readLag.default(10),
-  DATA_DIR: z.string().default('./data'),
-  DURABILITY: durability.default('full'),
+  ...databaseVariables,
   HISTORY_DAYS: days.nullable().default(null),
   ...archiveVariables,
   FORGET_REMOVED_DAYS: days.nullable().default(null),
@@ -184,14 +179,7 @@ export function parseConfig(env: Environment): Config {
       git: { ...defaultLimits.git, processes: v.GIT_PROCESSES },
       buffered: v.MAX_BUFFERED * 2 ** 20,
     },
-    store: {
-      url: v.DATABASE_URL,
-      readUrls: v.DATABASE_READ_URL,
-      lagLimit: v.DATABASE_READ_LAG * 1_000,
-      dataDir: v.DATA_DIR,
-      isSynced: v.DURABILITY === 'full',
-      readLimit: Math.max(v.OPERATION_TIMEOUT * 1_000, leastReadLimit),
-    },
+    store: storeConfig(v, env, Math.max(v.OPERATION_TIMEOUT * 1_000, leastReadLimit)),
     retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
     archive: archiveConfig(v),
     offlineAfter: v.OFFLINE_AFTER,

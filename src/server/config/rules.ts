@@ -15,7 +15,7 @@ export function contradictionsIn(given: Environment): string[] {
       : []),
     ...(given.AAI_URL === undefined ? ineffective(given, 'AAI_', 'without AAI_URL') : []),
     ...archiveProblems(given),
-    ...missingForStandbys(given),
+    ...missingForDatabase(given),
     ...missingForTls(given),
     ...missingForProxies(given),
     ...missingForMqtt(given),
@@ -119,9 +119,13 @@ function missingForProxies({ TRUSTED_PROXIES: proxies, CLIENT_CERT_HEADER: heade
     : []
 }
 
-function missingForStandbys({ DATABASE_URL: primary, DATABASE_READ_URL: standbys, ...given }: Environment): string[] {
-  if (standbys === undefined) return ineffective(given, 'DATABASE_READ_LAG', 'without DATABASE_READ_URL')
-  return primary === undefined ? ['DATABASE_READ_URL requires DATABASE_URL: the primary of these standbys'] : []
+function missingForDatabase({ DATABASE_URL: url, ...given }: Environment): string[] {
+  const isEmbedded = url === undefined
+  const problems = isEmbedded ? ineffective(given, 'DATABASE_PASSWORD', 'without DATABASE_URL') : []
+  if (given.DATABASE_READ_URL === undefined)
+    problems.push(...ineffective(given, 'DATABASE_READ_LAG', 'without DATABASE_READ_URL'))
+  else if (isEmbedded) problems.push('DATABASE_READ_URL requires DATABASE_URL: the primary of these standbys')
+  return problems
 }
 
 function missingForMqtt(given: Environment): string[] {

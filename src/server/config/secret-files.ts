@@ -8,6 +8,7 @@ import type { Environment } from './rules.ts'
 /** Those that are a secret, or contain one. */
 export const secretVariables: readonly string[] = [
   'DATABASE_URL',
+  'DATABASE_PASSWORD',
   'DATABASE_READ_URL',
   'API_ADMIN_KEY',
   'API_JWT_SECRET',

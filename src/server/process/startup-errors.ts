@@ -2,6 +2,7 @@
 
 import { DomainError } from '../../domain/errors.ts'
 import { ConfigError } from '../../platform/config-error.ts'
+import { ConnectionRefusal } from '../../store/connection/failure.ts'
 import type { StoreConfig } from '../../store/open.ts'
 import { exitCodes, UsageError } from './arguments.ts'
 
@@ -37,7 +38,10 @@ export function withRemedy(what: string, remedy: string): (error: unknown) => ne
 
 /** For a database that cannot be opened. The cause says whether it is unreachable, or refuses what the server needs. */
 export function withStoreRemedy({ url, dataDir }: StoreConfig): (error: unknown) => never {
-  return url === null
-    ? withRemedy(`the data directory ${dataDir} cannot be used`, 'set DATA_DIR to another one')
-    : withRemedy('the database cannot be used', 'check DATABASE_URL and the rights of its user')
+  if (url === null) return withRemedy(`the data directory ${dataDir} cannot be used`, 'set DATA_DIR to another one')
+  const addRemedy = withRemedy('the database cannot be used', 'check DATABASE_URL and the rights of its user')
+  return (error) => {
+    if (error instanceof ConnectionRefusal) throw error
+    return addRemedy(error)
+  }
 }

@@ -9,11 +9,12 @@
  */
 import postgres from 'postgres'
 import { DomainError } from '../../domain/errors.ts'
-import { storableParameters } from './column-parsers.ts'
-import { isOutdatedPlan, lost } from './failure.ts'
+import { createAnswers } from './answers.ts'
+import { ConnectionRefusal, isOutdatedPlan, lost, shared } from './failure.ts'
 import { isKept } from './kept-plan.ts'
-import { countingParsers, mostCharacters, noteCharacters, tooMuchText } from './reading.ts'
-import { asObjects, type Row } from './row-objects.ts'
+import { createOpening } from './target/opening.ts'
+import { isOfAnotherSession, isSame, type Mark, markText } from './target/session.ts'
+import type { Target } from './target/target.ts'
 import { answerWithin, createTimeout, type Timeout } from './timeout.ts'
 
 export interface Connection {
@@ -28,6 +29,8 @@ export interface Connection {
   append<T extends object>(text: string, parameters: readonly unknown[]): Promise<T[]>
   /** Executes an unprepared text of several statements, and returns the rows of the last one. */
   runAll<T extends object>(text: string): Promise<T[]>
+  /** Rejects, and is lost, if a pooler has given its session to another client. Without a pooler it asks nothing. */
+  check(): Promise<void>
   /** Ends the running statement, on the server too. The connection is lost afterwards: a late cancellation must not end another statement. */
   cancel(): void
   /** Calls `notify` when the connection is lost, immediately if it is already lost. */
@@ -38,7 +41,9 @@ export interface Connection {
 export type Notified = (payload: string, channel: string) => void
 
 export interface ConnectionOptions {
-  readonly url: string
+  readonly target: Target
+  /** Of PostgreSQL's list of sessions. */
+  readonly applicationName?: string
   readonly settings: Readonly<Record<string, string | number>>
   /** Milliseconds. The connection is dropped if the server does not answer for so long: the network may not report a lost server. */
   readonly timeout: number
@@ -63,6 +68,9 @@ export interface ConnectionOptions {
  */
 export const silenceLimit = 3_000
 
+/** Milliseconds until the first statement of a new connection is answered. A pooler without a free connection lets it wait. */
+const slowestStart = 10_000
+
 /**
  * Different statements that a connection may prepare. Each combination of filters is a text of its own, so callers choose the texts. The server and
  * postgres.js keep a prepared statement until the connection ends. To remove single statements was rejected: postgres.js cannot forget one. To
@@ -70,15 +78,13 @@ export const silenceLimit = 3_000
  */
 export const mostStatements = 500
 
-/** The server is not stopped at once, because to cancel a statement costs the connection, which may be that of a shared snapshot. */
-const mostIgnored = 4 * mostCharacters
-
 let opened = 0
 
 /** The first statement connects. */
 export function openConnection(options: ConnectionOptions): Connection {
   const {
-    url,
+    target,
+    applicationName,
     settings,
     timeout,
     silence = silenceLimit,
@@ -96,44 +102,32 @@ export function openConnection(options: ConnectionOptions): Connection {
   let waiting: Timeout | null = null
   let doubting: Timeout | null = null
   let answers = 0
-  /** The id of the server's process, from its answers. */
-  let backend: number | null = null
   let listeners: (() => void)[] = []
   let last: Promise<unknown> = Promise.resolve()
   const prepared = new Set<string>()
-  /** Of the row that is being parsed. */
-  let characters = 0
-
-  const counting = countingParsers((read) => {
-    characters += read
-  })
-  const types = Object.fromEntries(
-    Object.entries(counting).map(([oid, parse]) => [
-      `t${oid}`,
-      { to: Number(oid), from: [Number(oid)], parse, serialize: String },
-    ]),
-  )
-  const client = postgres(url, {
-    max: 1,
-    types,
-    // The types are in the schema public, whatever the path of the role or of the database is.
-    connection: { application_name: 'rollcall', TimeZone: 'UTC', DateStyle: 'ISO', search_path: 'public', ...settings },
-    connect_timeout: silence / 1_000,
-    keep_alive: 5,
-    // A limited lifetime would end an idle transaction.
-    max_lifetime: null,
-    // postgres.js does not await that statement, so a connection lost meanwhile would end the process.
-    fetch_types: false,
-    onnotice: () => {},
-    onclose: lose,
-    ...(notified ? { onnotify: (channel: string, payload: string) => notified(payload, channel) } : {}),
+  const statements = createAnswers(isBounded, cancel)
+  const session = createOpening({
+    target,
+    settings,
+    silence,
+    patience: Math.min(timeout / 2, slowestStart),
+    types: statements.types,
+    closed: lose,
+    ...(applicationName && { applicationName }),
+    ...(notified && { notified }),
   })
 
   function lose(): void {
     if (isLost) return
     isLost = true
     for (const notify of listeners.splice(0)) notify()
-    client.end({ timeout: 0 }).catch(() => undefined)
+    session.drop()
+  }
+
+  function loseShared(): Error {
+    target.isDoubted = true
+    lose()
+    return shared()
   }
 
   function startDoubting(): void {
@@ -145,7 +139,8 @@ export function openConnection(options: ConnectionOptions): Connection {
   async function doubt(ask: NonNullable<typeof isWorking>): Promise<void> {
     const before = answers
     // The connection is not established yet, and connecting has its own time-out.
-    if (backend === null) return
+    const backend = session.current()?.backend
+    if (backend === undefined) return
     // A server that answers is reachable, even if it refuses the connection.
     const isAtWork = await answerWithin(silence, ask(backend).catch(isFromServer), false)
     if (isLost || running === 0 || answers !== before) return
@@ -166,6 +161,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       if (isLost) throw lost()
       return answer
     } catch (error) {
+      if (session.current()?.isPooled && isOfAnotherSession(error)) throw loseShared()
       // Every other prepared statement of the connection would fail like this one. A new connection has none.
       if (!(isAnswer(error) || error instanceof DomainError) || isOutdatedPlan(error)) lose()
       throw error
@@ -199,39 +195,13 @@ export function openConnection(options: ConnectionOptions): Connection {
     const prepare = !isPipelined || isKept(text, parameters)
     // postgres.js prepares none without parameters.
     if (prepare && parameters.length > 0) prepared.add(text)
-    const query = client.unsafe<Row[]>(text, storableParameters(parameters) as postgres.ParameterOrJSON<never>[], {
-      prepare,
-    })
-    const rows: Row[] = []
-    let read = 0
-    const most = isBounded ? mostCharacters : Number.POSITIVE_INFINITY
-    const take = (row: Row): void => {
-      read += characters
-      characters = 0
-      if (read <= most) rows.push(row)
-      else rows.length = 0
-      if (isBounded && read > mostIgnored) cancel()
-    }
-    try {
-      // It returns the query itself.
-      query.values()
-      const { columns, state } = await query.forEach(take)
-      if (read > most) throw tooMuchText()
-      backend ??= state.pid
-      const objects = asObjects<T>(columns, rows)
-      noteCharacters(objects, read)
-      return objects
-    } catch (error) {
-      throw read > most ? tooMuchText() : error
-    } finally {
-      rows.length = 0
-      Object.assign(query, spent)
-    }
+    const { client } = session.current() ?? (await session.whenOpen())
+    return statements.read<T>(client, { text, parameters, prepare })
   }
 
   function cancel(): void {
     if (isLost) return
-    const mustStop = running > 0 && backend
+    const mustStop = running > 0 && session.current()?.backend
     lose()
     if (mustStop) cancelProcess?.(mustStop)
   }
@@ -255,12 +225,18 @@ export function openConnection(options: ConnectionOptions): Connection {
     runAll: <T extends object>(text: string) =>
       sendInTurn(async () => {
         type Result = T[] & Pick<postgres.RowList<T[]>, 'state'>
+        const { client } = session.current() ?? (await session.whenOpen())
         const results = (await client.unsafe(text)) as unknown as Result | Result[]
         // postgres.js returns the result of a single statement itself.
         const answer = 'state' in results ? results : results.at(-1)
-        backend ??= answer?.state.pid ?? null
         return answer ?? []
       }),
+    async check() {
+      const own = session.current() ?? (await session.whenOpen())
+      if (!own.isPooled) return
+      const [found] = await sendInTurn(async () => own.client.unsafe<Mark[]>(markText))
+      if (!found || !isSame(found, own)) throw loseShared()
+    },
     cancel,
     onLost(notify) {
       if (isLost) notify()
@@ -268,23 +244,22 @@ export function openConnection(options: ConnectionOptions): Connection {
     },
     async close() {
       listeners = []
-      await client.end({ timeout: 5 })
+      // A statement that waits for the session may still be executed.
+      if (running === 0 && session.current() === null) session.drop()
+      await session.close(5)
       isLost = true
     },
   }
 }
 
-/**
- * What an answered query of postgres.js no longer needs. V8 creates a function that is assigned to a property, like its `resolve`, among the old
- * objects. So the query, and all that it holds, would stay in memory until the next full garbage collection.
- */
-const spent = { args: [], parameters: [], forEachFn: null }
-
-function nothing(): void {}
+function nothing(): undefined {}
 
 /** Whether the error is an answer of a server. */
 function isFromServer(error: unknown): boolean {
-  return error instanceof postgres.PostgresError
+  return (
+    error instanceof postgres.PostgresError ||
+    (error instanceof ConnectionRefusal && error.cause instanceof postgres.PostgresError)
+  )
 }
 
 /** Whether the server answered and continues. Otherwise the outcome of the statement is unknown. */

@@ -1,6 +1,6 @@
 /** LISTEN for the lifetime of the process. A lost connection is replaced. Each new connection first rings with null. */
 import type { Revision } from '../../domain/values.ts'
-import { accessChange, doorbellChannel } from '../database.ts'
+import { accessChange, doorbellOf } from '../database.ts'
 import type { Connection, Notified } from './connection.ts'
 
 interface Doorbell {
@@ -16,29 +16,37 @@ interface Doorbell {
 type Ring = (revision: Revision | null) => void
 
 const slowest = 1_000
+/** Milliseconds between two looks whether the session is still ours: where it is not, nothing else says so. */
+const checkInterval = 1_000
 
-export function createDoorbell(open: (notified: Notified) => Connection): Doorbell {
+export function createDoorbell(schema: string, open: (notified: Notified) => Connection): Doorbell {
+  const feed = doorbellOf(schema)
   let connection: Connection | null = null
   let accessChanged = (): void => {}
   const receivers = new Map<string, (message: string) => void>()
   let retry: NodeJS.Timeout | undefined
+  let checking: NodeJS.Timeout | undefined
   let isClosed = false
 
   async function connect(ring: Ring): Promise<void> {
     const mine = open((payload, channel) => {
-      if (channel !== doorbellChannel) receivers.get(channel)?.(payload)
+      if (channel !== feed) receivers.get(channel)?.(payload)
       else if (payload === accessChange) accessChanged()
       else ring(Number(payload))
     })
     connection = mine
     try {
-      await mine.run(`listen ${doorbellChannel}`)
+      await mine.run(`listen ${feed}`)
       for (const channel of receivers.keys()) await mine.run(`listen "${channel}"`)
     } catch (error) {
       await mine.close()
       throw error
     }
-    mine.onLost(() => again(ring, 0))
+    checking = setInterval(() => void mine.check().catch(() => undefined), checkInterval)
+    mine.onLost(() => {
+      clearInterval(checking)
+      again(ring, 0)
+    })
     if (isClosed) return
     ring(null)
     accessChanged()
@@ -63,6 +71,7 @@ export function createDoorbell(open: (notified: Notified) => Connection): Doorbe
     async close() {
       isClosed = true
       clearTimeout(retry)
+      clearInterval(checking)
       await connection?.close()
     },
   }

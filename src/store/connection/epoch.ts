@@ -12,7 +12,7 @@
 import { randomInt } from 'node:crypto'
 import { DomainError } from '../../domain/errors.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
-import { type Database, doorbellChannel, type Session } from '../database.ts'
+import { type Database, doorbellText, type Session } from '../database.ts'
 import { requireComplete } from '../migration/complete.ts'
 import { iso } from '../sql/record-set.ts'
 import { noLogHead, StatementError } from './failure.ts'
@@ -132,7 +132,7 @@ export async function beginEpoch(
       [iso(now)],
     )
   await session.run(renewManifests, [iso(now), ofClock(now), randomInt(manifestSpread)])
-  await session.run('select pg_notify($1, $2)', [doorbellChannel, String(base)])
+  await session.run(`select pg_notify(${doorbellText}, $1)`, [String(base)])
   return base
 }
 

@@ -11,6 +11,17 @@ export class StatementError extends Error {
   }
 }
 
+/** No session was opened, so no statement was sent. The message says why and what to do. It has the code of its cause. */
+export class ConnectionRefusal extends StatementError {}
+
+/** A code of this program, in a class that PostgreSQL leaves to applications. */
+const sharedState = 'R0002'
+
+/** A pooler in front of the database gives a session to several clients. */
+export function shared(): StatementError {
+  return new StatementError('a pooler in front of the database gives its sessions to several clients', sharedState)
+}
+
 export function lost(): StatementError {
   return new StatementError('the connection to the database was lost', '08006')
 }
@@ -38,7 +49,7 @@ export function incompleteness(error: unknown): string | null {
  * SQLSTATEs of a lost or cancelled session (a frozen holder of a lock, a restart, a failover, a time-out), or of a server that
  * lacks a resource (a full disk, memory). The statement itself is correct.
  */
-const transientStates = /^(08...|53...|58...|57P0[1-5]|57014|25P03|55P03|40001|40P01|25006|R0001)$/
+const transientStates = /^(08...|53...|58...|57P0[1-5]|57014|25P03|55P03|40001|40P01|25006|R000[12])$/
 const transientCodes = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_ENDED',
@@ -56,7 +67,7 @@ const transientCodes = new Set([
 
 export function isTransient(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false
-  if (isOutdatedPlan(error) || isEndOfSession(error)) return true
+  if (error instanceof ConnectionRefusal || isOutdatedPlan(error) || isEndOfSession(error)) return true
   const { code, syscall, cause, errors } = error as Readonly<Record<string, unknown>>
   if (typeof code === 'string' && (transientCodes.has(code) || transientStates.test(code))) return true
   // For whatever reason: the socket of the server does not exist, or this process has no descriptor left.
@@ -68,6 +79,7 @@ export function isTransient(error: unknown): boolean {
 /** The problem of the server, for its operator. Without the server's message, which may contain names of files. */
 const outages: readonly (readonly [RegExp, string])[] = [
   [/^25006$/, 'the database is read-only'],
+  [/^R0002$/, 'a pooler in front of the database does not give each connection a session of its own'],
   [/^53100$/, 'the disk of the database is full'],
   [/^53200$/, 'the database is out of memory'],
   [/^53300$/, 'every connection to the database is in use'],

@@ -16,6 +16,7 @@ import { lost } from './failure.ts'
 import { headStatement } from './log-head.ts'
 import { grace, openReadPool, type ReadPoolOptions } from './read-pool.ts'
 import { createSideConnection } from './side-connection.ts'
+import { createTarget, type DatabaseAddress } from './target/target.ts'
 import { sessionOf, transact } from './transaction.ts'
 
 /** Milliseconds. A writer that is frozen inside its transaction must not block the others for longer than this. */
@@ -24,15 +25,17 @@ const frozenAfter = 5_000
 /** Milliseconds that a change of tables may take: to validate a constraint reads the table. */
 const alterLimit = 3_600_000
 
-export interface PostgresOptions extends ReadPoolOptions {
+export interface PostgresOptions extends Omit<ReadPoolOptions, 'target'> {
+  readonly url: string | DatabaseAddress
   /** Milliseconds a statement of the writer may take, waiting for the lock included. */
   readonly writeLimit?: number
   /** The tables are being made, so a failing statement is not explained by missing tables. */
   readonly isMigrating?: boolean
 }
 
-export function openPostgres({ writeLimit = 30_000, isMigrating = false, ...reading }: PostgresOptions): Database {
-  const { url, silence = silenceLimit } = reading
+export function openPostgres({ url, writeLimit = 30_000, isMigrating = false, ...reading }: PostgresOptions): Database {
+  const { silence = silenceLimit } = reading
+  const target = createTarget(url)
   const writeSettings = {
     // A batch touches some rows of large tables, by their keys; the planner does not know how few and would read them all.
     enable_hashjoin: 'off',
@@ -49,14 +52,14 @@ export function openPostgres({ writeLimit = 30_000, isMigrating = false, ...read
     // The kernel of a frozen process still acknowledges packets. This ends a session whose client does not read its answers.
     tcp_user_timeout: frozenAfter,
   }
-  const asking = createSideConnection({ url, timeout: grace, silence })
+  const asking = createSideConnection({ target, timeout: grace, silence })
   const side = isMigrating ? { ...asking, explain: async (error: unknown) => error } : asking
-  const reader = openReadPool(reading, side)
+  const reader = openReadPool({ target, ...reading }, side)
   const openForWriter = (isPipelined: boolean) =>
     createPool(
       () =>
         openConnection({
-          url,
+          target,
           settings: { statement_timeout: writeLimit, ...writeSettings },
           timeout: writeLimit + grace,
           silence,
@@ -70,26 +73,26 @@ export function openPostgres({ writeLimit = 30_000, isMigrating = false, ...read
   const writerReader = openForWriter(true)
   const openOwn = (lockLimit: number) =>
     openConnection({
-      url,
+      target,
       settings: { statement_timeout: alterLimit, lock_timeout: lockLimit },
       timeout: alterLimit + grace,
       silence,
       isWorking: side.isWorking,
       cancelProcess: side.cancel,
     })
-  const doorbell = createDoorbell((notified) =>
-    openConnection({ url, settings: {}, timeout: grace, silence, notified }),
+  const doorbell = createDoorbell(target.schema, (notified) =>
+    openConnection({ target, settings: {}, timeout: grace, silence, notified }),
   )
 
   return {
     kind: 'postgres',
-    location: withoutPassword(url),
+    location: target.location,
     session: sessionOf(reader.run),
     snapshot: (signal) => reader.snapshot(headStatement, signal),
     async transaction(work) {
       const connection = await writer.take()
       try {
-        return await transact(connection.run, connection.number, work)
+        return await transact(connection.run, connection.number, work, undefined, connection.check)
       } finally {
         writer.give(connection)
       }
@@ -155,10 +158,4 @@ export function openPostgres({ writeLimit = 30_000, isMigrating = false, ...read
       await Promise.all([reader, writer, writerReader, side, doorbell].map((part) => part.close()))
     },
   }
-}
-
-export function withoutPassword(url: string): string {
-  if (!URL.canParse(url)) return 'postgres'
-  const { protocol, username, host, pathname } = new URL(url)
-  return `${protocol}//${username ? `${username}@` : ''}${host}${pathname}`
 }

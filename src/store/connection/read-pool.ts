@@ -4,6 +4,7 @@ import { openConnection, silenceLimit } from './connection.ts'
 import { createPool } from './connection-pool.ts'
 import type { HeadStatement } from './log-head.ts'
 import type { SideConnection } from './side-connection.ts'
+import type { Target } from './target/target.ts'
 import { openSnapshot } from './transaction.ts'
 
 interface ReadPool {
@@ -20,7 +21,7 @@ export interface CancellableSnapshot extends Snapshot {
 }
 
 export interface ReadPoolOptions {
-  readonly url: string
+  readonly target: Target
   /** Concurrent connections. */
   readonly readers?: number
   /** Milliseconds to wait for one of them. */
@@ -37,13 +38,13 @@ const forgottenAfter = 30_000
 export const grace = 5_000
 
 export function openReadPool(
-  { url, readers = 8, waitLimit = 10_000, readLimit = 15_000, silence = silenceLimit }: ReadPoolOptions,
+  { target, readers = 8, waitLimit = 10_000, readLimit = 15_000, silence = silenceLimit }: ReadPoolOptions,
   side: SideConnection,
 ): ReadPool {
   const pool = createPool(
     () =>
       openConnection({
-        url,
+        target,
         // To compile a statement takes longer than the statement should.
         settings: {
           statement_timeout: readLimit,
@@ -78,7 +79,11 @@ export function openReadPool(
         run: connection.run,
         async begin() {
           const begun = connection.run('begin isolation level repeatable read read only')
-          const [, rows] = await Promise.all([begun, connection.run<LogHead>(head.text, head.parameters)])
+          const [, , rows] = await Promise.all([
+            begun,
+            connection.check(),
+            connection.run<LogHead>(head.text, head.parameters),
+          ])
           return rows
         },
         async end() {

@@ -15,7 +15,9 @@ export interface SideConnection {
 }
 
 /** Milliseconds: `timeout` for an answer, `silence` for a new connection. */
-export function createSideConnection(options: Pick<ConnectionOptions, 'url' | 'timeout' | 'silence'>): SideConnection {
+export function createSideConnection(
+  options: Pick<ConnectionOptions, 'target' | 'timeout' | 'silence'>,
+): SideConnection {
   const { timeout } = options
   const pool = createPool(() => openConnection({ ...options, settings: { statement_timeout: timeout } }), {
     size: 1,

@@ -24,6 +24,8 @@ export async function transact<T>(
   connection: number,
   work: (session: WritingSession) => Promise<T>,
   begin: readonly string[] = ['begin'],
+  /** Whether the session is still the one that was opened. */
+  check?: () => Promise<void>,
 ): Promise<T> {
   const failures: unknown[] = []
   const use = limited(async (text, parameters) => {
@@ -36,6 +38,7 @@ export async function transact<T>(
   })
   try {
     for (const statement of begin) await run(statement)
+    await check?.()
     const result = await work({ ...sessionOf(use.run), connection })
     // PostgreSQL answers COMMIT with a silent ROLLBACK when a statement has failed.
     if (failures.length > 0) throw failures[0]

@@ -93,6 +93,8 @@ async function onLargeTables(run: RunText, indexes: readonly Index[]): Promise<I
 
 /** The lock ends with the connection. */
 async function tryLock(run: RunText): Promise<boolean> {
-  const [row] = await run<{ isHeld: boolean }>(`select pg_try_advisory_lock(${lockKey}) as "isHeld"`)
+  const [row] = await run<{ isHeld: boolean }>(
+    `select pg_try_advisory_lock(${lockKey} + hashtext(current_schema())) as "isHeld"`,
+  )
   return row?.isHeld === true
 }

@@ -87,13 +87,14 @@ export async function whyUnreadable(session: Reader, migrations?: readonly Migra
   return null
 }
 
+/** drizzle names types by the schema public. They are made in the schema of the connection. */
 function statementsOf({ text }: Migration): string[] {
-  return text.split('--> statement-breakpoint')
+  return text.replaceAll('"public".', '').split('--> statement-breakpoint')
 }
 
 function locked<T>(database: Database, work: (session: Session) => Promise<T>): Promise<T> {
   return database.transaction(async (session) => {
-    await session.run('select pg_advisory_xact_lock($1::bigint)', [lockKey])
+    await session.run('select pg_advisory_xact_lock($1::bigint + hashtext(current_schema()))', [lockKey])
     return work(session)
   })
 }

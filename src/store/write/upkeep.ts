@@ -16,9 +16,9 @@ export async function findUnanalyzed(session: Session): Promise<string[]> {
   const rows = await session.run<{ name: string }>(
     `select t.name from (
        select c.oid, c.relname as name, c.relpages as known, pg_relation_size(c.oid) / current_setting('block_size')::int as blocks
-       from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'r') as t
+       from pg_class c where c.relnamespace = to_regnamespace(current_schema()::text) and c.relkind = 'r') as t
      where t.blocks >= $1::int
-       and (t.blocks >= 2 * t.known or not exists (select from pg_stats s where s.schemaname = 'public' and s.tablename = t.name))
+       and (t.blocks >= 2 * t.known or not exists (select from pg_stats s where s.schemaname = current_schema() and s.tablename = t.name))
      order by t.name`,
     [smallest],
   )

@@ -6,6 +6,7 @@ import { ensureEpoch } from '../../../src/store/connection/epoch.ts'
 import { isTransient } from '../../../src/store/connection/failure.ts'
 import { headStatement, readHead } from '../../../src/store/connection/log-head.ts'
 import { openPostgres, type PostgresOptions } from '../../../src/store/connection/postgres.ts'
+import { createTarget } from '../../../src/store/connection/target/target.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { openFresh } from '../../support/databases/databases.ts'
@@ -66,7 +67,7 @@ describe.skipIf(!findPostgres())('when PostgreSQL goes away and comes back', () 
     await server.stop('fast')
     await server.start()
     await expect.poll(() => rings).toEqual([null, null])
-    await database.session.run(`select pg_notify('rollcall_feed', '42')`)
+    await database.session.run(`select pg_notify('rollcall_feed_public', '42')`)
     await expect.poll(() => rings).toEqual([null, null, 42])
   })
 
@@ -114,7 +115,7 @@ describe.each(postgresStores)('a connection on $name', (store) => {
   })
 
   it('keeps no answer to an appended statement', async () => {
-    const connection = openConnection({ url: postgresUrl(), settings: {}, timeout: 10_000 })
+    const connection = openConnection({ target: createTarget(postgresUrl()), settings: {}, timeout: 10_000 })
     onTestFinished(() => connection.close())
     const ask = (): Promise<object[]> => connection.append('select $1::int as n', ['1'])
     const answers: WeakRef<object>[] = []
@@ -172,7 +173,7 @@ describe.each(postgresStores)('a connection on $name', (store) => {
   it('to a server that has fallen silent is given up', async () => {
     const silence = await startSilence()
     onTestFinished(() => silence.close())
-    const connection = openConnection({ url: silence.url, settings: {}, timeout: 1_000 })
+    const connection = openConnection({ target: createTarget(silence.url), settings: {}, timeout: 1_000 })
     onTestFinished(() => connection.close())
     expect(await connection.run('select 1 as one')).toEqual([{ one: 1 }])
     silence.fall()

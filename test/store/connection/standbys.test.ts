@@ -185,7 +185,7 @@ describe.skipIf(!findPostgres())('a snapshot beside two streaming standbys', () 
       return { ...own, reach }
     }
     const database = await withStandbys(openPostgres({ url: pair.primary.url }), {
-      standbys: [{ location: 'here', open }],
+      standbys: [open],
       lagLimit: 60_000,
       checkInterval: 3_600_000,
     })
@@ -203,7 +203,7 @@ describe.skipIf(!findPostgres())('a snapshot beside two streaming standbys', () 
     if (!standby) throw new Error('no standby')
     const open = (hooks: StandbyHooks) => openStandby({ url: standby.url, patience: 100, ...hooks })
     const database = await withStandbys(openPostgres({ url: pair.primary.url }), {
-      standbys: [{ location: 'here', open }],
+      standbys: [open],
       lagLimit: 60_000,
       checkInterval: 3_600_000,
     })

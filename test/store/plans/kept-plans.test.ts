@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { type Connection, openConnection } from '../../../src/store/connection/connection.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
+import { createTarget } from '../../../src/store/connection/target/target.ts'
 import { sessionOf } from '../../../src/store/connection/transaction.ts'
 import type { Session } from '../../../src/store/database.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
@@ -80,7 +81,8 @@ describe.each(cases)('plans made for $it', ({ store, hasStatistics }) => {
       if (round === 0 && hasStatistics) await session.run('analyze')
     }
     // A reader of the embedded database uses the one connection.
-    if (empty.config.url) reader = openConnection({ url: empty.config.url, settings: {}, timeout: 60_000 })
+    if (empty.config.url)
+      reader = openConnection({ target: createTarget(empty.config.url), settings: {}, timeout: 60_000 })
     for (let round = 0; round < rounds; round += 1) await readNewest(reader ? sessionOf(reader.run) : session)
     await fill(session)
     // The embedded database has no connection of the writer's own, with settings of its own: the duty comes within five seconds.

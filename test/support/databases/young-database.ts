@@ -4,6 +4,7 @@
  */
 import { openConnection } from '../../../src/store/connection/connection.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
+import { createTarget } from '../../../src/store/connection/target/target.ts'
 import { sessionOf } from '../../../src/store/connection/transaction.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 
@@ -82,7 +83,7 @@ export function measuring(database: Database, found: Measured[]): Database {
  * so both are measured. They are measured on a connection of their own, because a reader sends several at a time.
  */
 export function measuringAll(database: Database, url: string, found: Measured[]): Database {
-  const aside = openConnection({ url, settings: { jit: 'off' }, timeout: 60_000 })
+  const aside = openConnection({ target: createTarget(url), settings: { jit: 'off' }, timeout: 60_000 })
   let last: Promise<unknown> = Promise.resolve()
   const seen = new Map<string, number>()
 

@@ -11,6 +11,7 @@ import { canRender } from '../systems/helm.ts'
 import { hasKustomize } from '../systems/kustomize.ts'
 import { findMosquitto } from '../systems/mosquitto.ts'
 import { findNginx } from '../systems/nginx.ts'
+import { findPgBouncer } from '../systems/pgbouncer.ts'
 import { findSwift } from '../systems/swift.ts'
 
 interface Program {
@@ -38,6 +39,12 @@ const needed: readonly Program[] = [
     isThere: () => findChromium() !== null,
   },
   { name: 'nginx', packages: 'nginx', untested: 'deploy/nginx.conf', isThere: () => findNginx() !== null },
+  {
+    name: 'PgBouncer',
+    packages: 'pgbouncer',
+    untested: 'PostgreSQL behind a pooler',
+    isThere: () => findPgBouncer() !== null,
+  },
   {
     name: 'Mosquitto',
     packages: 'mosquitto mosquitto-clients',

@@ -15,11 +15,14 @@ import { incompleteness, isTransient } from '../failure.ts'
 import { type HeadStatement, headStatement, includes, type LogPosition } from '../log-head.ts'
 import { type CancellableSnapshot, openReadPool, type ReadPoolOptions } from '../read-pool.ts'
 import { createSideConnection } from '../side-connection.ts'
+import { createTarget, type DatabaseAddress } from '../target/target.ts'
 import { answerWithin } from '../timeout.ts'
 import { type Run, sessionOf } from '../transaction.ts'
 import { createPositionQueue } from './position-queue.ts'
 
 export interface Standby {
+  /** For operators, without a password. */
+  readonly location: string
   /** The newest position that it has shown. Null: none. */
   position(): LogPosition | null
   /** Why it cannot be read. Null: it can. */
@@ -35,7 +38,8 @@ export interface Standby {
   close(): Promise<void>
 }
 
-export interface StandbyOptions extends ReadPoolOptions {
+export interface StandbyOptions extends Omit<ReadPoolOptions, 'target'> {
+  readonly url: string | DatabaseAddress
   /** Milliseconds that a reader waits until the standby includes what it must. */
   readonly patience: number
   /** The epoch of the primary. */
@@ -64,10 +68,11 @@ function reasonOf(error: unknown): string {
   return isTransient(error) && incompleteness(error) === null ? unreachable : foreign
 }
 
-export function openStandby({ patience, epochBase, problemChanged, ...options }: StandbyOptions): Standby {
-  const asking = { url: options.url, timeout: silentAfter, silence: silentAfter }
+export function openStandby({ url, patience, epochBase, problemChanged, ...options }: StandbyOptions): Standby {
+  const target = createTarget(url)
+  const asking = { target, timeout: silentAfter, silence: silentAfter }
   const side = createSideConnection(asking)
-  const pool = openReadPool({ silence: silentAfter, ...options }, side)
+  const pool = openReadPool({ target, silence: silentAfter, ...options }, side)
   const checks = createPool(() => openConnection({ ...asking, settings: { statement_timeout: silentAfter } }), {
     size: 1,
     timeout: silentAfter,
@@ -136,6 +141,7 @@ export function openStandby({ patience, epochBase, problemChanged, ...options }:
   }
 
   return {
+    location: target.location,
     position: () => position,
     problem: () => problem,
     reads: () => reads,

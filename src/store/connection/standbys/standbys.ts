@@ -22,7 +22,7 @@ import type { Standby, StandbyOptions } from './standby.ts'
 export type StandbyHooks = Pick<StandbyOptions, 'epochBase' | 'problemChanged'>
 
 interface RoutingOptions {
-  readonly standbys: readonly { readonly location: string; readonly open: (hooks: StandbyHooks) => Standby }[]
+  readonly standbys: readonly ((hooks: StandbyHooks) => Standby)[]
   /** Milliseconds that a standby may be behind. */
   readonly lagLimit: number
   /** Milliseconds between two checks of each standby. */
@@ -38,7 +38,6 @@ interface Sample {
 
 interface Candidate {
   readonly number: number
-  readonly location: string
   readonly standby: Standby
   readonly check: Coalesced<void>
   /** The newest sample that it includes. */
@@ -75,12 +74,11 @@ export async function withStandbys(
   })
   await readPresent()
 
-  const candidates = standbys.map(({ location, open }, index): Candidate => {
+  const candidates = standbys.map((open, index): Candidate => {
     const standby = open({ epochBase: () => newest.epochBase, problemChanged: () => show(candidate) })
     const check = coalesce(() => checkOne(candidate))
     const candidate: Candidate = {
       number: index + 1,
-      location,
       standby,
       check,
       included: null,
@@ -108,12 +106,12 @@ export async function withStandbys(
   }
 
   function stateOf(candidate: Candidate): StandbyState {
-    const { number, location, standby } = candidate
+    const { number, standby } = candidate
     const age = ageOf(candidate)
     const isLevel = candidate.included !== null && candidate.included === samples.at(-1)
     const revisions = Math.max(newest.revision - (standby.position()?.revision ?? 0), 0)
     const lag = Number.isFinite(age) ? { seconds: isLevel ? 0 : age / 1_000, revisions } : null
-    return { number, location, problem: problemOf(candidate), lag, reads: standby.reads() }
+    return { number, location: standby.location, problem: problemOf(candidate), lag, reads: standby.reads() }
   }
 
   async function checkOne(candidate: Candidate): Promise<void> {

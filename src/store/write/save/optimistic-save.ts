@@ -10,7 +10,7 @@
 import { getTableColumns } from 'drizzle-orm'
 import type { Deployment } from '../../../domain/deployment.ts'
 import { detailNames } from '../../../domain/nouns/deployment.ts'
-import { doorbellChannel } from '../../database.ts'
+import { doorbellText } from '../../database.ts'
 import { updateOf, type Write } from '../../sql/record-set.ts'
 import { deployments } from '../../tables/schema.ts'
 import { batchRows, isWrittenIn, messagesOf, namesIn, stampOf, tellIn } from '../batches.ts'
@@ -96,7 +96,7 @@ function buildText(writes: readonly Write<object>[], isHanded: boolean): string 
   const [count, stamp, newest, handed] = [next, next + 1, next + 2, next + 3]
   const guard = isHanded ? ` and not ${isWrittenIn(handed)}` : ''
   return `with head as (${moveHead} and writes = $${count}::bigint and stamp = $${stamp}${guard} returning id), ${written.join(', ')}
-    select case when $${newest}::text is not null then pg_notify('${doorbellChannel}', $${newest}) end as told from head`
+    select case when $${newest}::text is not null then pg_notify(${doorbellText}, $${newest}) end as told from head`
 }
 
 /** One statement writes the batch, and the other notifies the servers. Null: the first does both. */
@@ -106,7 +106,7 @@ interface OptimisticSave {
 }
 
 /** Notifies only if the statement before it on the connection wrote the batch: a later attempt has a greater number. */
-const notifyOf = `select case when $3::text is not null then pg_notify('${doorbellChannel}', $3) end as told, ${tellIn(4)} as answered
+const notifyOf = `select case when $3::text is not null then pg_notify(${doorbellText}, $3) end as told, ${tellIn(4)} as answered
   from batches where id = $1 and outcomes->>'batch' = $2`
 
 /** Null: the batch has other writes. The first statement returns one row if it was executed, and none if it was not. */

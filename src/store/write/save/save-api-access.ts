@@ -1,6 +1,6 @@
 /** Saves API keys, sessions and the audit log: each is a statement of the transaction that decides it. Keys and cookies are stored as hashes only. */
 import type { Millis } from '../../../domain/values.ts'
-import { accessChange, doorbellChannel } from '../../database.ts'
+import { accessChange, doorbellText } from '../../database.ts'
 import type { ApiKeyRow, AuditEntry } from '../../read/api-access.ts'
 import { insertOf, iso } from '../../sql/record-set.ts'
 import { apiKeys, apiSessions, auditLog } from '../../tables/schema.ts'
@@ -26,7 +26,7 @@ const entries = insertOf(auditLog, { except: ['key'] })
 
 /** Notifies the other servers after COMMIT. */
 export const notifyWithdrawal: Statement = {
-  text: `select pg_notify('${doorbellChannel}', '${accessChange}')`,
+  text: `select pg_notify(${doorbellText}, '${accessChange}')`,
   parameters: [],
 }
 

@@ -6,7 +6,7 @@ import { counters, isCounted, zeroCounters } from '../../../domain/counters.ts'
 import type { ResourceImage } from '../../../domain/orchestration/resource.ts'
 import { paced } from '../../../platform/limits/pace.ts'
 import { sharedSlices } from '../../../platform/limits/slices.ts'
-import { doorbellChannel, type Session } from '../../database.ts'
+import { doorbellText, type Session } from '../../database.ts'
 import { insertOf, iso, updateOf, type Write } from '../../sql/record-set.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
 import { recordOfFields } from '../../sql/row-mapping.ts'
@@ -141,7 +141,7 @@ function* putsOf(before: Head, { effects, answers, statements, spent }: DecidedB
   for (const statement of statements) yield putText(statement)
   yield putText({ text: moveHead, parameters: headRow(effects, stampOf(name)) })
   if (effects.revision > before.revision)
-    yield putText({ text: 'select pg_notify($1, $2)', parameters: [doorbellChannel, String(effects.revision)] })
+    yield putText({ text: `select pg_notify(${doorbellText}, $1)`, parameters: [String(effects.revision)] })
   if (answers.length > 0) yield putText({ text: `select ${tellIn(1)}`, parameters: messagesOf(answers, effects) })
 }
 
