@@ -23,6 +23,8 @@ export type ChangeBody =
       readonly from: DeploymentState | null
       readonly to: DeploymentState
       readonly error: StatusError | null
+      /** What the report says about it, if that was not understood: the component stays as it was. */
+      readonly unread?: string
     }
   | { readonly kind: 'COMPONENT_REMOVED'; readonly component: string; readonly from: DeploymentState | null }
   | { readonly kind: 'DEPLOYMENT_MOVED'; readonly fromTargetKey: number; readonly toTargetKey: number }

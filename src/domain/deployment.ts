@@ -10,6 +10,8 @@ export interface Component {
   readonly error: StatusError | null
   /** The summed readiness of its resources. Absent: no resource of it is known. */
   readonly readiness?: Readiness
+  /** What the latest report says about it, if that was not understood. State and error are those of before. */
+  readonly unread?: string
   readonly changedAt: Millis
   readonly revision: Revision
 }

@@ -5,6 +5,9 @@ export const reportDeviationKinds = [
   'INCONSISTENT_STATE',
   'DEPLOYMENT_ID_NOT_UUID',
   'UNKNOWN_KIND',
+  'TEXT_ALTERED',
+  'PART_NOT_UNDERSTOOD',
+  'FORMER_FIELD_NAME',
 ] as const
 
 /** A device deviates by its ID, too. */

@@ -118,10 +118,10 @@ function foldComponents(
     case 'COMPONENT_REMOVED':
       return components.filter((component) => component.name !== change.component)
     case 'COMPONENT_STATE_CHANGED': {
-      const { component: name, to: state, error } = change
+      const { component: name, to: state, error, unread } = change
       const known = components.find((component) => component.name === name)
       const readiness = known?.readiness && { readiness: known.readiness }
-      const next: Component = { name, state, error, ...readiness, changedAt: at, revision }
+      const next: Component = { name, state, error, ...readiness, ...(unread && { unread }), changedAt: at, revision }
       return components.some((component) => component.name === name)
         ? components.map((component) => (component.name === name ? next : component))
         : [...components, next]

@@ -28,6 +28,8 @@ export interface StatusError {
   readonly code: string
   readonly message: string
   readonly source?: string
+  /** Characters that code, message and source had together, as sent. Absent: nothing was cut. */
+  readonly originalLength?: number
 }
 
 export function compareDigits(a: Digits, b: Digits): number {

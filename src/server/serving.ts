@@ -63,7 +63,18 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
   const deadline = () => createDeadline(config.limits.operation.time, admission.refuse)
   const { api, device: deviceAuth } = config.auth
   const mqtt = parts.add(
-    await openMqtt(config, { deviceAuth, database, writer, hub, admission, metrics, refused, log, clock }),
+    await openMqtt(config, {
+      isStrict: config.strictReports,
+      deviceAuth,
+      database,
+      writer,
+      hub,
+      admission,
+      metrics,
+      refused,
+      log,
+      clock,
+    }),
     (mqtt) => mqtt.stop(),
     closeTimeout,
   )
@@ -77,6 +88,7 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
     ...core,
     routes: { ...exportRoutes({ database, deadline, admission, auth }), ...oidc?.routes },
     devices,
+    isStrict: config.strictReports,
     auth,
     credentials,
     oidc,

@@ -8,7 +8,7 @@ export const bodies: { readonly [Kind in ChangeKind]: Required<Extract<ChangeBod
     ...{ error: { code: '507', message: 'full', source: 'disk' }, failureStage: 'PROCESSING' },
   },
   COMPONENT_STATE_CHANGED: {
-    ...{ kind: 'COMPONENT_STATE_CHANGED', component: 'web', from: 'INSTALLING', to: 'FAILED' },
+    ...{ kind: 'COMPONENT_STATE_CHANGED', component: 'web', from: 'INSTALLING', to: 'FAILED', unread: 'state broken' },
     error: { code: '507', message: 'full', source: 'disk' },
   },
   COMPONENT_REMOVED: { kind: 'COMPONENT_REMOVED', component: 'web', from: 'INSTALLED' },

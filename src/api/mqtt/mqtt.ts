@@ -42,6 +42,8 @@ export interface MqttDeps {
   readonly writer: Writer
   readonly hub: Pick<Hub, 'onMove'>
   readonly admission: Pick<Admission, 'admitDevice'>
+  /** STRICT_REPORTS. */
+  readonly isStrict: boolean
   readonly metrics: Metrics
   /** Receives every refused credential. */
   readonly refused: NonNullable<DeviceAuthDeps['refused']>

@@ -92,7 +92,10 @@ function described(row: DeploymentRow): object {
     adoptedManifestVersion: row.adoptedManifestVersion,
     attempt: row.attempt,
     stalled: row.stalled,
-    components: row.components?.map(({ name, state, error }) => ({ name, state, error })),
+    components: row.components?.map(({ name, state, error, unread }) => ({
+      ...{ name, state, error },
+      ...(unread !== undefined && { notUnderstood: unread }),
+    })),
     reportedAt: time(row.reportedAt),
     changedAt: time(row.changedAt),
     revision: String(row.revision),

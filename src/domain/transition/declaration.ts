@@ -85,6 +85,6 @@ export function applyDeclaration(
   })
 }
 
-function asReport({ name, state, error }: Component): ComponentReport {
-  return { name, state, error }
+function asReport({ name, state, error, unread }: Component): ComponentReport {
+  return { name, state, error, ...(unread !== undefined && { unread }) }
 }

@@ -10,7 +10,7 @@
  *                                                                  CONVERGENCE_CHANGED
  *
  *   components: a non-empty list is complete. A component that it omits is removed, or is PENDING again if it is declared.
- *               An empty list says nothing about components.
+ *               An empty list says nothing about components. One that was not understood stays as it was (withUnread).
  *   attempt:    + 1 when a terminal state (INSTALLED FAILED REMOVED) is followed by PENDING or INSTALLING.
  *   stalled:    ends with the next change of the state or of a component, and is then the last of the changes.
  *   forgotten:  a new report brings the deployment back under the same key. It counts as the first report.
@@ -26,7 +26,7 @@ import { failureStage } from '../failure-stage.ts'
 import { type Details, detailNames, detailsOf, saidDetails } from '../nouns/deployment.ts'
 import type { StatusReport } from '../report.ts'
 import type { Digits } from '../values.ts'
-import { absentAsPending, mergeComponents, sameError } from './component-changes.ts'
+import { absentAsPending, mergeComponents, sameError, withUnread } from './component-changes.ts'
 import { noMarks, orderReport } from './order.ts'
 import {
   atPlacement,
@@ -60,8 +60,9 @@ export function applyReport(
   const adoptedManifestVersion = report.adoptedManifestVersion ?? present?.adoptedManifestVersion ?? null
   const declaredComponents = known?.declaredComponents ?? []
   const shown = before?.components ?? []
-  const saysNothing = report.components.length === 0 && shown.length > 0
-  const after = saysNothing ? shown : [...report.components, ...absentAsPending(report.components, declaredComponents)]
+  const reported = withUnread(shown, report)
+  const saysNothing = reported.length === 0 && shown.length > 0
+  const after = saysNothing ? shown : [...reported, ...absentAsPending(reported, declaredComponents)]
   const stage = failureStage(report.state, report.failureStage ?? null, after, before)
   const details = { ...detailsOf(report), failureStage: stage }
   const standing = { state: report.state, error: report.error, ...details, attempt, adoptedManifestVersion }
@@ -76,9 +77,7 @@ export function applyReport(
       adoptedManifestVersion,
     })
 
-  const components = saysNothing
-    ? shown
-    : mergeComponents(shown, report.components, declaredComponents, changes, moment)
+  const components = saysNothing ? shown : mergeComponents(shown, reported, declaredComponents, changes, moment)
   return finish(changes, moment, {
     ...(base ?? newDeployment(place, report.deploymentId, report.reporter)),
     ...desiredOf(present && base),

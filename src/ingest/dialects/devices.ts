@@ -4,7 +4,7 @@
  */
 import type { Deviation } from '../../domain/deviation.ts'
 import type { DomainError, FieldProblem } from '../../domain/errors.ts'
-import type { ReportOutcome, StatusReport } from '../../domain/report.ts'
+import type { RecordedReport, StatusReport, Warning } from '../../domain/report.ts'
 import type { Label } from '../../domain/target.ts'
 import type { BodyRule } from '../../platform/body/rule.ts'
 import type { Paced } from '../../platform/limits/pace.ts'
@@ -40,7 +40,7 @@ export interface ReportFormat {
   deviationsOfRefusal(problems: readonly FieldProblem[]): readonly Deviation[]
   isNonConforming(report: StatusReport): boolean
   /** The body of the response. */
-  acknowledge(outcome: ReportOutcome): object
+  acknowledge(outcome: RecordedReport): object
 }
 
 export interface BacklogFormat {
@@ -52,7 +52,7 @@ export interface BacklogFormat {
   /** `credential`: the client that the request's credential names. Throws what is wrong with the whole body. */
   read(body: Uint8Array, contentType: string | undefined, credential: string | null): Paced<readonly BacklogItem[]>
   /** The result of one item in the response. */
-  resultOf(outcome: ReportOutcome): object
+  resultOf(outcome: RecordedReport): object
 }
 
 export type BacklogItem =
@@ -111,8 +111,8 @@ export interface BundledDocument {
 interface Onboarding {
   readonly does: 'onboard'
   readonly body: BodyRule
-  /** The certificate as sent. Null: there is none. */
-  readCertificate(body: unknown): string | null
+  /** `certificate`: as sent. Null: there is none. */
+  readCertificate(body: unknown): { readonly certificate: string | null; readonly deviations: readonly Deviation[] }
 }
 
 /** A device, or a gateway for a device behind it, sends what it can run. */
@@ -128,7 +128,12 @@ interface Describing {
   /** Whether a status of 201 is only for the first description of a device. Otherwise it is for all. */
   readonly showsFirst: boolean
   /** Throws INVALID_REQUEST, or SEMANTIC_ERROR with all problems. */
-  read(body: unknown): { readonly id: string; readonly labels: readonly Label[] }
+  read(body: unknown): {
+    readonly id: string
+    readonly labels: readonly Label[]
+    readonly warnings: readonly Warning[]
+    readonly deviations: readonly Deviation[]
+  }
   /** The body of the response. */
   readonly acknowledgement: object
 }

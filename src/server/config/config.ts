@@ -68,6 +68,8 @@ export interface Config {
   readonly retention: { readonly historyDays: number | null; readonly forgetRemovedDays: number | null }
   /** Where copies of what retention removes are. Null: none is made. */
   readonly archive: ReturnType<typeof archiveConfig>
+  /** Whether a report is refused that could only be taken otherwise than sent. */
+  readonly strictReports: boolean
   /** Seconds of silence after which any device counts as OFFLINE; null: silence proves nothing. */
   readonly offlineAfter: number | null
   /** When a deployment stalls: a factor of its peers' 95th percentile, and seconds where too few peers completed; null: not judged. */
@@ -119,6 +121,7 @@ const environment = z.object({
   HISTORY_DAYS: days.nullable().default(null),
   ...archiveVariables,
   FORGET_REMOVED_DAYS: days.nullable().default(null),
+  STRICT_REPORTS: flag.default(false),
   OFFLINE_AFTER: seconds.nullable().default(null),
   STALLED_FACTOR: factor.default('3'),
   STALLED_AFTER: secondsOrOff.default('3600'),
@@ -182,6 +185,7 @@ export function parseConfig(env: Environment): Config {
     store: storeConfig(v, env, Math.max(v.OPERATION_TIMEOUT * 1_000, leastReadLimit)),
     retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
     archive: archiveConfig(v),
+    strictReports: v.STRICT_REPORTS,
     offlineAfter: v.OFFLINE_AFTER,
     stalling: { factor: numberUnlessOff(v.STALLED_FACTOR), after: numberUnlessOff(v.STALLED_AFTER) },
     alertRules: v.ALERT_RULES,

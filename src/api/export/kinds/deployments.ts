@@ -105,6 +105,9 @@ async function rowsOf({ whole }: Sessions, found: readonly ExportedDeployment[])
 }
 
 /** As GraphQL shows it. */
-function shownComponent({ name, state, error, readiness = 'UNKNOWN', changedAt, revision }: Component): object {
-  return { name, state, error, readiness, changedAt: new Date(changedAt).toISOString(), revision: String(revision) }
+function shownComponent(component: Component): object {
+  const { name, state, error, unread, readiness = 'UNKNOWN', changedAt, revision } = component
+  const said = unread === undefined ? {} : { notUnderstood: unread }
+  const at = new Date(changedAt).toISOString()
+  return { name, state, error, ...said, readiness, changedAt: at, revision: String(revision) }
 }

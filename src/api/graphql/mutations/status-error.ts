@@ -12,5 +12,14 @@ export const StatusError = builder.objectRef<StatusErrorRow>('StatusError').impl
       description: 'The part of the system that reports the error. Null: not reported.',
       resolve: (error) => error.source ?? null,
     }),
+    isTruncated: t.boolean({
+      description: 'Whether characters were left out, because code, message or source was longer than can be stored.',
+      resolve: (error) => error.originalLength !== undefined,
+    }),
+    originalLength: t.int({
+      nullable: true,
+      description: 'Characters that code, message and source had together, as sent. Null: nothing was left out.',
+      resolve: (error) => error.originalLength ?? null,
+    }),
   }),
 })

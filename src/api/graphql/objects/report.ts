@@ -20,6 +20,11 @@ const ReportedComponent = builder.objectRef<ComponentReport>('ReportedComponent'
     name: t.exposeString('name', { description: 'The name, unique within the deployment.' }),
     state: t.expose('state', { type: DeploymentStateEnum, description: 'The reported state.' }),
     error: t.expose('error', { type: StatusError, nullable: true, description: 'The reported error.' }),
+    notUnderstood: t.string({
+      nullable: true,
+      description: 'What the report says about it, if that was not understood: state and error are those of before.',
+      resolve: ({ unread }) => unread ?? null,
+    }),
   }),
 })
 

@@ -4,12 +4,14 @@ import { DomainError } from '../../../domain/errors.ts'
 import { forgetCapabilities, recordCapabilities } from '../../../ingest/commands/devices/capabilities.ts'
 import { parentName } from '../../../ingest/devices.ts'
 import type { DeviceMethod } from '../../../ingest/dialects/devices.ts'
+import { refusal } from '../../../platform/body/problems.ts'
 import type { Database } from '../../../store/database.ts'
 import { hasCapabilities } from '../../../store/read/targets/profiles.ts'
 import { answer, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
 import { authenticate, ignoredLimit, type SubmitDeps, submitFor } from './device-caller.ts'
+import { noteDeviations, type RecordDeps } from './record-report.ts'
 
-export interface CapabilitiesDeps extends SubmitDeps {
+export interface CapabilitiesDeps extends SubmitDeps, Pick<RecordDeps, 'metrics' | 'isStrict'> {
   readonly database: Pick<Database, 'session'>
 }
 
@@ -22,7 +24,8 @@ export async function takeCapabilities(
   const read = lazyBody(exchange, route.body.limit)
   const caller = await authenticate(deps, exchange, read)
   const body = await read()
-  const { id, labels } = route.read(await route.body.parse(body))
+  const { id, labels, warnings, deviations } = route.read(await route.body.parse(body))
+  if (deps.isStrict && warnings.length > 0) throw refusal(warnings, 'What the device can run')
   const device = route.deviceId ?? route.reporter ?? caller.device ?? id
   const reporter = route.reporter ?? caller.device ?? device
   deps.admission.admitDevice(caller.device ?? reporter)
@@ -36,6 +39,7 @@ export async function takeCapabilities(
   const isNew = !route.showsFirst || !(await hasCapabilities(session, device))
   const sent = { text: body.toString().replace(/^\uFEFF/, ''), generation: route.generation, labels }
   await submitFor(deps, exchange, caller, recordCapabilities(device, reporter, caller.device, sent))
+  await noteDeviations(deps, device, deviations)
   answer(exchange, isNew ? 201 : 200, 'application/json', JSON.stringify(route.acknowledgement))
 }
 

@@ -11,8 +11,9 @@ import { keyIdOf } from '../../auth/devices/public-key.ts'
 import { clientOf, spiffeIdOf } from '../../auth/devices/spiffe.ts'
 import { answer, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
 import { authenticate, ignoredLimit, type SubmitDeps, submitFor } from './device-caller.ts'
+import { noteDeviations, type RecordDeps } from './record-report.ts'
 
-export interface OnboardingDeps extends SubmitDeps {
+export interface OnboardingDeps extends SubmitDeps, Pick<RecordDeps, 'metrics'> {
   readonly database: Pick<Database, 'session'>
   /** The URL of a device's Git repository. Null: Git is not available. */
   readonly repositoryOf: (device: string) => string | null
@@ -28,7 +29,7 @@ export async function takeOnboarding(
   const caller = await authenticate(deps, exchange, read)
   const body = await read()
   const { device } = caller
-  const sent = readSent(await rule.parse(body))
+  const { certificate: sent, deviations } = readSent(await rule.parse(body))
   const certificate = sent === null ? null : readCertificate(sent)
   const holder = certificate && (await holderOf(deps, certificate))
   if (device !== null && holder !== null && holder !== device)
@@ -44,6 +45,7 @@ export async function takeOnboarding(
   const issued =
     url !== null && caller.method === 'signature' && manifestOwner(clientId) === clientId ? newRepositoryToken() : null
   await submitFor(deps, exchange, caller, onboardDevice(clientId, device, issued?.hash ?? null))
+  await noteDeviations(deps, clientId, deviations)
   // The token of the request opens the repository too. A second token would be one more secret to leak.
   const token = issued?.text ?? (caller.method === 'token' ? bearerOf(exchange) : null)
   const repository = url === null ? null : { url, ...(token !== null && { token }) }

@@ -1,13 +1,15 @@
 /** The steps of a report that do not depend on its transport: the rate of its device, its record, and the sign of life in a refused one. */
 import type { IncomingMessage } from 'node:http'
+import type { Deviation } from '../../../domain/deviation.ts'
 import { DomainError, errorCodes } from '../../../domain/errors.ts'
-import { anonymous, type ReportOutcome, type StatusReport } from '../../../domain/report.ts'
+import { anonymous, type RecordedReport, type StatusReport } from '../../../domain/report.ts'
 import { spending } from '../../../ingest/command.ts'
 import { hearDevice } from '../../../ingest/commands/connectivity.ts'
 import { countDeviations, recordReport } from '../../../ingest/commands/report.ts'
 import type { ReportFormat, ReportRoute } from '../../../ingest/dialects/devices.ts'
 import type { Writer } from '../../../ingest/writer.ts'
 import type { Metrics } from '../../../outlets/metrics/metrics.ts'
+import { refusal } from '../../../platform/body/problems.ts'
 import type { Admission } from '../../../platform/limits/admission.ts'
 import type { Proof } from '../../../store/signature-claims.ts'
 import type { DeviceAuth, DeviceIdentity } from '../../auth/devices/device-auth.ts'
@@ -18,6 +20,8 @@ export interface RecordDeps {
   readonly metrics: Metrics
   readonly admission: Pick<Admission, 'admitDevice'>
   readonly devices: DeviceAuth
+  /** STRICT_REPORTS: a report that could only be taken otherwise than sent is refused. */
+  readonly isStrict: boolean
 }
 
 /** A caller whose credential was refused. The refusal is thrown later, because errors of the body take precedence. */
@@ -40,7 +44,7 @@ export function takeBody(
   caller: Caller,
   body: Uint8Array,
   route: ReportRoute,
-): Promise<ReportOutcome> {
+): Promise<RecordedReport> {
   return hearIfRefused(deps, format, caller, route.reporter, async () => {
     const named = { ...route, reporter: route.reporter ?? caller.device }
     const report = await format.read(body, request.headers['content-type'], named)
@@ -70,12 +74,20 @@ async function hearIfRefused<T>(
 }
 
 export async function noteRefusal(
-  { writer, metrics }: RecordDeps,
+  deps: RecordDeps,
   { deviationsOfRefusal }: ReportFormat,
   device: string | null,
   error: DomainError,
 ): Promise<void> {
-  const deviations = deviationsOfRefusal(error.problems)
+  await noteDeviations(deps, device, deviationsOfRefusal(error.problems))
+}
+
+/** Of a message that is no report. */
+export async function noteDeviations(
+  { writer, metrics }: Pick<RecordDeps, 'metrics'> & { readonly writer: Pick<Writer, 'submit'> },
+  device: string | null,
+  deviations: readonly Deviation[],
+): Promise<void> {
   for (const { kind } of deviations) metrics.deviated(kind)
   if (device === null || deviations.length === 0) return
   await writer.submit(countDeviations(device, deviations)).catch(() => undefined)
@@ -91,13 +103,15 @@ export function admit({ admission }: RecordDeps, { device }: DeviceIdentity, rep
 }
 
 export async function record(
-  { writer, metrics, devices }: RecordDeps,
+  { writer, metrics, devices, isStrict }: RecordDeps,
   { deviationsOf, isNonConforming }: ReportFormat,
   request: IncomingMessage,
   identity: DeviceIdentity,
   report: StatusReport,
   proof: Proof | null,
-): Promise<ReportOutcome> {
+): Promise<RecordedReport> {
+  const { warnings } = report
+  if (isStrict && warnings) throw refusal(warnings)
   const deviations = deviationsOf(report)
   const command = tracedBy({ request }, spending(recordReport(report, identity.device, deviations), proof))
   const outcome = await writer.submit(command).catch((error: unknown) => {
@@ -113,5 +127,5 @@ export async function record(
     isNonConforming: isNonConforming(report),
     deviations: deviations.map(({ kind }) => kind),
   })
-  return outcome
+  return warnings ? { ...outcome, warnings } : outcome
 }

@@ -27,7 +27,7 @@ const wholeFragment = graphql(
       ...Desired
       reportedAt receivedAt changedAt revision readiness
       error { code message source }
-      components { id name state readiness changedAt error { code message source } }
+      components { id name state notUnderstood readiness changedAt error { code message source originalLength } }
       target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } ... on Cluster { provider } }
       rollout { presentId name }
       instance { instanceId }
@@ -194,6 +194,11 @@ function Components({ deployment }: { readonly deployment: Deployment }) {
               {formatAge(component.changedAt, moment.value)}
             </time>
             <ReasonLine of={component.error} />
+            {component.notUnderstood && (
+              <p class="muted">
+                State of an earlier report. The latest one was not understood: <bdi>{component.notUnderstood}</bdi>
+              </p>
+            )}
           </li>
         ))}
       </ul>

@@ -12,6 +12,11 @@ const advice = {
   DEPLOYMENT_ID_NOT_UUID: 'The deployment ID is not a UUID. Use the ID from the deployment specification.',
   UNKNOWN_KIND:
     'The kind of the report is unknown, and the report was refused. Send DeploymentStatusManifest, or no kind.',
+  TEXT_ALTERED:
+    'A text could not be stored as it was sent. Send messages of at most 65,536 characters in UTF-8, without NUL, and codes of at most 1,024.',
+  PART_NOT_UNDERSTOOD:
+    'A part of the report was not understood, and the rest was taken. Send each component once, with a name and a state of the specification.',
+  FORMER_FIELD_NAME: 'Onboarding uses a former name of a field. Send the certificate as certificate.',
 } as const
 
 type Kind = keyof typeof advice | 'ID_LOOKS_LIKE_ANOTHER'

@@ -3,6 +3,7 @@
  * until it is opened.
  */
 import type { ComponentChildren } from 'preact'
+import { formatNumber } from '../data/labels.ts'
 
 interface ReasonProps {
   readonly code: string | null
@@ -30,13 +31,28 @@ export const NoReason = ({ children }: { readonly children: string }) => (
 )
 
 interface ReasonLineProps {
-  readonly of: { readonly code: string; readonly message: string; readonly source: string | null } | null
+  readonly of: {
+    readonly code: string
+    readonly message: string
+    readonly source: string | null
+    readonly originalLength: number | null
+  } | null
 }
+
+/** That a text is not whole. Null: it is. */
+export const cutFrom = (length: number | null): string | null =>
+  length === null ? null : `only the beginning of ${formatNumber(length)} characters was kept`
 
 /** The same in one line, for a list. */
 export const ReasonLine = ({ of }: ReasonLineProps) => (
   <div class="reason-line">
-    {of && <Message>{[of.code, of.message, of.source && `from ${of.source}`].filter(Boolean).join(' · ')}</Message>}
+    {of && (
+      <Message>
+        {[of.code, of.message, of.source && `from ${of.source}`, cutFrom(of.originalLength)]
+          .filter(Boolean)
+          .join(' · ')}
+      </Message>
+    )}
   </div>
 )
 

@@ -1,4 +1,5 @@
-import type { OrderKey, ReportOutcome, Verdict } from '../../../domain/report.ts'
+import type { FieldProblem } from '../../../domain/errors.ts'
+import type { OrderKey, RecordedReport, Verdict } from '../../../domain/report.ts'
 import type { Digits } from '../../../domain/values.ts'
 
 /** The body of a 2xx on every route (docs/wire.md §1.1). Margo's clients read only `acknowledgement`, or nothing. The other fields are Rollcall's own. */
@@ -8,13 +9,16 @@ interface Acknowledgement {
   readonly revision: Digits
   /** The ordering key by which a STALE report is older. */
   readonly staleBy?: OrderKey
+  /** What was taken otherwise than sent (docs/wire.md §1.6). */
+  readonly warnings?: readonly FieldProblem[]
 }
 
-export function acknowledgement(outcome: ReportOutcome): Acknowledgement {
-  const received = {
+export function acknowledgement(outcome: RecordedReport): Acknowledgement {
+  return {
     acknowledgement: 'received',
     verdict: outcome.verdict,
     revision: String(outcome.revision),
-  } as const
-  return outcome.verdict === 'STALE' ? { ...received, staleBy: outcome.staleBy } : received
+    ...(outcome.verdict === 'STALE' && { staleBy: outcome.staleBy }),
+    ...(outcome.warnings && { warnings: outcome.warnings.map(({ field, message }) => ({ field, message })) }),
+  }
 }

@@ -1,51 +1,78 @@
-import type { ComponentReport } from '../../../domain/report.ts'
-import { complain, isAbsent, isObject, type Problems, shown } from '../../../platform/body/problems.ts'
+/** The components of a report. One that is malformed costs itself, not the report: the transition keeps it as it was (withUnread). */
+import { type ComponentReport, mostComponents, type UnreadComponent } from '../../../domain/report.ts'
+import { foreignText } from '../../../domain/text.ts'
+import { isAbsent, isObject, shown } from '../../../platform/body/problems.ts'
 import { idProblem } from '../../../platform/body/text.ts'
 import { readError } from './error.ts'
+import { type Reading, warn } from './reading.ts'
 import { readState, stateProblem } from './state.ts'
 
-const mostComponents = 1000
+interface Components {
+  readonly components: readonly ComponentReport[]
+  readonly unread: readonly UnreadComponent[]
+}
 
-export function readComponents(problems: Problems, where: string, list: unknown): readonly ComponentReport[] {
+/** Characters of what was not understood. */
+const longestSaid = 200
+
+export function readComponents(reading: Reading, where: string, list: unknown): Components {
   if (!Array.isArray(list)) {
-    complain(problems, where, `must be a list of components, which may be empty, but is ${shown(list)}`)
-    return []
-  }
-  if (list.length > mostComponents) {
-    complain(problems, where, `must have at most ${mostComponents} entries, but has ${list.length}`)
-    return []
+    notUnderstood(reading, where, `must be a list of components, which may be empty, but is ${shown(list)}`)
+    return { components: [], unread: [] }
   }
   const components: ComponentReport[] = []
-  for (let i = 0; i < list.length; i++) {
-    const component = readComponent(problems, where, i, list[i])
-    if (component !== null) components.push(component)
+  const unread: UnreadComponent[] = []
+  const length = Math.min(list.length, mostComponents)
+  for (let i = 0; i < length; i++) {
+    const part = readComponent(reading, where, i, list[i])
+    if ('said' in part) unread.push(part)
+    else components.push(part)
   }
-  if (list.length > 1) refuseRepeatedNames(problems, where, list)
-  return components
+  if (list.length > length) {
+    const problem = `must have at most ${mostComponents} entries, but has ${list.length}`
+    notUnderstood(reading, where, problem)
+    unread.push({ name: null, said: problem })
+  }
+  return components.length > 1 ? withoutRepeated(reading, where, { components, unread }) : { components, unread }
 }
 
 /** Builds field names only for problems: this runs for every component of every report. */
-function readComponent(problems: Problems, where: string, i: number, item: unknown): ComponentReport | null {
-  if (!isObject(item)) {
-    complain(problems, `${where}[${i}]`, `must be an object with name and state, but is ${shown(item)}`)
-    return null
-  }
-  const name = item.name
+function readComponent(reading: Reading, where: string, i: number, item: unknown): ComponentReport | UnreadComponent {
+  if (!isObject(item)) return unclear('', `must be an object with name and state, but is ${shown(item)}`, null)
+  const { name } = item
   const nameProblem = idProblem(name)
-  if (nameProblem !== null) complain(problems, `${where}[${i}].name`, nameProblem)
+  if (nameProblem !== null || typeof name !== 'string') return unclear('.name', nameProblem ?? '', null)
   const state = readState(item.state)
-  if (state === null) complain(problems, `${where}[${i}].state`, stateProblem(item.state))
-  const error = isAbsent(item.error) ? null : readError(problems, `${where}[${i}].error`, item.error)
-  return typeof name === 'string' && state !== null ? { name, state, error } : null
+  if (state === null) return unclear('.state', stateProblem(item.state), name)
+  const error = isAbsent(item.error) ? null : readError(reading, `${where}[${i}].error`, item.error)
+  return { name, state, error }
+
+  function unclear(field: string, problem: string, named: string | null): UnreadComponent {
+    notUnderstood(reading, `${where}[${i}]${field}`, problem)
+    return { name: named, said: foreignText(`${field.slice(1)} ${problem}`.trim(), longestSaid) }
+  }
 }
 
-function refuseRepeatedNames(problems: Problems, where: string, list: readonly unknown[]): void {
-  const seen = new Map<string, number>()
-  for (let i = 0; i < list.length; i++) {
-    const item = list[i]
-    if (!isObject(item) || typeof item.name !== 'string' || item.name === '') continue
-    const first = seen.get(item.name)
-    if (first === undefined) seen.set(item.name, i)
-    else complain(problems, `${where}[${i}].name`, `must not be repeated, but is that of ${where}[${first}] too`)
+/** Of a component that a report has twice, with the same state, the first is taken. With two states it is not clear which is its own. */
+function withoutRepeated(reading: Reading, where: string, { components, unread }: Components): Components {
+  const byName = new Map<string, ComponentReport | null>()
+  const said: UnreadComponent[] = []
+  for (const component of components) {
+    const { name, state } = component
+    const first = byName.get(name)
+    if (first === undefined && !byName.has(name)) byName.set(name, component)
+    else {
+      notUnderstood(reading, where, `must not have ${shown(name)} more than once`)
+      if (first && first.state !== state) {
+        byName.set(name, null)
+        said.push({ name, said: `in the list more than once, as ${first.state} and as ${state}` })
+      }
+    }
   }
+  if (byName.size === components.length) return { components, unread }
+  return { components: [...byName.values()].filter((part) => part !== null), unread: [...unread, ...said] }
+}
+
+function notUnderstood(reading: Reading, field: string, message: string): void {
+  warn(reading, 'PART_NOT_UNDERSTOOD', field, message)
 }

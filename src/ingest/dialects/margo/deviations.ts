@@ -2,7 +2,7 @@
 import type { Deviation, DeviationKind } from '../../../domain/deviation.ts'
 import type { FieldProblem } from '../../../domain/errors.ts'
 import { failureStage as stageOf } from '../../../domain/failure-stage.ts'
-import type { StatusReport } from '../../../domain/report.ts'
+import type { StatusReport, Warning } from '../../../domain/report.ts'
 import { isConsistent } from '../../../domain/rollup.ts'
 
 /** By kind, what deviates: the sentence of the specification ("Deployment Status", "Workload Deployment") that the report breaks. */
@@ -16,6 +16,12 @@ export const deviationSentences: Readonly<Record<DeviationKind, string>> = {
   ID_LOOKS_LIKE_ANOTHER:
     'No report: the device ID looks like that of a device that was known before. They differ in case, in forms of one accented letter, in spaces, or in characters without a glyph.',
   UNKNOWN_KIND: 'Deployment Status: kind is DeploymentStatusManifest. A report of any other kind is refused.',
+  TEXT_ALTERED:
+    'Deployment Status: code, message and source are strings. One that cannot be stored as it is, is kept as far as it can be.',
+  PART_NOT_UNDERSTOOD:
+    'Deployment Status: a component has a name of its own and one of the states. One that was not understood stays as it was.',
+  FORMER_FIELD_NAME:
+    'Onboarding: the certificate of a client is the field certificate. Its name public_certificate is that of earlier drafts.',
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -23,7 +29,7 @@ const longestExample = 200
 
 /** At most one of each kind. */
 export function deviationsOf(report: StatusReport): readonly Deviation[] {
-  const { state, error, components, deploymentId, failureStage } = report
+  const { state, error, components, deploymentId, failureStage, warnings = [] } = report
   const found: Deviation[] = []
   const note = (kind: DeviationKind, said: string): void => void found.push({ kind, example: shorten(said) })
   const isWithoutError = (part: Pick<StatusReport, 'state' | 'error'>): boolean =>
@@ -38,7 +44,13 @@ export function deviationsOf(report: StatusReport): readonly Deviation[] {
     note('INCONSISTENT_STATE', `deployment ${deploymentId}: ${state}, components: ${parts.join(', ')}`)
   }
   if (!uuid.test(deploymentId)) note('DEPLOYMENT_ID_NOT_UUID', `deploymentId: ${deploymentId}`)
-  return found
+  return [...found, ...deviationsOfWarnings(`deployment ${deploymentId}`, warnings)]
+}
+
+/** The first of each kind. */
+export function deviationsOfWarnings(subject: string, warnings: readonly Warning[]): readonly Deviation[] {
+  const firsts = warnings.filter(({ kind }, i) => warnings.findIndex((one) => one.kind === kind) === i)
+  return firsts.map(({ kind, field, message }) => ({ kind, example: shorten(`${subject}: ${field} ${message}`) }))
 }
 
 /** The deviations of a refused report, from its problems. */

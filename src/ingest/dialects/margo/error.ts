@@ -1,40 +1,81 @@
+import { mostErrorBytes } from '../../../domain/report.ts'
 import type { StatusError } from '../../../domain/values.ts'
-import { type Body, complain, isAbsent, isObject, type Problems, shown } from '../../../platform/body/problems.ts'
-import { textProblem } from '../../../platform/body/text.ts'
+import { type Body, isAbsent, isObject, shown } from '../../../platform/body/problems.ts'
+import { cutToBytes, type KeptText, lengthOf, none, type Reading, readExplanation, warn } from './reading.ts'
 
 const longestCode = 1024
 const longestMessage = 64 * 1024
-/**
- * Bytes of all errors of one report. Its changes are read from the log as a whole, so without this limit a reader would hold a body's
- * megabyte of messages for each report. The longest error fits in any script (270,336 bytes with its source), or 327 bytes for each of a
- * thousand components.
- */
-const mostBytes = 320 << 10
 
-/** The error of a deployment or a component. Null: there is none, or it has problems. */
-export function readError(problems: Problems, where: string, error: unknown): StatusError | null {
+/** The error of a deployment or a component. Null: there is none. Of another value than an object, its text is the message. */
+export function readError(reading: Reading, where: string, error: unknown): StatusError | null {
   if (isAbsent(error)) return null
   if (!isObject(error)) {
-    complain(problems, where, `must be an object with code and message, but is ${shown(error)}`)
-    return null
+    warn(
+      reading,
+      'TEXT_ALTERED',
+      where,
+      `must be an object with code and message, but is ${shown(error)}: its text is kept`,
+    )
+    return kept([none, readExplanation(reading, () => where, error, longestMessage), none])
   }
-  const code = readPart(problems, where, 'code', numericCode(error.code), longestCode)
-  const message = readPart(problems, where, 'message', misspeltMessage(error), longestMessage)
-  const source = readPart(problems, where, 'source', error.source, longestCode)
-  if (isEmptyError(code, message)) return null
-  return source === '' ? { code, message } : { code, message, source }
+  const part = (name: string, value: unknown, longest: number) =>
+    readExplanation(reading, () => `${where}.${name}`, value, longest)
+  return kept([
+    part('code', numericCode(error.code), longestCode),
+    part('message', misspeltMessage(error), longestMessage),
+    part('source', error.source, longestCode),
+  ])
 }
 
-/** Complains about the error by which all errors of a report become too large. `errors` have their fields, in the order of the report. */
-export function requireSmall(problems: Problems, errors: Iterable<readonly [field: string, error: StatusError]>): void {
-  let size = 0
-  for (const [field, { code, message, source = '' }] of errors) {
-    size += Buffer.byteLength(code) + Buffer.byteLength(message) + Buffer.byteLength(source)
-    if (size <= mostBytes) continue
-    const limit = `must have at most ${mostBytes} bytes together with the errors before it`
-    complain(problems, field, `${limit}, but they have ${size}`)
-    return
-  }
+/** Tolerance: the specification's examples contain an empty error where there is no error. */
+function kept(parts: readonly [code: KeptText, message: KeptText, source: KeptText]): StatusError | null {
+  const [{ text: code }, { text: message }, { text: source }] = parts
+  if (code === '' && message === '') return null
+  const isCut = parts.some(({ cutFrom }) => cutFrom !== null)
+  const originalLength = () => parts.reduce((sum, { text, cutFrom }) => sum + (cutFrom ?? lengthOf(text)), 0)
+  return { code, message, ...(source !== '' && { source }), ...(isCut && { originalLength: originalLength() }) }
+}
+
+/** The errors of one report, in its order, cut where all together are too large. `where`: the field and the name of the first that is cut. */
+export function keepSmall(
+  reading: Reading,
+  errors: readonly (StatusError | null)[],
+  where: (i: number) => readonly [field: string, name: string],
+) {
+  const sizes = errors.map(sizeOf)
+  const sum = sizes.reduce((all, size) => all + size, 0)
+  if (sum <= mostErrorBytes) return errors
+  let left = mostErrorBytes
+  let isFirst = true
+  return errors.map((error, i) => {
+    const size = sizes[i] ?? 0
+    if (error === null || size <= left) {
+      left -= size
+      return error
+    }
+    if (isFirst) {
+      const [field, name] = where(i)
+      const limit = `must have at most ${mostErrorBytes} bytes in all errors together, but all have ${sum}`
+      warn(reading, 'TEXT_ALTERED', field, `${limit}: those from ${shown(name)} on are cut`)
+    }
+    isFirst = false
+    const cut = fitting(error, left)
+    left -= sizeOf(cut)
+    return cut
+  })
+}
+
+/** An error without room for any of it keeps that there was one. */
+function fitting({ code, message, source = '', originalLength }: StatusError, bytes: number): StatusError {
+  const keptCode = cutToBytes(code, bytes)
+  const room = bytes - Buffer.byteLength(keptCode)
+  const length = originalLength ?? lengthOf(code) + lengthOf(message) + lengthOf(source)
+  return { code: keptCode, message: cutToBytes(message, room), originalLength: length }
+}
+
+function sizeOf(error: StatusError | null): number {
+  if (error === null) return 0
+  return Buffer.byteLength(error.code) + Buffer.byteLength(error.message) + Buffer.byteLength(error.source ?? '')
 }
 
 /** Tolerance: some agents send numeric codes as numbers, although the specification says string. */
@@ -45,16 +86,4 @@ function numericCode(code: unknown): unknown {
 /** Tolerance: the specification's own example has the key "message " (2024-09), and the proposal's fourth one has `Error` (2024-06). */
 function misspeltMessage(error: Body): unknown {
   return error.message ?? error['message '] ?? error.Error
-}
-
-/** Tolerance: the specification's examples contain an empty error where there is no error. */
-function isEmptyError(code: string, message: string): boolean {
-  return code === '' && message === ''
-}
-
-function readPart(problems: Problems, where: string, name: string, value: unknown, longest: number): string {
-  if (isAbsent(value) || value === '') return ''
-  const problem = typeof value === 'string' ? textProblem(value, longest) : `must be a string, but is ${shown(value)}`
-  if (problem !== null) complain(problems, `${where}.${name}`, problem)
-  return problem === null && typeof value === 'string' ? value : ''
 }

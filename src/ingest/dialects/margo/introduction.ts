@@ -1,5 +1,7 @@
 /** Reads capabilities and onboarding requests of any generation. Fields that a generation added or dropped are optional; fields that every generation requires are checked. */
+import type { Deviation } from '../../../domain/deviation.ts'
 import { DomainError } from '../../../domain/errors.ts'
+import type { Warning } from '../../../domain/report.ts'
 import type { Label } from '../../../domain/target.ts'
 import {
   type Body,
@@ -11,6 +13,8 @@ import {
   shown,
 } from '../../../platform/body/problems.ts'
 import { deviceIdProblem, idProblem, longestId, readId, textProblem } from '../../../platform/body/text.ts'
+import { deviationsOfWarnings } from './deviations.ts'
+import { newReading, type Reading, warn } from './reading.ts'
 
 const clusterKind = 'ClusterCapabilitiesManifest'
 const capabilityKinds = ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest', clusterKind]
@@ -24,11 +28,14 @@ interface Capabilities {
   /** The ID of the device or cluster. In the generations whose routes name it, the body must repeat it. */
   readonly id: string
   readonly labels: readonly Label[]
+  /** What was taken otherwise than sent. */
+  readonly warnings: readonly Warning[]
+  readonly deviations: readonly Deviation[]
 }
 
 /** `expected`: the ID that the body must have. Null: the path names none. Throws INVALID_REQUEST, or SEMANTIC_ERROR with all problems. */
 export function parseCapabilities(body: unknown, expected: string | null): Capabilities {
-  const problems: Problems = { list: null }
+  const problems = newReading()
   const document = requireObject(body, 'capabilities')
   checkKind(problems, document, capabilityKinds)
   if (document.kind === clusterKind) return readCluster(problems, document, expected)
@@ -38,9 +45,10 @@ export function parseCapabilities(body: unknown, expected: string | null): Capab
     throw refusal(problems.list ?? [], 'What the device can run')
   }
   const id = readOwnId(problems, 'properties', properties, expected)
-  const [vendor, modelNumber, serialNumber] = identityFields.map((name) =>
-    readId(problems, `properties.${name}`, properties[name]),
-  )
+  for (const name of identityFields) {
+    const problem = idProblem(properties[name])
+    if (problem !== null) warn(problems, 'PART_NOT_UNDERSTOOD', `properties.${name}`, problem)
+  }
   for (const name of lists)
     if (!isAbsent(properties[name]) && !Array.isArray(properties[name]))
       complain(problems, `properties.${name}`, `must be a list, but is ${shown(properties[name])}`)
@@ -50,18 +58,26 @@ export function parseCapabilities(body: unknown, expected: string | null): Capab
   if (Array.isArray(supportedRuntimes) && !supportedRuntimes.some((runtime) => runtimes.includes(runtime)))
     complain(problems, 'properties.supportedRuntimes', `must have at least one of ${runtimes.join(', ')}`)
   const labels = readLabels(problems, document.labels)
-  if (problems.list !== null || !id || !vendor || !modelNumber || !serialNumber)
-    throw refusal(problems.list ?? [], 'What the device can run')
-  return { id, labels }
+  if (problems.list !== null || !id) throw refusal(problems.list ?? [], 'What the device can run')
+  return described(problems, id, labels)
 }
 
 /** A cluster behind a device has a document of another kind, which is stored unchanged. */
-function readCluster(problems: Problems, { metadata, labels: given }: Body, expected: string | null): Capabilities {
+function readCluster(problems: Reading, { metadata, labels: given }: Body, expected: string | null): Capabilities {
   if (!isObject(metadata)) complain(problems, 'metadata', `must be an object, but is ${shown(metadata)}`)
   const id = isObject(metadata) ? readOwnId(problems, 'metadata', metadata, expected) : null
   const labels = readLabels(problems, given)
   if (problems.list !== null || !id) throw refusal(problems.list ?? [], 'What the cluster can run')
-  return { id, labels }
+  return described(problems, id, labels)
+}
+
+function described({ warnings }: Reading, id: string, labels: readonly Label[]): Capabilities {
+  return {
+    id,
+    labels,
+    warnings: warnings ?? [],
+    deviations: deviationsOfWarnings(`capabilities of ${id}`, warnings ?? []),
+  }
 }
 
 /** The specification renames `id` to `targetName`. Either may be sent. */
@@ -85,7 +101,7 @@ function readOwnId(problems: Problems, where: string, holder: Body, expected: st
 const mostLabels = 100
 
 /** The device's own labels. A value that is not a string is not a label, and stays only in the document. */
-function readLabels(problems: Problems, given: unknown): readonly Label[] {
+function readLabels(problems: Reading, given: unknown): readonly Label[] {
   if (isAbsent(given)) return []
   if (!isObject(given)) {
     complain(problems, 'labels', `must be an object, but is ${shown(given)}`)
@@ -96,20 +112,34 @@ function readLabels(problems: Problems, given: unknown): readonly Label[] {
       ? [{ key, value }]
       : [],
   )
-  if (labels.length > mostLabels) complain(problems, 'labels', `must have at most ${mostLabels} entries`)
-  return labels
+  if (labels.length > mostLabels)
+    warn(
+      problems,
+      'PART_NOT_UNDERSTOOD',
+      'labels',
+      `must have at most ${mostLabels} entries, but has ${labels.length}: the first are taken`,
+    )
+  return labels.slice(0, mostLabels)
 }
 
-/** The certificate as sent. Null: there is none, as in the earliest generation. */
-export function parseOnboarding(body: unknown): string | null {
+/** The certificate as sent. Null: there is none, as in the earliest generation. Tolerance: `public_certificate`, its name in the OpenAPI document until 2026. */
+export function parseOnboarding(body: unknown): Onboarding {
   const problems: Problems = { list: null }
   const document = requireObject(body, 'an onboarding')
   checkKind(problems, document, ['OnboardingRequest'])
-  const { certificate } = document
+  const isFormer = isAbsent(document.certificate) && !isAbsent(document.public_certificate)
+  const field = isFormer ? 'public_certificate' : 'certificate'
+  const certificate = document[field]
   if (!isAbsent(certificate) && typeof certificate !== 'string')
-    complain(problems, 'certificate', `must be a certificate (X.509) in base64, but is ${shown(certificate)}`)
+    complain(problems, field, `must be a certificate (X.509) in base64, but is ${shown(certificate)}`)
   if (problems.list !== null) throw refusal(problems.list, 'The onboarding')
-  return typeof certificate === 'string' ? certificate : null
+  const former: Deviation = { kind: 'FORMER_FIELD_NAME', example: 'onboarding: public_certificate' }
+  return { certificate: typeof certificate === 'string' ? certificate : null, deviations: isFormer ? [former] : [] }
+}
+
+interface Onboarding {
+  readonly certificate: string | null
+  readonly deviations: readonly Deviation[]
 }
 
 function requireObject(body: unknown, what: string): Body {

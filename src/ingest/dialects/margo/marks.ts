@@ -5,6 +5,7 @@ import { type Digits, type FailureStage, failureStages } from '../../../domain/v
 import { type Body, complain, isAbsent, isObject, type Problems, shown } from '../../../platform/body/problems.ts'
 import { textProblem } from '../../../platform/body/text.ts'
 import { readTime, timeProblem } from '../../../platform/body/time.ts'
+import { type Reading, warn } from './reading.ts'
 import { readU64, u64Problem } from './u64.ts'
 
 const longestBoot = 256
@@ -23,7 +24,7 @@ export function readAdoptedManifestVersion(problems: Problems, body: Body, requi
 const extension = 'x-rollcall-extensions'
 
 /** Rollcall's own extension (`rollcall`) takes precedence over a vendor's, key by key. */
-export function readRunMarks(problems: Problems, body: Body): RunMarks {
+export function readRunMarks(problems: Reading, body: Body): RunMarks {
   const name = isAbsent(body.rollcall) ? extension : 'rollcall'
   const ours = isAbsent(body[name]) ? null : readRollcall(problems, name, body[name])
   const vendors = readReeve(body.reeve)
@@ -39,8 +40,8 @@ interface RunMarks extends Pick<OrderMarks, 'boot' | 'seq' | 'observedAt'> {
   readonly details: SaidDetails
 }
 
-/** Rollcall's own extension. A client that sends it relies on it, so an invalid value is refused. */
-function readRollcall(problems: Problems, name: string, rollcall: unknown): RunMarks | null {
+/** Rollcall's own extension. A client relies on its order keys, so an invalid one is refused. */
+function readRollcall(problems: Reading, name: string, rollcall: unknown): RunMarks | null {
   if (!isObject(rollcall)) {
     complain(
       problems,
@@ -65,11 +66,12 @@ function readRollcall(problems: Problems, name: string, rollcall: unknown): RunM
 }
 
 /** Tolerance: any letter case, and the proposal's spelling with a hyphen. */
-function readFailureStage(problems: Problems, field: string, value: unknown): FailureStage | null {
+function readFailureStage(reading: Reading, field: string, value: unknown): FailureStage | null {
   if (isAbsent(value)) return null
   const word = typeof value === 'string' ? value.toUpperCase().replace('-', '_') : null
   const stage = failureStages.find((one) => one === word) ?? null
-  if (stage === null) complain(problems, field, `must be one of ${failureStages.join(', ')}, but is ${shown(value)}`)
+  if (stage === null)
+    warn(reading, 'PART_NOT_UNDERSTOOD', field, `must be one of ${failureStages.join(', ')}, but is ${shown(value)}`)
   return stage
 }
 

@@ -10,7 +10,7 @@
  * The generations differ so little that one reader accepts them all, on any route, because agents mix them.
  */
 import { DomainError } from '../../../domain/errors.ts'
-import { anonymous, type ComponentReport, type StatusReport } from '../../../domain/report.ts'
+import { anonymous, type ComponentReport, type StatusReport, type UnreadComponent } from '../../../domain/report.ts'
 import { gatewayOf } from '../../../domain/target.ts'
 import type { DeploymentState, StatusError } from '../../../domain/values.ts'
 import { decodeUtf8, parseLargeJson } from '../../../platform/body/json.ts'
@@ -28,8 +28,9 @@ import { paced } from '../../../platform/limits/pace.ts'
 import type { ReportRoute } from '../devices.ts'
 import { readComponents } from './components.ts'
 import { readTargetName } from './device-id.ts'
-import { readError, requireSmall } from './error.ts'
+import { keepSmall, readError } from './error.ts'
 import { readAdoptedManifestVersion, readRunMarks } from './marks.ts'
+import { newReading, type Reading } from './reading.ts'
 import { readState, stateProblem } from './state.ts'
 import { readYaml } from './yaml.ts'
 
@@ -37,7 +38,7 @@ const yamlTypes: readonly string[] = ['application/yaml', 'application/x-yaml', 
 
 /** Throws INVALID_REQUEST if the body is not an object, and SEMANTIC_ERROR with all problems if it is not a report. */
 export function parseMargoBody(body: unknown, route: ReportRoute): StatusReport {
-  const problems: Problems = { list: null }
+  const problems = newReading()
   const report = readReport(problems, requireObject(body), route)
   if (report === null) throw refusal(problems.list ?? [])
   return report
@@ -70,14 +71,14 @@ export async function parseReportText(body: Uint8Array, contentType: string | un
 }
 
 /** Null: there are problems, including earlier ones. */
-export function readReport(problems: Problems, body: Body, route: ReportRoute): StatusReport | null {
+export function readReport(problems: Reading, body: Body, route: ReportRoute): StatusReport | null {
   const proposal = proposalOf(body)
   checkKind(problems, body.kind, proposal)
   const deploymentId = readDeploymentId(problems, body, proposal, route.deploymentId)
   const deviceId = readTargetName(problems, body)
   const adoptedManifestVersion = readAdoptedManifestVersion(problems, body, route.requiresVersion)
 
-  const { state, error, components } =
+  const { state, error, components, unread } =
     proposal === 'first' ? readInformation(problems, body.deploymentInformation) : readWhole(problems, body, proposal)
   const { boot, seq, observedAt, details } = readRunMarks(problems, body)
 
@@ -92,6 +93,8 @@ export function readReport(problems: Problems, body: Body, route: ReportRoute): 
     error,
     ...details,
     components,
+    ...(unread.length > 0 && { unread }),
+    ...(problems.warnings && { warnings: problems.warnings }),
     adoptedManifestVersion,
     seq,
     boot,
@@ -114,33 +117,30 @@ interface ReportedStatus {
   readonly state: DeploymentState | null
   readonly error: StatusError | null
   readonly components: readonly ComponentReport[]
+  readonly unread: readonly UnreadComponent[]
 }
 
-function readWhole(problems: Problems, body: Body, proposal: Proposal | null): ReportedStatus {
+function readWhole(problems: Reading, body: Body, proposal: Proposal | null): ReportedStatus {
   const where = Array.isArray(body.status) ? 'status[0]' : 'status'
   const status = readStatus(problems, body.status)
   const state = status === null ? null : readState(status.state)
   if (status !== null && state === null) complain(problems, `${where}.state`, stateProblem(status.state))
   const error = status === null ? null : readError(problems, `${where}.error`, status.error)
   const isNested = proposal !== null && body.components === undefined
-  const components = isNested
-    ? readNestedComponents(problems, where, status)
-    : readComponents(problems, 'components', body.components)
-  // Positions are those of the report only if no component was left out.
-  if (problems.list === null)
-    requireSmall(problems, errorsOf(where, error, isNested ? `${where}.components` : 'components', components))
-  return { state, error, components }
+  const list = isNested ? `${where}.components` : 'components'
+  // Without a status it is unknown whether the components are missing too.
+  const { components, unread } =
+    isNested && status === null
+      ? { components: [], unread: [] }
+      : readComponents(problems, list, isNested ? status?.components : body.components)
+  const [own = null, ...errors] = keepSmall(problems, [error, ...components.map((part) => part.error)], (i) =>
+    i === 0 ? [`${where}.error`, 'the error of the deployment'] : [list, components[i - 1]?.name ?? ''],
+  )
+  return { state, error: own, components: components.map((part, i) => withError(part, errors[i] ?? null)), unread }
 }
 
-function* errorsOf(
-  where: string,
-  error: StatusError | null,
-  list: string,
-  components: readonly ComponentReport[],
-): Generator<readonly [string, StatusError]> {
-  if (error) yield [`${where}.error`, error]
-  for (const [index, component] of components.entries())
-    if (component.error) yield [`${list}[${index}].error`, component.error]
+function withError(component: ComponentReport, error: StatusError | null): ComponentReport {
+  return component.error === error ? component : { ...component, error }
 }
 
 /** The first proposal has one word of status and no components. */
@@ -148,7 +148,7 @@ function readInformation(problems: Problems, information: unknown): ReportedStat
   const word = isObject(information) ? information.status : undefined
   const state = readState(word)
   if (state === null) complain(problems, 'deploymentInformation.status', stateProblem(word))
-  return { state, error: null, components: [] }
+  return { state, error: null, components: [], unread: [] }
 }
 
 type Proposal = 'first' | 'second'
@@ -195,11 +195,6 @@ function readStatus(problems: Problems, value: unknown): Body | null {
   if (isObject(status)) return status
   complain(problems, 'status', `must be an object with state, or a list of exactly one, but is ${shown(value)}`)
   return null
-}
-
-/** Without a status it is unknown whether the components are missing too. */
-function readNestedComponents(problems: Problems, where: string, status: Body | null): readonly ComponentReport[] {
-  return status === null ? [] : readComponents(problems, `${where}.components`, status.components)
 }
 
 /** The generation of the body, for metrics and for `Report.dialect`. It decides nothing. */

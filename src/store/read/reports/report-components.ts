@@ -82,5 +82,9 @@ function afterEntry(record: ContentRecord): readonly ComponentReport[] | null {
   }
   const place = { targetKey, rolloutKey, changedAt: 0, revision: 0 }
   const image = imageAt(record.before && { ...initialImage, ...place, components: record.before }, entry, revision)
-  return image?.components.map(({ name, state, error }) => ({ name, state, error })) ?? null
+  const components = image?.components.map(({ name, state, error, unread }) => ({
+    ...{ name, state, error },
+    ...(unread !== undefined && { unread }),
+  }))
+  return components ?? null
 }

@@ -74,12 +74,20 @@ implementDeploymentChange(
   }),
 )
 
-implementDeploymentChange('COMPONENT_STATE_CHANGED', 'The state or error of a component changed.', (t) => ({
-  component: t.exposeString('component', { description: 'The name of the component.' }),
-  from: t.expose('from', { type: DeploymentStateEnum, ...nullable(from) }),
-  to: t.expose('to', { type: DeploymentStateEnum, description: to }),
-  error: t.expose('error', { type: StatusError, ...nullable('The new error.') }),
-}))
+implementDeploymentChange(
+  'COMPONENT_STATE_CHANGED',
+  'The state or error of a component changed, or what a report says about it was not understood.',
+  (t) => ({
+    component: t.exposeString('component', { description: 'The name of the component.' }),
+    from: t.expose('from', { type: DeploymentStateEnum, ...nullable(from) }),
+    to: t.expose('to', { type: DeploymentStateEnum, description: to }),
+    error: t.expose('error', { type: StatusError, ...nullable('The new error.') }),
+    notUnderstood: t.string({
+      ...nullable('What the report says about the component, if that was not understood: it stays as it was.'),
+      resolve: ({ unread }) => unread ?? null,
+    }),
+  }),
+)
 
 implementDeploymentChange('COMPONENT_REMOVED', 'A component was removed from its deployment.', (t) => ({
   component: t.exposeString('component', { description: 'The name of the component.' }),

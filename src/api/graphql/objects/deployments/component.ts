@@ -18,6 +18,12 @@ Component.implement({
       nullable: true,
       description: 'Why it failed, or, in state PENDING, why it is waiting.',
     }),
+    notUnderstood: t.string({
+      nullable: true,
+      description:
+        'What the latest report says about it, if that was not understood: state and error are then those of before. Null: it was understood.',
+      resolve: ({ unread }) => unread ?? null,
+    }),
     readiness: t.field({
       type: ReadinessEnum,
       description: 'Whether it works, according to its Kubernetes objects. UNKNOWN if no cluster reports them.',

@@ -7,7 +7,7 @@ import { useAnswer } from '../../data/use-query.ts'
 import { at, href, moment } from '../../route.ts'
 import { changeFragment } from '../change-line.tsx'
 import { TargetLink } from '../links.tsx'
-import { NoReason, Reason } from '../reason.tsx'
+import { cutFrom, NoReason, Reason } from '../reason.tsx'
 import { ConvergenceMark } from '../states/convergence.tsx'
 import { StateMark, toMark } from '../states/state-mark.tsx'
 import { Copy } from './copy.tsx'
@@ -17,7 +17,7 @@ export const headFragment = graphql(
     fragment Head on Deployment {
       deploymentId reporter application applicationVersion state derivedState consistent stalled attempt convergence
       changedAt revision
-      error { code message source }
+      error { code message source originalLength }
       target { id name connectivity ... on Device { deviceId } }
       rollout { name }
       broken: resources(filter: { readiness: [FAILED] }, first: 1) { nodes { id kind name reason message } }
@@ -94,7 +94,7 @@ function Why({ deployment: { error, state, broken } }: { readonly deployment: De
   if (error)
     return (
       <Reason {...error} isWaiting={state === 'PENDING'}>
-        {error.source && `from ${error.source}`}
+        {[error.source && `from ${error.source}`, cutFrom(error.originalLength)].filter(Boolean).join(' · ')}
       </Reason>
     )
   if (!object) return <NoReason>No error reported.</NoReason>
