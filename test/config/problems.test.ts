@@ -30,6 +30,7 @@ describe('a configuration with problems', () => {
       ARCHIVE_PATH_STYLE: 'perhaps',
       FORGET_REMOVED_DAYS: 'soon',
       OFFLINE_AFTER: '1.5',
+      STRICT_REPORTS: 'maybe',
       STALLED_FACTOR: '0.5',
       STALLED_AFTER: 'never',
       METRICS_ROLLOUTS: '1001',

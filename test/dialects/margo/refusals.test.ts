@@ -110,7 +110,11 @@ describe('a refusal names the field', () => {
 
   it('in the 2024-06 proposal, where its fields are', () => {
     const metadata = { deploymentId: 5, timeStamp: 'whenever' }
-    expect(fieldsOf({ metadata, status: { state: 'running' } })).toEqual(['metadata.deploymentId', 'status.state'])
+    expect(fieldsOf({ metadata, status: { state: 'running' } })).toEqual([
+      'metadata.deploymentId',
+      'status.state',
+      'status.components',
+    ])
     expect(fieldsOf({ metadata: { deploymentId: 'x' } })).toEqual(['status'])
   })
 })
@@ -122,22 +126,28 @@ describe('a refusal', () => {
       deviceId: '?',
       adoptedManifestVersion: 0,
       status: { state: 'running', error: { message: 5 } },
-      components: [{ name: 'a', state: 'off' }],
+      components: [
+        { name: 'a', state: 'off' },
+        { state: 'failed', error: 'e' },
+      ],
       rollcall: { seq: 1.5, observedAt: 'noon' },
     }
     const error = refusalOf(body)
     expect(error.problems.map((problem) => problem.field).sort()).toEqual([
       'adoptedManifestVersion',
+      'components[0].state',
+      'components[1].name',
       'deploymentId',
       'deviceId',
       'kind',
       'rollcall.observedAt',
       'rollcall.seq',
+      'status.error.message',
       'status.state',
     ])
     for (const problem of error.problems) expect(problem.message).toMatch(/^must /)
     expect(error.message).toContain('kind must be DeploymentStatus or DeploymentStatusManifest')
-    expect(error.message).toMatch(/\(and 4 more\)\.$/)
+    expect(error.message).toMatch(/\(and 7 more\)\.$/)
   })
 
   it('does not repeat a long value back', () => {

@@ -116,7 +116,7 @@ describe.each(stores)('on $name, where everything is open', (store) => {
     ],
     [
       { properties: { ...properties, id: 'x', vendor: '', roles: 'all', resources: 7 }, labels: [] },
-      ['properties.vendor', 'properties.roles', 'properties.resources', 'labels'],
+      ['properties.roles', 'properties.resources', 'labels', 'properties.vendor'],
     ],
   ])('capabilities %j are refused field by field', async (body, fields) => {
     const { status, body: problem } = await send('PUT', '/api/v1/capabilities/x', body)

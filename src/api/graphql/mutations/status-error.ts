@@ -18,7 +18,8 @@ export const StatusError = builder.objectRef<StatusErrorRow>('StatusError').impl
     }),
     originalLength: t.int({
       nullable: true,
-      description: 'Characters that code, message and source had together, as sent. Null: nothing was left out.',
+      description:
+        'The number of characters that code, message and source had together, as sent. Null: nothing was left out.',
       resolve: (error) => error.originalLength ?? null,
     }),
   }),

@@ -26,7 +26,7 @@ import { isDeeperThan } from '../../../platform/limits/nesting.ts'
 import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
 import type { BacklogItem } from '../devices.ts'
 import { readReport, requireObject } from './parse.ts'
-import { newReading } from './reading.ts'
+import { newReading, refusalOf } from './reading.ts'
 
 export const mostItems = 10_000
 
@@ -197,7 +197,7 @@ function readItem(item: Body, credential: string | null): StatusReport {
   const problems = newReading()
   const reporter = readReporter(problems, item, credential)
   const report = readReport(problems, item, { deploymentId: null, reporter, requiresVersion: false })
-  if (report === null) throw refusal(problems.list ?? [])
+  if (report === null) throw refusalOf(problems)
   return report
 }
 

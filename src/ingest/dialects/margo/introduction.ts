@@ -14,7 +14,7 @@ import {
 } from '../../../platform/body/problems.ts'
 import { deviceIdProblem, idProblem, longestId, readId, textProblem } from '../../../platform/body/text.ts'
 import { deviationsOfWarnings } from './deviations.ts'
-import { newReading, type Reading, warn } from './reading.ts'
+import { newReading, type Reading, refusalOf, warn } from './reading.ts'
 
 const clusterKind = 'ClusterCapabilitiesManifest'
 const capabilityKinds = ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest', clusterKind]
@@ -42,7 +42,7 @@ export function parseCapabilities(body: unknown, expected: string | null): Capab
   const { properties } = document
   if (!isObject(properties)) {
     complain(problems, 'properties', `must be an object, but is ${shown(properties)}`)
-    throw refusal(problems.list ?? [], 'What the device can run')
+    throw refusalOf(problems, 'What the device can run')
   }
   const id = readOwnId(problems, 'properties', properties, expected)
   for (const name of identityFields) {
@@ -58,7 +58,7 @@ export function parseCapabilities(body: unknown, expected: string | null): Capab
   if (Array.isArray(supportedRuntimes) && !supportedRuntimes.some((runtime) => runtimes.includes(runtime)))
     complain(problems, 'properties.supportedRuntimes', `must have at least one of ${runtimes.join(', ')}`)
   const labels = readLabels(problems, document.labels)
-  if (problems.list !== null || !id) throw refusal(problems.list ?? [], 'What the device can run')
+  if (problems.list !== null || !id) throw refusalOf(problems, 'What the device can run')
   return described(problems, id, labels)
 }
 
@@ -67,7 +67,7 @@ function readCluster(problems: Reading, { metadata, labels: given }: Body, expec
   if (!isObject(metadata)) complain(problems, 'metadata', `must be an object, but is ${shown(metadata)}`)
   const id = isObject(metadata) ? readOwnId(problems, 'metadata', metadata, expected) : null
   const labels = readLabels(problems, given)
-  if (problems.list !== null || !id) throw refusal(problems.list ?? [], 'What the cluster can run')
+  if (problems.list !== null || !id) throw refusalOf(problems, 'What the cluster can run')
   return described(problems, id, labels)
 }
 

@@ -14,15 +14,7 @@ import { anonymous, type ComponentReport, type StatusReport, type UnreadComponen
 import { gatewayOf } from '../../../domain/target.ts'
 import type { DeploymentState, StatusError } from '../../../domain/values.ts'
 import { decodeUtf8, parseLargeJson } from '../../../platform/body/json.ts'
-import {
-  type Body,
-  complain,
-  isAbsent,
-  isObject,
-  type Problems,
-  refusal,
-  shown,
-} from '../../../platform/body/problems.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, shown } from '../../../platform/body/problems.ts'
 import { readId } from '../../../platform/body/text.ts'
 import { paced } from '../../../platform/limits/pace.ts'
 import type { ReportRoute } from '../devices.ts'
@@ -30,7 +22,7 @@ import { readComponents } from './components.ts'
 import { readTargetName } from './device-id.ts'
 import { keepSmall, readError } from './error.ts'
 import { readAdoptedManifestVersion, readRunMarks } from './marks.ts'
-import { newReading, type Reading } from './reading.ts'
+import { newReading, type Reading, refusalOf } from './reading.ts'
 import { readState, stateProblem } from './state.ts'
 import { readYaml } from './yaml.ts'
 
@@ -40,7 +32,7 @@ const yamlTypes: readonly string[] = ['application/yaml', 'application/x-yaml', 
 export function parseMargoBody(body: unknown, route: ReportRoute): StatusReport {
   const problems = newReading()
   const report = readReport(problems, requireObject(body), route)
-  if (report === null) throw refusal(problems.list ?? [])
+  if (report === null) throw refusalOf(problems)
   return report
 }
 

@@ -3,9 +3,10 @@
  * that explains (a message, a code, a component of many) is kept as far as it can be stored, since a device does not shorten a text and
  * try again, and its only word about a failure would be lost: `warn` (docs/wire.md §1.6).
  */
+import type { DomainError } from '../../../domain/errors.ts'
 import type { Warning } from '../../../domain/report.ts'
 import { storable } from '../../../domain/text.ts'
-import { isAbsent, type Problems } from '../../../platform/body/problems.ts'
+import { isAbsent, type Problems, refusal } from '../../../platform/body/problems.ts'
 
 export interface Reading extends Problems {
   warnings: Warning[] | null
@@ -30,6 +31,11 @@ export interface KeptText {
 }
 
 export const none: KeptText = { text: '', cutFrom: null }
+
+/** Of a body that is refused: what would have been taken otherwise than sent is named too, so that one answer names every field. */
+export function refusalOf({ list, warnings }: Reading, subject?: string): DomainError {
+  return refusal([...(list ?? []), ...(warnings ?? []).map(({ field, message }) => ({ field, message }))], subject)
+}
 
 /**
  * A text that explains, as far as it can be stored: NUL and half of a surrogate pair become U+FFFD, characters beyond `longest` are left out,
