@@ -89,7 +89,11 @@ describe.each(stores)('deviations on $name', (store) => {
       none: devices(filter: { deviations: [] }) { totalCount } deviationCounts { kind devices reports } }`
     const seen = async (as?: string) => {
       const { devices, none, deviationCounts } = await api.ask(document, {}, as)
-      expect([none.totalCount, deviationCounts.length, devices.totalCount]).toEqual([0, deviationKinds.length, devices.nodes.length])
+      expect([none.totalCount, deviationCounts.length, devices.totalCount]).toEqual([
+        0,
+        deviationKinds.length,
+        devices.nodes.length,
+      ])
       const counted = deviationCounts.find(({ kind }: { kind: string }) => kind === 'INCONSISTENT_STATE')
       return [devices.nodes.map(({ deviceId }: { deviceId: string }) => deviceId), counted.devices, counted.reports]
     }
