@@ -18,21 +18,24 @@ interface Played {
   readonly history: PlayedHistory
   readonly folder: string
   readonly warned: string[]
+  /** Milliseconds. */
+  now: number
 }
 
 async function play(limits: Partial<GitLimits> = {}, folder = temporaryFolder()): Promise<Played> {
   const history = playHistory()
   const warned: string[] = []
+  const played = { history, folder, warned, now: Date.now() }
   const git = await createGit({
     config: { program: 'git', path: process.env.PATH ?? '', directory: folder },
     history,
     limits: { processes: 4, time: 60_000, waiting: 60_000, ...limits },
     refuse: createRefuse(),
-    clock: Date.now,
+    clock: () => played.now,
     log: { warn: (_: unknown, message?: string) => void warned.push(message ?? '') },
   })
   onTestFinished(() => git.close())
-  return { git, history, folder, warned }
+  return Object.assign(played, { git })
 }
 
 const never = new AbortController().signal
@@ -245,6 +248,21 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     expect(await pack(played)).toBe(packed)
     expect(played.warned).toEqual(['a repository could not be used: it is recreated'])
     rmSync(join(played.folder, own, '2'), { recursive: true })
+    played.now += 60_000
+    expect(await pack(played)).toBe(packed)
+  })
+
+  it('makes a repository again once a minute at most for requests that Git refuses', async () => {
+    const played = await play()
+    expect(await pack(played)).toBe(packed)
+    const body = Buffer.from('zzzz')
+    const ask = () =>
+      played.git.uploadPack('d', { protocol: 0, body, signal: never }, async (output) => void (await buffer(output)))
+    for (let i = 0; i < 5; i++) await expect(ask()).rejects.toThrow('git cannot answer the request')
+    expect(played.warned).toHaveLength(1)
+    played.now += 60_000
+    await expect(ask()).rejects.toThrow('git cannot answer the request')
+    expect(played.warned).toHaveLength(2)
     expect(await pack(played)).toBe(packed)
   })
 

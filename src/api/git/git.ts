@@ -162,7 +162,7 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
         )
       try {
         await serve().catch(async (error: unknown) => {
-          if (!(error instanceof Spoiled)) throw error
+          if (!(error instanceof Spoiled && error.isRecreated)) throw error
           if (sent === null) await serve()
         })
         await sent

@@ -46,8 +46,11 @@ export interface Held {
   readonly newest: Stamp
 }
 
-/** The repository is damaged. The next request gets a new one. */
-export class Spoiled extends Error {}
+/** Git could not use the repository. */
+export class Spoiled extends Error {
+  /** It was damaged, so the next request gets a new one. Otherwise a new one failed too: the request is the cause. */
+  isRecreated = false
+}
 
 interface Repository extends Held {
   readonly madeAt: number
@@ -58,6 +61,12 @@ interface Repository extends Held {
   users: number
   isDropped: boolean
 }
+
+/**
+ * Milliseconds between two repositories that replace a damaged one. A client may send requests that Git refuses, as many as its rate allows:
+ * each would cost the import of a whole history.
+ */
+const recreationPause = 60_000
 
 /** Milliseconds. Jobs that clean temporary folders remove files that are some days old. */
 const oldest = 24 * 3_600_000
@@ -74,6 +83,8 @@ export function createRepositories({
 }: RepositoriesDeps): Repositories {
   const held = new LRUCache<string, Repository>({ max: most, dispose: drop })
   const updates = new Map<string, Coalesced<Repository>>()
+  /** By device, when its repository was last found damaged. */
+  const damagedAt = new LRUCache<string, number>({ max: most })
   let made = 0
 
   function drop(repository: Repository): void {
@@ -195,9 +206,14 @@ export function createRepositories({
       try {
         return await work(repository)
       } catch (error) {
-        if (error instanceof Spoiled && held.peek(device) === repository) {
-          log.warn({ error }, 'a repository could not be used: it is recreated')
-          held.delete(device)
+        if (error instanceof Spoiled) {
+          const isCurrent = held.peek(device) === repository
+          if (isCurrent && clock() - (damagedAt.get(device) ?? Number.NEGATIVE_INFINITY) >= recreationPause) {
+            log.warn({ error }, 'a repository could not be used: it is recreated')
+            damagedAt.set(device, clock())
+            held.delete(device)
+          }
+          error.isRecreated = held.peek(device) !== repository
         }
         throw error
       } finally {
