@@ -1,4 +1,5 @@
 /** A disk that is full, read-only or fails to sync: nothing is acknowledged that is not on it, and the server says so and recovers by itself. */
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -22,15 +23,19 @@ it('acknowledges only what is on the disk, says what is wrong, and continues aft
   const folder = temporaryFolder()
   const [root, log, faultFile] = [join(folder, 'root'), join(folder, 'log'), join(folder, 'fault')]
   mkdirSync(root)
-  const program = startProgram({
-    DATA_DIR: join(root, 'a', 'data'),
-    NODE_OPTIONS: withRecorder(),
-    POWER_ROOT: root,
-    POWER_LOG: log,
-    POWER_FAULT: faultFile,
-  })
-  onTestFinished(() => program.dispose())
-  const url = await program.listening
+  const start = () => {
+    const started = startProgram({
+      DATA_DIR: join(root, 'a', 'data'),
+      NODE_OPTIONS: withRecorder(),
+      POWER_ROOT: root,
+      POWER_LOG: log,
+      POWER_FAULT: faultFile,
+    })
+    onTestFinished(() => started.dispose())
+    return started
+  }
+  let program = start()
+  let url = await program.listening
   /** At once: the program reads the file meanwhile. */
   const begin = (fault: Fault): void => {
     writeFileSync(`${faultFile}.new`, JSON.stringify(fault))
@@ -63,6 +68,17 @@ it('acknowledges only what is on the disk, says what is wrong, and continues aft
   await expect.poll(warnings).toBeGreaterThan(before)
   await continues()
 
+  // The process ends before it has written these pages again. Another one reads them, since the kernel has them.
+  begin({ call: 'fsync', part: 'pg_wal', code: 'EIO', least: 100_000 })
+  void registerMany(url)
+  await expect.poll(async () => (await readiness()).status).toBe('not ready')
+  program.child.kill('SIGKILL')
+  await program.ended
+  rmSync(faultFile)
+  program = start()
+  url = await program.listening
+  await continues()
+
   const played = await fleet.finish()
   program.child.kill('SIGKILL')
   await program.ended
@@ -73,3 +89,15 @@ it('acknowledges only what is on the disk, says what is wrong, and continues aft
   await expectKept(database, played)
   await expectSound(database)
 })
+
+/** Many pages of the log in one transaction. No answer is expected. */
+function registerMany(url: string): Promise<unknown> {
+  const devices = Array.from({ length: 500 }, (_, i) => ({
+    deviceId: `silent-${i}`,
+    name: randomBytes(90).toString('hex'),
+  }))
+  const query = 'mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }'
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ query, variables: { devices } })
+  return fetch(`${url}/graphql`, { method: 'POST', headers, body }).catch(() => null)
+}

@@ -29,6 +29,8 @@ export interface Fault {
   readonly code: string
   /** Calls that succeed before it. */
   readonly after?: number
+  /** Bytes that were written to the file since its last sync, at least. */
+  readonly least?: number
   /** Then the fault is over. */
   readonly isOnce?: boolean
 }
@@ -42,6 +44,9 @@ const open = new Map<number, { readonly path: string; readonly file: number }>()
 const isInside = (path: PathLike): boolean =>
   root !== '' && `${resolve(String(path))}/`.startsWith(`${root}/`) && !String(path).endsWith('rollcall.lock')
 
+/** Bytes by path. */
+const unsynced = new Map<string, number>()
+
 function record(recorded: Recorded, bytes?: Uint8Array): void {
   if (out === null) return
   const line = Buffer.from(`${JSON.stringify(recorded)}\n`)
@@ -53,7 +58,8 @@ function mayFail(call: Fault['call'], path: string): void {
   if (faultFile === '' || !real.existsSync(faultFile)) return
   const fault: Fault = JSON.parse(real.readFileSync(faultFile, 'utf8'))
   if (fault.call !== call || !path.includes(fault.part)) return
-  const { after = 0 } = fault
+  const { after = 0, least = 0 } = fault
+  if ((unsynced.get(path) ?? 0) < least) return
   if (after > 0) {
     real.writeFileSync(faultFile, JSON.stringify({ ...fault, after: after - 1 }))
     return
@@ -143,6 +149,7 @@ function patchedWrite(fd: number, bytes: Uint8Array, offset = 0, length = bytes.
   const file = open.get(fd)
   if (!file) return real.writeSync(fd, bytes, offset, length, at)
   if (length > 0) mayFail('write', file.path)
+  unsynced.set(file.path, (unsynced.get(file.path) ?? 0) + length)
   record(
     { does: 'write', file: file.file, at, length },
     new Uint8Array(bytes.buffer, bytes.byteOffset + offset, length),
@@ -158,6 +165,7 @@ function sync({ path, file }: { path: string; file: number }, work: () => void, 
     if (!isFolder) record({ does: 'fail-to-sync', file })
     throw error
   }
+  unsynced.delete(path)
   record(isFolder ? { does: 'sync-folder', path } : { does: 'sync', file })
 }
 
