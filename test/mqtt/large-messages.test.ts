@@ -24,7 +24,9 @@ describe.skipIf(isMissing)('a message that is larger than the broker accepts', (
     const device = await connectDevice(broker.url, 'edge-1')
     onTestFinished(() => device.close())
     const components = Array.from({ length: 100 }, () => ({}))
-    const refused = await device.report('d-1', 'installing', { body: { components } })
+    const taken = await device.report('d-0', 'installing', { body: { components } })
+    expect(taken.body).toMatchObject({ verdict: 'APPLIED', warnings: [] })
+    const refused = await device.report('d-1', 'broken', { body: { components } })
     expect(refused).toMatchObject({
       contentType: 'application/problem+json',
       body: { status: 422, code: 'SEMANTIC_ERROR', retryable: false, errors: [] },

@@ -53,7 +53,7 @@ export function openSession({ config, log, connecting, lanes, metrics, take }: S
     try {
       const { acknowledged } = await send(body).catch((error: unknown) => {
         if (!(error instanceof PacketTooLarge)) throw error
-        return send(withoutErrors(body))
+        return send(withoutFields(body))
       })
       acknowledged.catch(noteUnanswered)
     } catch (error) {
@@ -94,9 +94,10 @@ export function openSession({ config, log, connecting, lanes, metrics, take }: S
   }
 }
 
-/** The list of wrong fields can be many times as long as the report. Without any answer the device would send it again and again. */
-function withoutErrors(problem: string): string {
-  return JSON.stringify({ ...JSON.parse(problem), errors: [] })
+/** The list of fields can be many times as long as the report. Without any answer the device would send it again and again. */
+function withoutFields(answer: string): string {
+  const { errors, warnings, ...rest } = JSON.parse(answer) as Readonly<Record<string, unknown>>
+  return JSON.stringify({ ...rest, ...(errors ? { errors: [] } : {}), ...(warnings ? { warnings: [] } : {}) })
 }
 
 /** An acknowledgement (PUBACK) with the reason of a failure. */

@@ -5,7 +5,7 @@ import { all, fixed, isAnyOf } from '../sql/parameters.ts'
 import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { isFound, visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, stands } from './filters/deployment-filter.ts'
-import { fromEnded, fromPast, type Past, present } from './past.ts'
+import { deploymentColumns, fromEnded, fromPast, type Past, present } from './past.ts'
 
 /** Results are by the key of the parent, 0 for the fleet. */
 export type Scope =
@@ -66,7 +66,7 @@ function isMeant(scope: Scope, filter: DeploymentFilter): SQL[] {
 /** The same in the past: unchanged rows come from the indexes of the present, and only changed rows are unwound. `conditions` include the filter's. */
 export function fromThen(past: Past, scope: Scope, filter: DeploymentFilter, conditions: readonly SQL[]): SQL {
   const unchanged = fromPresent(scope, [sql`${d.revision} <= ${past.revision}::bigint`, ...conditions])
-  return sql`from (select ${d}.* ${unchanged} union all select ${d}.* ${fromUnwound(past, scope, filter, conditions)}) as ${d}`
+  return sql`from (select ${deploymentColumns} ${unchanged} union all select ${deploymentColumns} ${fromUnwound(past, scope, filter, conditions)}) as ${d}`
 }
 
 /** The rows `d` of parent.key at that time, of deployments that have changed since. */

@@ -8,7 +8,7 @@
  * So the cost depends on the deployments that changed since, not on the length of the log.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import { alias } from 'drizzle-orm/pg-core'
+import { alias, type PgTable } from 'drizzle-orm/pg-core'
 import { roundDown } from '../../domain/access-scope.ts'
 import { isCounted as isCountedImage } from '../../domain/counters.ts'
 import type { DeploymentImage } from '../../domain/deployment.ts'
@@ -244,9 +244,20 @@ const columnsFrom = (fields: readonly string[], image: (column: SQL) => SQL): SQ
 
 const formerColumns = columnsFrom(['key', ...imageFields], (column) => sql`former.${column}`)
 
+/** Each column by its name: during an upgrade, a table may have columns that this version does not know. */
+const namesIn = (table: PgTable, of: SQL): SQL =>
+  sql.join(
+    columnsOf(table, () => true).map(([, { name }]) => sql`${of}.${sql.raw(name)}`),
+    sql`, `,
+  )
+const endedColumns = (of: SQL): SQL => namesIn(pastDeployments, of)
+
+/** All columns of `d`, for a union. */
+export const deploymentColumns: SQL = namesIn(deployments, sql`${d}`)
+
 /** The state that SQL cannot compute, as a row of past_deployments. */
 function selectSpanned({ image }: Spanned): SQL {
-  return sql`select image.* from json_populate_record(null::past_deployments, ${image && storableJson(image)}::text::json) as image where image.key is not null`
+  return sql`select ${endedColumns(sql`image`)} from json_populate_record(null::past_deployments, ${image && storableJson(image)}::text::json) as image where image.key is not null`
 }
 
 /** `from … where …` of the rows `d` at that time, made from the present rows that match `which`. Includes forgotten ones. */
@@ -254,7 +265,7 @@ export function fromPast({ revision: asOf, spanned }: Past, which: SQL): SQL {
   const revision = sql`${asOf}::bigint`
   const isUnchanged = sql`${present.revision} <= ${revision}`
   const isSpanned = sql`${present.key} = ${spanned?.key ?? null}::bigint`
-  const ended = sql`select ${pastDeployments}.* from (
+  const ended = sql`select ${endedColumns(sql`${pastDeployments}`)} from (
       select ${later.firstRevision} as revision from ${changeLog} ${later}
       where ${later.deploymentKey} = ${present.key} and ${later.resourceKey} is null and ${later.firstRevision} > ${revision} and ${present.revision} > ${revision}
       order by ${later.firstRevision} limit 1) as entry
@@ -274,7 +285,7 @@ export function fromPast({ revision: asOf, spanned }: Past, which: SQL): SQL {
 /** The same rows of all deployments that have changed since, from the states that held then. */
 export function fromEnded({ revision, spanned }: Past): SQL {
   const { until, revision: since } = pastDeployments
-  const former = sql`select * from ${pastDeployments} where ${until} > ${revision}::bigint and ${since} <= ${revision}::bigint
+  const former = sql`select ${endedColumns(sql`${pastDeployments}`)} from ${pastDeployments} where ${until} > ${revision}::bigint and ${since} <= ${revision}::bigint
     ${spanned ? sql`union all ${selectSpanned(spanned)}` : sql``}`
   // Where no column of the present row is read, PostgreSQL does not look for it.
   return sql`from (${former}) as former left join ${deployments} ${present} on ${present.key} = former.key

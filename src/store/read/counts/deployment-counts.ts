@@ -18,7 +18,7 @@ import { type DeploymentFilter, d, filterAt, flattened, matchesDeployment } from
 import { sourceOfCount } from '../filters/deployment-source.ts'
 import { narrowWhole } from '../filters/past-candidates.ts'
 import { type Source, type SourceLimits, sourceLimits } from '../filters/source.ts'
-import { type Counted, openPast, type Past } from '../past.ts'
+import { type Counted, deploymentColumns, openPast, type Past } from '../past.ts'
 import { areCounted, type Facets, facetsOf, hasFacet, selectFacets } from './facet-counts.ts'
 import {
   byConvergence,
@@ -268,8 +268,8 @@ export function rowsOf(
     sql`from (${source.rows}) as ${d} where ${all([ownedBy(scope, d), source.matches, ...listed, ...isThen])}`
   if (!past) return found([])
   return sql`from (
-    select ${d}.* ${found([sql`${d.revision} <= ${past.revision}::bigint`])}
-    union all select ${d}.* ${fromUnwound(past, scope, filter, [matchesDeployment(then), ...listed])}) as ${d}`
+    select ${deploymentColumns} ${found([sql`${d.revision} <= ${past.revision}::bigint`])}
+    union all select ${deploymentColumns} ${fromUnwound(past, scope, filter, [matchesDeployment(then), ...listed])}) as ${d}`
 }
 
 export function noCounts<Value extends CountedValue>(by: Dimension<Value>): Record<Lowercase<Value>, number> {

@@ -11,7 +11,7 @@ import { tooMuchChanged, tooRare } from '../filters/deployment-source.ts'
 import { countedAs, runsOf } from '../filters/past-candidates.ts'
 import type { Source, SourceLimits } from '../filters/source.ts'
 import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
-import { fromPast, type Past, present } from '../past.ts'
+import { deploymentColumns, fromPast, type Past, present } from '../past.ts'
 import { isWalkable, walkPast } from './past-walk.ts'
 import { walkPresent } from './present-walk.ts'
 import type { DeploymentList, Walk } from './walk.ts'
@@ -51,8 +51,8 @@ export async function inPast(
     // Of a scan, only the rows of the page are looked up as a whole.
     const select: Select = (stretch) =>
       then.candidates === 'scan'
-        ? sql`select ${d}.* ${fromPast(then, sql`${present.key} in (select ${d.key} ${found(stretch)} ${sorted(orders[order], stretch)})`)}`
-        : sql`select ${d}.* ${found(stretch)}`
+        ? sql`select ${deploymentColumns} ${fromPast(then, sql`${present.key} in (select ${d.key} ${found(stretch)} ${sorted(orders[order], stretch)})`)}`
+        : sql`select ${deploymentColumns} ${found(stretch)}`
     return {
       walk: both(order, unchanged, { select, isShort: () => nothing }),
       error: errorOf(source),
@@ -82,7 +82,7 @@ export async function inPast(
 function both(order: DeploymentOrder, unchanged: Walk, changed: Walk): Walk {
   const select: Select = (
     stretch,
-  ) => sql`select ${d}.* from ((${unchanged.select(stretch)}) union all (${changed.select(stretch)})) as ${d}
+  ) => sql`select ${deploymentColumns} from ((${unchanged.select(stretch)}) union all (${changed.select(stretch)})) as ${d}
       ${sorted(orders[order], stretch)}`
   // Changed rows may fill a page that lacks unchanged ones.
   const isShort: Walk['isShort'] = (stretch, last) => {

@@ -11,7 +11,7 @@ import type { CountedAs } from '../changes/stays.ts'
 import { ownedBy } from '../deployment-scope.ts'
 import { d } from '../filters/deployment-filter.ts'
 import { orders, type RevisionOrder } from '../orders/deployment-order.ts'
-import { fromPast, type Past, present } from '../past.ts'
+import { deploymentColumns, fromPast, type Past, present } from '../past.ts'
 import { entriesOf, isOldestFirst } from './past-entries.ts'
 import type { DeploymentList, Walk } from './walk.ts'
 
@@ -51,9 +51,9 @@ export function walkByChange(list: PastList, order: RevisionOrder, state: Deploy
   const bounded = (stretch: Stretch): SQL =>
     sql`${all([...matches, ...within(orders[order], stretch)])} limit ${stretch.limit}`
   const then = (which: SQL): SQL =>
-    sql`select ${d}.* ${fromPast(past, which)} and ${present.revision} > ${revision} offset 0`
+    sql`select ${deploymentColumns} ${fromPast(past, which)} and ${present.revision} > ${revision} offset 0`
   // Lateral joins keep the order of the entries and read them lazily.
-  const walkedRows: Select = (stretch) => sql`select ${d}.* from (${entries.walked(stretch)}) as place
+  const walkedRows: Select = (stretch) => sql`select ${deploymentColumns} from (${entries.walked(stretch)}) as place
     cross join lateral (select where not exists (
       select 1 from ${entry} where ${entry.deploymentKey} = place.key and ${entry.resourceKey} is null
         and ${entry.firstRevision} > place.revision and ${entry.firstRevision} <= ${revision} offset 0) offset 0) as newest
@@ -62,7 +62,7 @@ export function walkByChange(list: PastList, order: RevisionOrder, state: Deploy
   // The entry that spans the revision may have moved its deployment to another rollout after it.
   const key = past.spanned?.key ?? null
   const spannedRow: Select = (stretch) =>
-    sql`select ${d}.* from (${then(sql`${present.key} = ${key}::bigint`)}) as ${d} where ${bounded(stretch)}`
+    sql`select ${deploymentColumns} from (${then(sql`${present.key} = ${key}::bigint`)}) as ${d} where ${bounded(stretch)}`
   return {
     select: (stretch) =>
       key === null ? walkedRows(stretch) : sql`(${walkedRows(stretch)}) union all (${spannedRow(stretch)})`,

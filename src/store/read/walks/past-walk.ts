@@ -17,7 +17,7 @@ import type { CountedAs } from '../changes/stays.ts'
 import { fromUnwound, parentsOf } from '../deployment-scope.ts'
 import { d } from '../filters/deployment-filter.ts'
 import { isByName, isByState, type NameOrder, orders, type StateOrder } from '../orders/deployment-order.ts'
-import { fromPast, type Past, present } from '../past.ts'
+import { deploymentColumns, fromPast, type Past, present } from '../past.ts'
 import { type PastList, type Run, walkByChange } from './past-changes.ts'
 import type { DeploymentList, Walk } from './walk.ts'
 
@@ -59,8 +59,8 @@ function inSequence(
   return {
     select: (stretch) => {
       const rows = runs.map(({ walk }) => sql`(${walk.select(stretch)})`)
-      if (rows.length === 0) return sql`select ${d}.* from ${deployments} ${d} where ${nothing}`
-      return sql`select ${d}.* from (${sql.join(rows, sql` union all `)}) as ${d} ${sorted(orders[order], stretch)}`
+      if (rows.length === 0) return sql`select ${deploymentColumns} from ${deployments} ${d} where ${nothing}`
+      return sql`select ${deploymentColumns} from (${sql.join(rows, sql` union all `)}) as ${d} ${sorted(orders[order], stretch)}`
     },
     isShort: (stretch, last) => {
       const precedes = (state: DeploymentState, other: DeploymentState): boolean =>
@@ -79,7 +79,7 @@ function unwindFew({ past, scope, filter, order, matches }: PastList, keys: SQL)
   return {
     select: (stretch) => {
       const conditions = [...matches, ...within(orders[order], stretch)]
-      return sql`select ${d}.* ${fromUnwound({ ...past, candidates: keys }, scope, filter, conditions)} ${sorted(orders[order], stretch)}`
+      return sql`select ${deploymentColumns} ${fromUnwound({ ...past, candidates: keys }, scope, filter, conditions)} ${sorted(orders[order], stretch)}`
     },
     isShort: () => nothing,
   }
@@ -91,9 +91,9 @@ function walkByName(past: Past, order: NameOrder, matches: readonly SQL[], walke
     where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], { ...stretch, limit })}`
   return {
     // The conditions are within the look-up of each place: a join with what they name could change the order.
-    select: (stretch) => sql`select ${d}.* from (${names(stretch, sql`${walked}`)}) as place
-      cross join lateral (select ${d}.* from (
-        select ${d}.* ${fromPast(past, sql`${present.key} = place.key`)} offset 0) as ${d} where ${all(matches)} offset 0) as ${d}
+    select: (stretch) => sql`select ${deploymentColumns} from (${names(stretch, sql`${walked}`)}) as place
+      cross join lateral (select ${deploymentColumns} from (
+        select ${deploymentColumns} ${fromPast(past, sql`${present.key} = place.key`)} offset 0) as ${d} where ${all(matches)} offset 0) as ${d}
       limit ${stretch.limit}`,
     isShort: (stretch, last) => (last ? nothing : sql`exists (${names(stretch, sql`1 offset ${walked}`)})`),
   }

@@ -1,4 +1,5 @@
 /** The rows of a present list of deployments, by the source that was chosen for them. */
+
 import { type SQL, sql } from 'drizzle-orm'
 import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -10,11 +11,12 @@ import { type DeploymentFilter, d, matchesDeployment, matchesFound, stands } fro
 import { namesFew } from '../filters/deployment-source.ts'
 import type { Source } from '../filters/source.ts'
 import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
+import { deploymentColumns } from '../past.ts'
 import { inOrderOfRollout, walkByName } from './rollout-names.ts'
 import { walkByState } from './state-walk.ts'
 import { type DeploymentList, type Walk, walkInOrder } from './walk.ts'
 
-const allColumns = fixed(sql`select ${d}.*`)
+const allColumns = fixed(sql`select ${deploymentColumns}`)
 
 /** A present list of deployments, whatever the source of its rows. */
 interface PresentList extends DeploymentList {

@@ -2,6 +2,7 @@
  * The deployments of one rollout in the order of their names, from the index beside the deployments (store/write/derived/deployment-names.ts). It is behind
  * the writer, so those that have changed since its cursor are read from the deployments and merged. Without it, a page sorts the whole rollout.
  */
+
 import { type SQL, sql } from 'drizzle-orm'
 import { covered } from '../../projection.ts'
 import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
@@ -10,6 +11,7 @@ import { deploymentNames, deployments } from '../../tables/schema.ts'
 import { namesProjection } from '../../write/derived/deployment-names.ts'
 import { d } from '../filters/deployment-filter.ts'
 import { type NameOrder, orders } from '../orders/deployment-order.ts'
+import { deploymentColumns } from '../past.ts'
 import type { Walk } from './walk.ts'
 
 /**
@@ -32,16 +34,16 @@ export function walkByName(order: NameOrder, rollout: SQL, matches: readonly SQL
   const entries = (stretch: Stretch, limit: SQL): SQL =>
     sql`select ${d.key} from ${names} as ${d} where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], { ...stretch, limit })}`
   // As a lateral join, which keeps the order of the entries and reads them lazily. By the key alone, or the planner takes another index.
-  const known: Select = (stretch) => sql`select ${d}.* from (${entries(stretch, most)}) as place
-    cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = place.key offset 0) as ${d}
+  const known: Select = (stretch) => sql`select ${deploymentColumns} from (${entries(stretch, most)}) as place
+    cross join lateral (select ${deploymentColumns} from ${deployments} ${d} where ${d.key} = place.key offset 0) as ${d}
     where ${all([ofRollout, sql`${d.revision} <= ${cursor}`, ...matches])} limit ${stretch.limit}`
-  const sinceCursor = sql`select ${d}.* from ${deployments} ${d}
+  const sinceCursor = sql`select ${deploymentColumns} from ${deployments} ${d}
     where ${all([ofRollout, sql`${d.revision} > ${cursor}`, isThere])} ${inOrderOfRollout}`
   const changed: Select = (stretch) =>
-    sql`select ${d}.* from (${sinceCursor}) as ${d} where ${all([...matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`
+    sql`select ${deploymentColumns} from (${sinceCursor}) as ${d} where ${all([...matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`
   return {
     select: (stretch) =>
-      sql`select ${d}.* from ((${known(stretch)}) union all (${changed(stretch)})) as ${d} ${sorted(orders[order], stretch)}`,
+      sql`select ${deploymentColumns} from ((${known(stretch)}) union all (${changed(stretch)})) as ${d} ${sorted(orders[order], stretch)}`,
     isShort: (stretch, last) => {
       if (walked === null) return nothing
       const isCut = sql`exists (${entries(stretch, sql`1 offset ${most}`)})`

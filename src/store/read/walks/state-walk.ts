@@ -1,4 +1,5 @@
 /** The fleet's present rows of some states, from the index (state, revision). */
+
 import { type SQL, sql } from 'drizzle-orm'
 import { type DeploymentState, deploymentStates, type Revision } from '../../../domain/values.ts'
 import { type Stretch, sorted } from '../../sql/page.ts'
@@ -6,6 +7,7 @@ import { all, listParameter, nothing } from '../../sql/parameters.ts'
 import { deployments } from '../../tables/schema.ts'
 import { d } from '../filters/deployment-filter.ts'
 import { isByState, orders, type RevisionOrder } from '../orders/deployment-order.ts'
+import { deploymentColumns } from '../past.ts'
 import type { Walk } from './walk.ts'
 
 interface StateWalk {
@@ -52,11 +54,11 @@ export function walkByState({ order, states, newest, within, matches, walked }: 
     )}) as ${d}`
   }
   const rowsIn = (inRun: SQL, inOrder: SQL, conditions: readonly SQL[], limit: SQL): SQL =>
-    sql`select ${d}.* from ${deployments} ${d} where ${all([inRun, ...conditions])} ${inOrder} limit ${limit}`
+    sql`select ${deploymentColumns} from ${deployments} ${d} where ${all([inRun, ...conditions])} ${inOrder} limit ${limit}`
   const found = (inRun: SQL, inOrder: SQL, limit: SQL): SQL =>
     eachWalked === null
       ? rowsIn(inRun, inOrder, matches, limit)
-      : sql`select ${d}.* from (${rowsIn(inRun, inOrder, [], lazily(eachWalked))}) as ${d} where ${all(matches)} ${inOrder} limit ${limit}`
+      : sql`select ${deploymentColumns} from (${rowsIn(inRun, inOrder, [], lazily(eachWalked))}) as ${d} where ${all(matches)} ${inOrder} limit ${limit}`
   const inSequence = (stretch: Stretch, limit: SQL): SQL =>
     runs(stretch, (inRun, inOrder) => rowsIn(inRun, inOrder, [], limit))
   return {
@@ -64,12 +66,12 @@ export function walkByState({ order, states, newest, within, matches, walked }: 
       const { limit } = stretch
       if (!inTurn || walked === null) {
         const rows = runs(stretch, (inRun, inOrder) => found(inRun, inOrder, limit))
-        return sql`select ${d}.* from (select ${d}.* ${rows} ${inTurn ? sql`limit ${limit}` : sql``}) as ${d} ${sorted(orders[order], stretch)}`
+        return sql`select ${deploymentColumns} from (select ${deploymentColumns} ${rows} ${inTurn ? sql`limit ${limit}` : sql``}) as ${d} ${sorted(orders[order], stretch)}`
       }
-      const rows = sql`select ${d}.* ${inSequence(stretch, lazily(walked))} limit ${walked}`
+      const rows = sql`select ${deploymentColumns} ${inSequence(stretch, lazily(walked))} limit ${walked}`
       // As a lateral join, which keeps the order of the rows. A join of `where … in` may begin with another table.
       const matching = sql`cross join lateral (select where ${all(matches)} offset 0) as fits`
-      return sql`select ${d}.* from (select ${d}.* from (${rows}) as ${d} ${matching} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
+      return sql`select ${deploymentColumns} from (select ${deploymentColumns} from (${rows}) as ${d} ${matching} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
     },
     isShort: (stretch, last) => {
       if (walked === null || (inTurn && last)) return nothing

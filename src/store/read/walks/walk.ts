@@ -1,4 +1,5 @@
 /** Walks: lists of deployments that read a bounded number of rows in their order. The others of this folder are built of these. */
+
 import { type SQL, sql } from 'drizzle-orm'
 import type { Deployment } from '../../../domain/deployment.ts'
 import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
@@ -6,6 +7,7 @@ import { all, nothing } from '../../sql/parameters.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { type DeploymentFilter, d } from '../filters/deployment-filter.ts'
 import { type DeploymentOrder, orders } from '../orders/deployment-order.ts'
+import { deploymentColumns } from '../past.ts'
 
 type LastRow = Pick<Deployment, 'state' | 'revision'>
 
@@ -33,7 +35,7 @@ export function walkInOrder(
   const inOrder = (stretch: Stretch, limit: SQL): SQL =>
     sql`${from(within(orders[order], stretch))} ${sorted(orders[order], { ...stretch, limit })}`
   const select: Select = (stretch) =>
-    sql`select ${d}.* from (select ${d}.* ${inOrder(stretch, sql`${walked}`)}) as ${d}
+    sql`select ${deploymentColumns} from (select ${deploymentColumns} ${inOrder(stretch, sql`${walked}`)}) as ${d}
       where ${all(matches)} ${sorted(orders[order], stretch)}`
   return {
     select,
