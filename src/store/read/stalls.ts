@@ -6,7 +6,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { storableJson } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import { changeLog, usualDurations } from '../tables/schema.ts'
+import { changeLog, pastDeployments, usualDurations } from '../tables/schema.ts'
 import { fewestPeers } from '../write/step-durations.ts'
 import { seesWholeRollouts } from './rollouts/rollout-life.ts'
 
@@ -43,7 +43,7 @@ export async function stallsOf(
   const isCompared = seesWholeRollouts(session)
   const items = stalled.map(({ key, rolloutKey, steps }) => ({ key, rollout_key: rolloutKey, steps }))
   const rows = await session.rows<Row>(
-    sql`select asked.key, (began.before ->> 'changed_at')::timestamptz as since, usual.component, usual.p95, usual.count as peers
+    sql`select asked.key, began.changed_at as since, usual.component, usual.p95, usual.count as peers
       from json_to_recordset(${storableJson(items)}::text::json) as asked(key bigint, rollout_key bigint, steps json)
       left join lateral (${lastStall(asOf)}) as began on true
       left join lateral (select ${usualDurations}.*
@@ -70,8 +70,8 @@ export async function stallsOf(
 /** The newest entry with which asked.key stalled. A stalled deployment that changes is not stalled any more, so few entries follow it. */
 function lastStall(asOf: Revision | null): SQL {
   const isThen = asOf === null ? sql`true` : sql`${changeLog.firstRevision} <= ${asOf}::bigint`
-  return sql`select ${changeLog.before} from ${changeLog}
-    where ${changeLog.deploymentKey} = asked.key and ${changeLog.resourceKey} is null and ${isThen} and exists (
+  return sql`select (select ${pastDeployments.changedAt} from ${pastDeployments} where ${pastDeployments.until} = ${changeLog.firstRevision}) as changed_at
+    from ${changeLog} where ${changeLog.deploymentKey} = asked.key and ${changeLog.resourceKey} is null and ${isThen} and exists (
       select from json_array_elements(${changeLog.changes}) as body(change)
       where body.change ->> 'kind' = 'DEPLOYMENT_STALLED' and (body.change ->> 'stalled')::boolean)
     order by ${changeLog.firstRevision} desc limit 1`

@@ -255,7 +255,7 @@ describe.each(stores)('reads on $name', (store) => {
       return database
     }
     const url = new URL(empty.config.url)
-    url.searchParams.set('plan_cache_mode', 'force_generic_plan')
+    url.searchParams.set('options', '-cplan_cache_mode=force_generic_plan')
     const blind = await openDatabase({ ...empty.config, url: url.href })
     onTestFinished(() => blind.close())
     return blind

@@ -1,9 +1,9 @@
 /** How the steps of rollouts ended and how long they took, exactly, from the log: as a whole, or by version, component or error. */
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { DeploymentState, Millis, Revision } from '../../../domain/values.ts'
 import type { Session, Snapshot } from '../../database.ts'
 import { asParents } from '../../sql/parameters.ts'
-import { changeLog, logHead } from '../../tables/schema.ts'
+import { changeLog, logHead, pastDeployments } from '../../tables/schema.ts'
 import { seesWholeRollouts } from '../rollouts/rollout-life.ts'
 
 const outcomeGroupings = ['ROLLOUT', 'APPLICATION_VERSION', 'COMPONENT', 'ERROR'] as const
@@ -60,10 +60,18 @@ const underWay = sql`('PENDING', 'INSTALLING', 'REMOVING')`
 const ofState = sql`(select change from json_array_elements(entry.changes) as change
   where change ->> 'kind' = 'DEPLOYMENT_STATE_CHANGED' order by change ->> 'to' = entry.to_state::text desc limit 1)`
 
+/** Of the state that the entry ended. */
+function formerly(column: SQLWrapper): SQL {
+  return sql`(select ${column} from ${pastDeployments} where ${pastDeployments.until} = entry.first_revision)`
+}
+
 /** `value`, `detail`, `from`, `to`, `took` and `attempt` of an entry, for `cross join lateral`. */
 const partsBy: { readonly [By in OutcomeGrouping]: SQL } = {
   ROLLOUT: deploymentPart(sql`null::text`, sql`null::text`),
-  APPLICATION_VERSION: deploymentPart(sql`entry.before ->> 'application_version'`, sql`entry.before ->> 'application'`),
+  APPLICATION_VERSION: deploymentPart(
+    formerly(pastDeployments.applicationVersion),
+    formerly(pastDeployments.application),
+  ),
   ERROR: sql`${deploymentPart(
     sql`coalesce((select change -> 'error' ->> 'code' from json_array_elements(entry.changes) as change
       where change ->> 'kind' = 'COMPONENT_STATE_CHANGED' and change ->> 'to' = 'FAILED' and change -> 'error' ->> 'code' is not null limit 1),
@@ -73,7 +81,7 @@ const partsBy: { readonly [By in OutcomeGrouping]: SQL } = {
   COMPONENT: sql`select change ->> 'component' as value, null::text as detail, change ->> 'from' as "from", change ->> 'to' as "to",
       extract(epoch from entry.at) * 1000 - (part ->> 'changedAt')::float8 as took, null::int as attempt
     from json_array_elements(entry.changes) as change
-      join lateral json_array_elements(entry.before -> 'components') as part on part ->> 'name' = change ->> 'component'
+      join lateral json_array_elements(${formerly(pastDeployments.components)}) as part on part ->> 'name' = change ->> 'component'
     where change ->> 'kind' = 'COMPONENT_STATE_CHANGED' and change ->> 'from' in ${underWay} and change ->> 'to' <> change ->> 'from'`,
 }
 
