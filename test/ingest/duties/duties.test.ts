@@ -156,7 +156,7 @@ describe.each(stores)('a background duty on $name', (store) => {
         'standstill',
         'statistics',
         'summaries',
-        ...(server.database.kind === 'pglite' ? ['wal'] : []),
+        ...(server.database.kind === 'pglite' ? ['vacuum', 'wal'] : []),
       ])
     const { status, duties } = await verbose()
     expect(status).toBe('ready')
