@@ -9,7 +9,7 @@ import { openExporter } from '../../src/outlets/traces/exporter.ts'
 import { registerAll } from '../auth/devices/devices.ts'
 import { hasGit, whyNoGit } from '../support/clients/git-client.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
-import { jsonYardstick, longestStall } from '../support/stall.ts'
+import { jsonYardstick, ownStall } from '../support/stall.ts'
 
 let server: RunningApp
 beforeAll(async () => {
@@ -57,13 +57,6 @@ const packets = (head: string, word: string): Buffer => {
 /** As long as reading some mebibytes of JSON at once. */
 const most = 8 * jsonYardstick(1 << 20)
 
-/** What the input costs is there each time. A collection of the garbage that other tests have left is not. */
-async function ownStall(work: () => Promise<void>): Promise<number> {
-  let least = Number.POSITIVE_INFINITY
-  for (let attempt = 0; attempt < 3 && least >= most; attempt++) least = Math.min(least, await longestStall(work))
-  return least
-}
-
 describe.skipIf(!hasGit)(hasGit ? 'packet lines of Git' : `Git: skipped, ${whyNoGit}`, () => {
   const fetchHead = '0012command=fetch\n0001'
   const bodies: Readonly<Record<string, Buffer>> = {
@@ -80,7 +73,7 @@ describe.skipIf(!hasGit)(hasGit ? 'packet lines of Git' : `Git: skipped, ${whyNo
   it.each(Object.entries(bodies))('stop nothing else: %s', async (_, body) => {
     expect(body.length).toBeLessThanOrEqual(largest)
     let status = 0
-    const stall = await ownStall(async () => {
+    const stall = await ownStall(most, async () => {
       status = await post('/git/edge.git/git-upload-pack', git, body)
     })
     // It is answered: by Git itself, within the protocol, or by the server.
@@ -91,7 +84,7 @@ describe.skipIf(!hasGit)(hasGit ? 'packet lines of Git' : `Git: skipped, ${whyNo
   it('are not read beyond the limit, also if they are compressed', async () => {
     const bomb = gzipSync(Buffer.alloc(64 << 20, '0000'))
     let statuses: number[] = []
-    const stall = await ownStall(async () => {
+    const stall = await ownStall(most, async () => {
       statuses = [
         await post('/git/edge.git/git-upload-pack', { ...git, 'content-encoding': 'gzip' }, bomb),
         await post('/git/edge.git/git-upload-pack', git, Buffer.from('0000'), largest + 1),
@@ -108,7 +101,7 @@ describe('a body in parts (multipart)', () => {
     const many = Buffer.from(`${part.repeat(Math.floor((1 << 20) / part.length))}--x--\r\n`)
     const type = { 'content-type': 'multipart/form-data; boundary=x' }
     const statuses: number[] = []
-    const stall = await ownStall(async () => {
+    const stall = await ownStall(most, async () => {
       for (const path of ['/graphql', '/device/edge/deployment/a/status', '/reports', '/session'])
         statuses.push(await post(path, type, many))
     })
@@ -133,7 +126,7 @@ describe('an answer of a collector in protobuf', () => {
     const url = `http://127.0.0.1:${(collector.address() as AddressInfo).port}/v1/traces`
     const { send, exporter } = openExporter({ url, headers: {}, service: 'test' } as TracesConfig)
     try {
-      const stall = await ownStall(() => send([]))
+      const stall = await ownStall(most, () => send([]))
       expect(stall).toBeLessThan(most)
       // The connection was closed before all was sent.
       expect(await ended).toBe(false)

@@ -81,7 +81,8 @@ describe.each(stores)('a token that an OAuth2 server signed, on $name', (store) 
       await shared(claims('press'), 'another-secret-of-at-least-32-characters'),
       new UnsecuredJWT(claims('press')).encode(),
       tampered,
-      `${good.slice(0, -2)}xx`,
+      // Of its last character, some bits do not count.
+      good.replace(/\.[^.](?=[^.]+$)/, (start) => (start === '.A' ? '.B' : '.A')),
     ])
       expect([token, (await report('press', token)).status]).toEqual([token, 401])
   })
