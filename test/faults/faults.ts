@@ -44,7 +44,7 @@ const rows: readonly Row[] = [
   // The dialects.
   ['platform/body/text.ts', 'if (isStorable(text)) return null', "if (text !== '') return null", 'a NUL in an ID passes', 'dialects', 'attacks/unstorable-text'],
   ['ingest/dialects/margo/u64.ts', 'compareDigits(text, largest) <= 0', 'compareDigits(text, largest) < 0', 'the largest version is refused', 'dialects/margo'],
-  ['ingest/dialects/margo/components.ts', 'if (list.length > 1) refuseRepeatedNames', 'if (list.length > 2) refuseRepeatedNames', 'two components of one name are taken', 'dialects/margo'],
+  ['ingest/dialects/margo/components.ts', 'if (first && first.state !== state)', 'if (first && first.state === state)', 'of a component that is listed with two states, one is taken', 'dialects/margo'],
   ['ingest/dialects/margo/marks.ts', "if (version !== null && version !== '0') return version", 'if (version !== null) return version', 'the version 0 is taken', 'dialects/margo'],
   ['ingest/dialects/emco/vocabulary.ts', "if (connectivity === 'ONLINE') return 'Available'", "if (connectivity === 'OFFLINE') return 'Available'", 'EMCO learns that a lost cluster is available', 'dialects', 'rest/orchestrators'],
   ['ingest/dialects/k8splugin/instance.ts', '!isAbsent(body.id) && body.id !== pathId', 'false', 'a body of another instance is taken', 'dialects', 'rest/orchestrators'],

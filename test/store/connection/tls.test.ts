@@ -45,7 +45,7 @@ describe.skipIf(!findPostgres())('a database over TLS', () => {
   beforeAll(async () => {
     certificates = await createCertificates()
     const authority = await certificates.authority('database')
-    issue = (names) => authority.issue('database', { names })
+    issue = (names) => authority.issue('server of the database', { names })
     const before = getCACertificates('default')
     setDefaultCACertificates([...before, authority.cert])
     // Only a DNS server of a cluster knows the name.
