@@ -1,31 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { Deployment } from '../../src/domain/deployment.ts'
 import type { StatusReport } from '../../src/domain/report.ts'
 import { applyDeclaration, type Declaration } from '../../src/domain/transition/declaration.ts'
 import { applyReport, forgetDeployment } from '../../src/domain/transition/transition.ts'
-import type { Transition } from '../../src/domain/transition/transition-result.ts'
-import type { FailureStage, StatusError } from '../../src/domain/values.ts'
+import type { FailureStage } from '../../src/domain/values.ts'
 import { report } from '../support/clients/reports.ts'
 import { moment, place } from './moments.ts'
-
-const component = (name: string, state: StatusReport['state'] = 'PENDING', error: StatusError | null = null) => ({
-  name,
-  state,
-  error,
-})
-
-function play(...reports: StatusReport[]): Transition[] {
-  let known: Deployment | null = null
-  let revision = 1
-  return reports.map((next) => {
-    const outcome = applyReport(known, next, place, moment(revision))
-    known = outcome.deployment
-    revision += outcome.changes.length
-    return outcome
-  })
-}
-
-const last = (transitions: Transition[]): Transition => transitions.at(-1) ?? expect.unreachable()
+import { component, last, play } from './play.ts'
 
 describe('a report', () => {
   it('that is the first gives one change for the deployment and one a component', () => {

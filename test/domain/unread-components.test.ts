@@ -1,30 +1,7 @@
+/** What a report does not make clear about components. */
 import { describe, expect, it } from 'vitest'
-import type { Deployment } from '../../src/domain/deployment.ts'
-import type { StatusReport } from '../../src/domain/report.ts'
-import { applyReport } from '../../src/domain/transition/transition.ts'
-import type { Transition } from '../../src/domain/transition/transition-result.ts'
-import type { StatusError } from '../../src/domain/values.ts'
 import { report } from '../support/clients/reports.ts'
-import { moment, place } from './moments.ts'
-
-const component = (name: string, state: StatusReport['state'] = 'PENDING', error: StatusError | null = null) => ({
-  name,
-  state,
-  error,
-})
-
-function play(...reports: StatusReport[]): Transition[] {
-  let known: Deployment | null = null
-  let revision = 1
-  return reports.map((next) => {
-    const outcome = applyReport(known, next, place, moment(revision))
-    known = outcome.deployment
-    revision += outcome.changes.length
-    return outcome
-  })
-}
-
-const last = (transitions: Transition[]): Transition => transitions.at(-1) ?? expect.unreachable()
+import { component, last, play } from './play.ts'
 
 describe('a report', () => {
   it('keeps a component that it did not make clear as it was, with what it said, until it does', () => {
@@ -59,6 +36,12 @@ describe('a report', () => {
       ['b', 'INSTALLED'],
     ])
     expect(last(play(first, report({ components: [], unread: [{ name: null, said: 'a' }] }))).verdict).toBe('UNCHANGED')
+  })
+
+  it('keeps all components if it names one only, and that is not understood', () => {
+    const first = report({ components: [component('a'), component('b')] })
+    const kept = last(play(first, report({ components: [], unread: [{ name: 'a', said: 'off' }] })))
+    expect(kept.deployment.components).toMatchObject([{ name: 'a', state: 'PENDING', unread: 'off' }, { name: 'b' }])
   })
 
   it('grows by reports that each are unclear to the size of one report only', () => {
