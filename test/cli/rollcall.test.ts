@@ -127,9 +127,16 @@ describe('rollcall get and counts', () => {
     expect(deployment.lines.join('\n')).toMatch(
       /state +FAILED.*failure stage +PROCESSING.*web +FAILED +507: disk full.*PENDING → FAILED/s,
     )
+    await declare('shown', 'get-4')
+    await server().query(
+      'mutation { retireDevices(input: { filter: { deviceIds: "edge-get-4" }, reason: "sold" }) { __typename } }',
+    )
     const rollout = rollcall('get', 'rollout', 'shown')
     expect(await rollout.ended).toBe(0)
-    expect(rollout.lines).toEqual(['shown', '3 deployments: 1 pending, 1 installed, 1 failed'])
+    expect(rollout.lines).toEqual([
+      'shown',
+      '3 deployments: 1 pending, 1 installed, 1 failed; left out: 1 of retired devices (sold)',
+    ])
     const rollouts = rollcall('get', 'rollouts', '--json')
     expect(await rollouts.ended).toBe(0)
     expect(rollouts.lines.map((line) => JSON.parse(line).name)).toContain('shown')

@@ -48,9 +48,19 @@ interface ShownRollout {
   readonly kind: string
   readonly labels: readonly ShownLabel[]
   readonly deploymentCounts: CountData
+  readonly leftOut: {
+    readonly nodes: readonly { readonly key: string | null; readonly counts: { readonly total: number } }[]
+  }
 }
 
-const rolloutFields = `id kind name project compositeApp compositeAppVersion provider labels { key value } deploymentCounts { ${countFields} }`
+const rolloutFields = `id kind name project compositeApp compositeAppVersion provider labels { key value } deploymentCounts { ${countFields} }
+  leftOut: deploymentGroups(by: RETIREMENT, filter: { retired: true }, first: 10) { nodes { key counts { total } } }`
+
+/** What the counts do not have, because its device was retired, and why. */
+function describeLeftOut({ nodes }: ShownRollout['leftOut']): string {
+  const parts = nodes.map(({ key, counts }) => `${counts.total} of retired devices (${key ?? 'its gateway'})`)
+  return parts.length === 0 ? '' : `; left out: ${parts.join(', ')}`
+}
 
 export function getRollouts(api: Api, output: Output, selection: Selection, limit: number): Promise<void> {
   const list = {
@@ -58,11 +68,11 @@ export function getRollouts(api: Api, output: Output, selection: Selection, limi
     filter: ['RolloutFilter', rolloutFilter(selection)],
     fields: rolloutFields,
     head: ['ROLLOUT', 'PROJECT', 'KIND', 'DEPLOYMENTS', 'LABELS'],
-    row: ({ name, project, kind, labels, deploymentCounts }: ShownRollout) => [
+    row: ({ name, project, kind, labels, deploymentCounts, leftOut }: ShownRollout) => [
       name,
       project ?? '-',
       kind,
-      describeCounts(output.terminal, readCounts(deploymentCounts)),
+      describeCounts(output.terminal, readCounts(deploymentCounts)) + describeLeftOut(leftOut),
       describeLabels(labels) || '-',
     ],
   } as const
@@ -78,7 +88,7 @@ export async function getRollout(api: Api, { terminal, isJson }: Output, key: Ro
   if (isJson) terminal.write(jsonLine(rollout))
   else {
     const labels = describeLabels(rollout.labels)
-    const counts = describeCounts(terminal, readCounts(rollout.deploymentCounts))
+    const counts = describeCounts(terminal, readCounts(rollout.deploymentCounts)) + describeLeftOut(rollout.leftOut)
     terminal.write(`${[rollout.name, ...(labels === '' ? [] : [labels]), counts].join('\n')}\n`)
   }
 }

@@ -54,6 +54,7 @@ export const groupings: Record<string, (row: any) => Part[]> = {
   },
   GATEWAY: (row) => [{ key: row.reporter, detail: null, state: row.state }],
   MANIFEST_VERSION: (row) => [{ key: row.adoptedManifestVersion, detail: null, state: row.state }],
+  RETIREMENT: (row) => [{ key: null, detail: null, state: row.state }],
   ROLLOUT: (row) => [{ key: row.rollout.id, detail: null, state: row.state }],
   TARGET: (row) => [{ key: row.target.id, detail: null, state: row.state }],
   'LABEL, labelKey: "site"': (row) => [

@@ -25,3 +25,14 @@ it.each(stores)(
     expect(left).toEqual([])
   },
 )
+
+it.each(stores)('refuses a device that was heard after it was selected for its silence, on $name', async (store) => {
+  const { writer, close } = await createEmptyRoad(store)
+  onTestFinished(close)
+  await writer.submit(recordReport(report({ reporter: 'back' })))
+  const options = { reason: 'silent', withChildren: false, manifestUpdate }
+  const retire = (silentSince: number) =>
+    writer.submit(retireDevices([{ deviceId: 'back', replacedBy: null }], { ...options, silentSince }))
+  await expect(retire(1)).rejects.toThrow('back was heard meanwhile')
+  expect((await retire(Number.MAX_SAFE_INTEGER)).results).toMatchObject([{ isChanged: true }])
+})

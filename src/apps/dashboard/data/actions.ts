@@ -11,6 +11,9 @@ const forgetDocument = graphql(`
 const retireDocument = graphql(`
   mutation Retire($input: RetireDevicesInput!) { retireDevices(input: $input) { __typename ... on UserError { message } } }
 `)
+const retirementDocument = graphql(`
+  query Retirement($filter: DeviceFilter!) { retirement(filter: $filter, withChildren: true) { devices children deployments } }
+`)
 const acknowledgeDocument = graphql(`
   mutation Acknowledge($input: AcknowledgeAlertInput!) { acknowledgeAlert(input: $input) { __typename ... on UserError { message } } }
 `)
@@ -53,6 +56,15 @@ export const retireDevices = async (deviceIds: readonly string[], reason: string
     (await ask(retireDocument, { input: { devices: deviceIds.map((deviceId) => ({ deviceId })), reason } }))
       .retireDevices,
   )
+
+type RetiredFilter = NonNullable<VariablesOf<typeof retireDocument>['input']['filter']>
+
+/** What that would change now, with the devices behind. */
+export const countRetirement = async (filter: RetiredFilter) => (await ask(retirementDocument, { filter })).retirement
+
+/** With the devices behind them. */
+export const retireSelected = async (filter: RetiredFilter, reason: string): Promise<string | null> =>
+  problemOf((await ask(retireDocument, { input: { filter, reason, withChildren: true } })).retireDevices)
 
 /** Puts retired devices back in service. */
 export const reinstateDevices = async (deviceIds: readonly string[]): Promise<string | null> =>

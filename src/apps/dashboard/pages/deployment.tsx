@@ -11,6 +11,7 @@ import { History, historyFragment, Reports, reportsFragment } from '../widgets/d
 import { DesiredState, desiredFragment } from '../widgets/deployment/desired-state.tsx'
 import { alikeFragment, Head, headFragment, nameOf } from '../widgets/deployment/head.tsx'
 import { Swimlanes } from '../widgets/deployment/swimlanes.tsx'
+import { Reinstate, SilentDevice } from '../widgets/gone.tsx'
 import { deploymentHref, TargetLink } from '../widgets/links.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/lists/resource-list.tsx'
 import { Loading } from '../widgets/loading.tsx'
@@ -28,7 +29,7 @@ const wholeFragment = graphql(
       reportedAt receivedAt changedAt revision readiness
       error { code message source }
       components { id name state notUnderstood readiness changedAt error { code message source originalLength } }
-      target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } ... on Cluster { provider } }
+      target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId retirement { reason } parent { deviceId name connectivity lastHeardAt } } ... on Cluster { provider } }
       rollout { presentId name }
       instance { instanceId }
       history(last: 100) { ...History }
@@ -100,8 +101,9 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
       <p class="crumbs">
         <a href={href(['rollout', deployment.rollout.presentId])}>{deployment.rollout.name}</a>
       </p>
-      {isClosed && <p class="note">Closed, because its device was retired. It is in no other lists and counts.</p>}
+      {isClosed && <Closed target={deployment.target} />}
       <Head deployment={deployment} alike={data.alike} />
+      {'deviceId' in deployment.target && !isClosed && <SilentDevice device={deployment.target} />}
       <div class="columns">
         <Components deployment={deployment} />
         <Facts deployment={deployment} />
@@ -120,6 +122,16 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
       {/* An orchestrated deployment has resources instead of reports. */}
       {deployment.reports.totalCount > 0 && <Reports of={deployment.reports} />}
     </>
+  )
+}
+
+function Closed({ target }: Pick<Deployment, 'target'>) {
+  const device = 'retirement' in target && target.retirement ? target : null
+  return (
+    <p class="note">
+      Closed, because its device was retired{device?.retirement && `: ${device.retirement.reason}`}. It is in no other
+      lists and counts. {device && <Reinstate deviceId={device.deviceId} />}
+    </p>
   )
 }
 

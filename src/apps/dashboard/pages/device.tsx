@@ -8,6 +8,7 @@ import { orOutside } from '../data/viewer.ts'
 import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { Deviations } from '../widgets/deviations.tsx'
+import { Reinstate, SilentDevice } from '../widgets/gone.tsx'
 import { DeviceTable, deviceFragment, LastHeard } from '../widgets/lists/device-table.tsx'
 import { writeLabel } from '../widgets/lists/filters.tsx'
 import { Loading } from '../widgets/loading.tsx'
@@ -40,6 +41,7 @@ const deviceDocument = graphql(
 )
 
 interface RetiredProps {
+  readonly deviceId: string
   readonly retirement: {
     readonly at: string
     readonly reason: string
@@ -47,7 +49,7 @@ interface RetiredProps {
   }
 }
 
-function Retired({ retirement: { at, reason, replacedBy } }: RetiredProps) {
+function Retired({ deviceId, retirement: { at, reason, replacedBy } }: RetiredProps) {
   return (
     <p class="note" role="status">
       <strong>Retired</strong> <time title={formatFull(at)}>{formatAge(at, moment.value)}</time>: {reason}.{' '}
@@ -56,7 +58,7 @@ function Retired({ retirement: { at, reason, replacedBy } }: RetiredProps) {
           Replaced by <a href={href(['device', replacedBy.deviceId])}>{replacedBy.name}</a>.{' '}
         </>
       )}
-      The server rejects its reports. To put it back in service, register it again.
+      The server rejects its reports. <Reinstate deviceId={deviceId} />
     </p>
   )
 }
@@ -247,7 +249,8 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
           {device.name}
           {device.name !== device.deviceId && <small class="muted">{device.deviceId}</small>}
         </h1>
-        {device.retirement && <Retired retirement={device.retirement} />}
+        {device.retirement && <Retired deviceId={deviceId} retirement={device.retirement} />}
+        {!device.retirement && <SilentDevice device={device} />}
         <Facts device={device} />
         {device.deploymentCounts.total > 0 && (
           <>

@@ -1,5 +1,5 @@
 /** Devices: their connectivity, when they were last heard, and their deployments. */
-import { reinstateDevices, retireDevices } from '../data/actions.ts'
+import { retireDevices } from '../data/actions.ts'
 import { ask } from '../data/api.ts'
 import { type Columns, readPages } from '../data/export.ts'
 import { graphql, type VariablesOf } from '../data/graphql.ts'
@@ -9,6 +9,7 @@ import { now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at } from '../route.ts'
 import { ErrorMessage } from '../widgets/error-message.tsx'
+import { reinstating } from '../widgets/gone.tsx'
 import { type DeviceRow, DeviceTable, deviceFragment } from '../widgets/lists/device-table.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import {
@@ -185,14 +186,7 @@ const actions: readonly Action[] = [
   },
 ]
 
-const retiredActions: readonly Action[] = [
-  {
-    word: 'Reinstate',
-    effect: 'They are registered again and back in service. Their former tokens stay invalid.',
-    reason: 'none',
-    run: reinstateDevices,
-  },
-]
+const retiredActions: readonly Action[] = [reinstating]
 
 const columns: Columns<DeviceRow> = {
   deviceId: (row) => row.deviceId,

@@ -19,6 +19,7 @@ import { Causes } from '../widgets/failures/causes.tsx'
 import { Diagnosis } from '../widgets/failures/diagnosis.tsx'
 import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { useObjectCauses } from '../widgets/failures/object-causes.tsx'
+import { Leaving } from '../widgets/gone.tsx'
 import { Comparison } from '../widgets/insight/comparison.tsx'
 import { Forecast } from '../widgets/insight/forecast.tsx'
 import { useFilters } from '../widgets/lists/filters.tsx'
@@ -178,6 +179,7 @@ function Rollout(props: RolloutViewProps) {
         />
         <ConvergenceSummary counts={counts.convergence} inside={rollout.inside} installed={rollout.done} to={to} />
       </section>
+      <Leaving id={id} />
       <Forecast of={insight} counts={counts} changedAt={at.value === null ? changedAt : null} />
       {/* Why it does not go on is read before how it went, on a narrow screen and by a screen reader. */}
       <div class="columns reasons">

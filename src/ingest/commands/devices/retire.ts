@@ -17,7 +17,7 @@ import type { Deployment } from '../../../domain/deployment.ts'
 import { manifestOwner } from '../../../domain/desired.ts'
 import { DomainError } from '../../../domain/errors.ts'
 import type { Target } from '../../../domain/target.ts'
-import type { Revision } from '../../../domain/values.ts'
+import type { Millis, Revision } from '../../../domain/values.ts'
 import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
 import type { Command } from '../../command.ts'
 import { inParts, partSize, partsOf } from '../../command-parts.ts'
@@ -36,6 +36,8 @@ interface Retirement {
 interface RetireOptions {
   readonly reason: string
   readonly withChildren: boolean
+  /** A device that was heard at this time or later is refused. Absent: none. */
+  readonly silentSince?: Millis | undefined
   readonly manifestUpdate: ManifestUpdate
 }
 
@@ -105,6 +107,7 @@ function retirePart(retirements: readonly Listed[], options: RetireOptions, whol
     },
     *decide(work) {
       const branches = yield* findBranches(work, retirements, whole.named)
+      refuseHeard(branches, options.silentSince ?? null)
       if (!options.withChildren) refuseChildren(branches)
       const replacements = findReplacements(work, branches, whole)
       const changed: boolean[] = []
@@ -154,6 +157,14 @@ function* findBranches(
     }
     return { retirement, device, below: below.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
   })
+}
+
+/** They were selected for their silence, which may have ended since. */
+function refuseHeard(branches: readonly Branch[], silentSince: Millis | null): void {
+  for (const { retirement, device } of branches) {
+    if (silentSince === null || device.lastHeardAt === null || device.lastHeardAt < silentSince) continue
+    throw refusal('CONFLICT', `${device.name} was heard meanwhile: select again`, retirement.index, 'deviceId')
+  }
 }
 
 function refuseChildren(branches: readonly Branch[]): void {

@@ -38,6 +38,7 @@ function impliedBy({ by, value, detail, labelKey }: GroupName): Implied | null {
     case 'DESIRED_CHANGE':
     case 'GATEWAY':
     case 'MANIFEST_VERSION':
+    case 'RETIREMENT':
     case 'TARGET':
       return null
     case 'APPLICATION':

@@ -20,6 +20,7 @@ const groupings = [
   'GATEWAY',
   'LABEL',
   'MANIFEST_VERSION',
+  'RETIREMENT',
   'ROLLOUT',
   'TARGET',
 ] as const
@@ -109,6 +110,7 @@ const sources: Readonly<Record<Exclude<Grouping, 'LABEL'>, SQL>> = {
     ) as part`),
   GATEWAY: single(gateway),
   MANIFEST_VERSION: single(sql`${d.adoptedManifestVersion}`),
+  RETIREMENT: single(sql`(select ${targets.retiredReason} from ${targets} where ${targets.key} = ${d.targetKey})`),
   ROLLOUT: single(sql`${d.rolloutKey}`),
   TARGET: single(sql`${d.targetKey}`),
 }

@@ -182,7 +182,7 @@ async function failedThen(session: Session, past: Past, limits: SourceLimits): P
 const hasFailed: DeploymentFilter = { states: ['FAILED'] }
 
 /** In the past, a reader with an access scope gets the targets at that time that it sees now. */
-function fromDevices(
+export function fromDevices(
   reader: Session,
   scope: DeviceScope,
   filter: DeviceFilter,

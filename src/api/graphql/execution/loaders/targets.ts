@@ -6,6 +6,7 @@ import type { TargetOrder } from '../../../../store/read/orders/target-order.ts'
 import { type ClusterFilter, countClusters, pageClusters } from '../../../../store/read/targets/clusters.ts'
 import { countDeviations, deviationsOf } from '../../../../store/read/targets/deviations.ts'
 import { profilesOf } from '../../../../store/read/targets/profiles.ts'
+import { countRetirement, namesToRetire } from '../../../../store/read/targets/retirement.ts'
 import {
   countByConnectivity,
   countDevices,
@@ -71,6 +72,8 @@ export function targetLoaders(s: Snapshot) {
       pageClusters(s, filter, page, order, asOf),
     ),
     clusterCount: remembered((filter: ClusterFilter, asOf: Revision | null) => countClusters(s, filter, asOf)),
+    namesToRetire: (filter: DeviceFilter, most: number) => namesToRetire(s, filter, most),
+    retirement: remembered((filter: DeviceFilter, withChildren: boolean) => countRetirement(s, filter, withChildren)),
     profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
     deviations: batched((keys: readonly number[]) => deviationsOf(s, keys)),
     deviationCounts: remembered(() => countDeviations(s)),

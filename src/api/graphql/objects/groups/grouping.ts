@@ -31,6 +31,10 @@ export const GroupingEnum = builder.enumType('DeploymentGrouping', {
     },
     LABEL: { description: "The value of the target's label with the key `labelKey`." },
     MANIFEST_VERSION: { description: 'The version of the desired state that the device has adopted.' },
+    RETIREMENT: {
+      description:
+        'The reason for which their device was retired, with the filter `{ retired: true }`. In the past, too, the present reason. Null: only the device that reports them was retired, or none.',
+    },
     ROLLOUT: { description: 'The rollout.' },
     TARGET: { description: 'The device or cluster that they run on.' },
   } satisfies { readonly [Name in Grouping]: { readonly description: string } },
