@@ -85,6 +85,12 @@ describe('the archive in a bucket', () => {
     expect(isCancelled).toBe(true)
   })
 
+  it.each([204, 205, 304])('reads an answer without a body, with status %i', async (status) => {
+    const bucket = createBucket(configOf(s3.env), { fetch: async () => new Response(null, { status }) })
+    if (status === 304) await expect(bucket.get('a', 1e9)).rejects.toThrow('the bucket refuses to send a: 304')
+    else expect(await bucket.get('a', 1e9)).toHaveLength(0)
+  })
+
   it('says that an answer ended early', async () => {
     const cut = new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) })
     const bucket = createBucket(configOf(s3.env), { fetch: async () => new Response(cut) })

@@ -50,7 +50,10 @@ export interface AnswerBytes {
 }
 
 /** At most so many bytes of an answer. Leaving the rest closes the connection: an answer without end would cost processor time until the time-out. */
-export async function readBytes(answer: AsyncIterable<Uint8Array>, most: number): Promise<AnswerBytes> {
+export async function readBytes(
+  answer: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  most: number,
+): Promise<AnswerBytes> {
   const read = gather()
   let [size, pieces] = [0, 0]
   for await (const part of answer) {

@@ -77,7 +77,7 @@ async function refusalOf(response: Response, what: string): Promise<Error & { re
 }
 
 async function bytesOf(response: Response, limit: number): Promise<Buffer> {
-  const { bytes, isWhole } = await readBytes(response.body ?? new ReadableStream(), limit).catch((cause: unknown) => {
+  const { bytes, isWhole } = await readBytes(response.body ?? [], limit).catch((cause: unknown) => {
     throw new Error('the bucket ends its answer early', { cause })
   })
   if (!isWhole) throw new Error(`the bucket sends more than ${limit} bytes`)
