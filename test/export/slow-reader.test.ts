@@ -3,12 +3,15 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { bodyOf } from '../../src/api/export/body.ts'
 import { type ExportDeps, serveExport } from '../../src/api/export/serve.ts'
+import { createTally } from '../../src/api/export/tally.ts'
 import { everyone } from '../../src/domain/principal.ts'
 import { createAdmission } from '../../src/platform/limits/admission.ts'
 import { createDeadline } from '../../src/platform/limits/deadline.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
 import { type Api, startApi } from '../graphql/harness.ts'
+import { collect } from '../support/garbage.ts'
 
 /** Their errors fill the buffers of a connection. */
 const reports = 1_200
@@ -103,6 +106,24 @@ it('keeps one part in memory and no transaction open while the client does not r
   const sent = Buffer.concat(chunks).length
   expect(sent).toBeGreaterThan(whole.length)
   expect([seen.open, seen.snapshots]).toEqual([0, 2 * parts])
+})
+
+it('keeps no rows of a part while its bytes are sent, nor of the first one later', async () => {
+  const made: WeakRef<object>[] = []
+  const part = (next: string | null) => {
+    const rows = [{ cursor: next }]
+    made.push(new WeakRef(rows))
+    return { rows, next }
+  }
+  const encoder = { add: () => Buffer.from('x'), end: () => Buffer.alloc(0) }
+  const body = bodyOf([part('1')], async (after) => part(after === '1' ? '2' : null), encoder, createTally([]))
+  for (const count of [1, 2, 3]) {
+    await body.next()
+    // A reference that was used is strong until the turn ends.
+    await new Promise(setImmediate)
+    collect()
+    expect(made.map((rows) => rows.deref())).toEqual(Array.from({ length: count }, () => undefined))
+  }
 })
 
 it('stops reading when the client leaves', async () => {

@@ -9,15 +9,18 @@ import type { Tally } from './tally.ts'
 
 export type ReadPart = (after: string | null) => Promise<Part>
 
-export async function* bodyOf(first: Part, read: ReadPart, encoder: Encoder, tally: Tally): AsyncGenerator<Buffer> {
-  let part = first
-  for (;;) {
-    tally.addRows(part.rows)
-    const bytes = encoder.add(part.rows)
+/** `first` is emptied: what is given as a value stays in memory until the export ends, as do the variables of a suspended function. */
+export async function* bodyOf(first: Part[], read: ReadPart, encoder: Encoder, tally: Tally): AsyncGenerator<Buffer> {
+  const encode = ({ rows, next }: Part): { readonly bytes: Buffer; readonly next: string | null } => {
+    tally.addRows(rows)
+    const bytes = encoder.add(rows)
     tally.addBytes(bytes)
-    yield bytes
-    if (part.next === null) break
-    part = await read(part.next)
+    return { bytes, next }
+  }
+  const begin = () => encode(first.pop() ?? { rows: [], next: null })
+  for (let made = begin(); ; made = await read(made.next).then(encode)) {
+    yield made.bytes
+    if (made.next === null) break
   }
   const rest = encoder.end()
   tally.addBytes(rest)

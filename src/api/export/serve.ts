@@ -49,7 +49,7 @@ export async function serveExport(
     const after = query.get('after') ?? null
     const { extent, first } = await within(async (sessions) => {
       const opened = await kind.open(sessions, query)
-      return { extent: opened, first: await opened.read(sessions, after) }
+      return { extent: opened, first: [await opened.read(sessions, after)] }
     })
     const read: ReadPart = (cursor) => within((sessions) => extent.read(sessions, cursor))
     const location = locationOf(name, format.name, extent)
