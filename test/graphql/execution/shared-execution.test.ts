@@ -226,8 +226,8 @@ describe('the shared results of a group', () => {
 })
 
 describe('the result of a change', () => {
-  const event = (change: object | null) => ({
-    payload: { cursor: 7, change, reset: null },
+  const event = (change: object | null, cursor = 7) => ({
+    payload: { cursor, change, reset: null },
     resumeFrom: 7,
     snapshot: null,
     release: () => {},
@@ -253,4 +253,23 @@ describe('the result of a change', () => {
       expect(execute).toHaveBeenCalledTimes(executions)
     },
   )
+
+  it.each([
+    ['the texts of its change', { text: 'x'.repeat(65_000) }, {}, 1],
+    // Its text and its frame are as large.
+    ['its own', {}, { text: 'x'.repeat(65_000) }, 3],
+  ])('is kept with %s, so that these are bounded in bytes', async (_, ofChange, data, times) => {
+    const shared = createSharedExecution()
+    const execute = vi.fn(() => createEventResult({ data }, 7, true))
+    const changes = Array.from({ length: 400 }, () => ({ ...ofChange }))
+    for (const [cursor, change] of changes.entries()) shared.execute('operation', event(change, cursor), execute)
+    await turn()
+    const kept = changes.findLastIndex((change, cursor) => {
+      shared.execute('operation', event(change, cursor), execute)
+      return execute.mock.calls.length > changes.length
+    })
+    const bytes = (changes.length - 1 - kept) * times * 65_000
+    expect(bytes).toBeGreaterThan(12 << 20)
+    expect(bytes).toBeLessThan(16 << 20)
+  })
 })

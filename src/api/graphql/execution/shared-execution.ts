@@ -9,6 +9,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Change } from '../../../domain/change.ts'
 import type { Revision } from '../../../domain/values.ts'
+import { sizeOf } from '../../../feed/change-size.ts'
 import type { Snapshot } from '../../../store/database.ts'
 import type { SourceEvent } from '../subscriptions/event-source.ts'
 import type { EventResult } from './event-result.ts'
@@ -27,20 +28,22 @@ interface Kept {
 }
 
 /**
- * Characters of cached operations, each plus an estimate for its result. Resuming subscribers can be thousands of
- * changes apart. With a smaller cache, those behind would execute everything again and evict what the others need.
+ * Bytes of cached changes, operations and results. Resuming subscribers can be thousands of changes apart. With a smaller cache, those behind
+ * would execute everything again and evict what the others need. A change is the key, so it stays in memory with its texts, which devices choose.
  */
-const keptText = 16 * 1024 * 1024
-const resultText = 1024
+const keptBytes = 16 * 1024 * 1024
+/** Of a small result, its text and its frame. */
+const leastResult = 1024
 
 export function createSharedExecution(): SharedExecution {
   const ofChanges = new Map<string, MaybeLater<EventResult>>()
-  const kept = new LRUCache<Change, Kept>({ maxSize: keptText })
+  const kept = new LRUCache<Change, Kept>({ maxSize: keptBytes })
 
   function keep(change: Change, operation: string, result: EventResult): void {
-    const own = kept.get(change) ?? { results: new Map(), size: 0 }
+    const own = kept.get(change) ?? { results: new Map(), size: sizeOf(change) }
     own.results.set(operation, result)
-    own.size += operation.length + resultText
+    // Its text and its frame are made when it is sent.
+    own.size += operation.length + Math.max(leastResult, 3 * sizeOf(result.result.data))
     kept.set(change, own, { size: own.size })
   }
 
