@@ -33,7 +33,12 @@ export function createBacklog(
 
   function block(start: Revision): Promise<BacklogPage> {
     const found = kept.get(start)
-    if (found) return found.page
+    if (found) {
+      // The first part of a block is needed for each of its parts, so it must not be the first that is evicted.
+      kept.delete(start)
+      kept.set(start, found)
+      return found.page
+    }
     const border = borderOf(start) + blockSize
     const end = Math.min(border, hub.last)
     const own: Block = { page: readPage(start, end), size: 0 }
@@ -59,10 +64,10 @@ export function createBacklog(
   function evict(): void {
     let size = 0
     for (const block of kept.values()) size += block.size
-    for (const [start, oldest] of kept) {
+    for (const [start, leastUsed] of kept) {
       if (kept.size <= blocks && size <= bytes) return
       kept.delete(start)
-      size -= oldest.size
+      size -= leastUsed.size
     }
   }
 

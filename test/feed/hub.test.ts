@@ -150,4 +150,18 @@ describe('what a server keeps of the log', () => {
     expect(await readAll([4, 5, 6, 7])).toBe(4)
     expect(await readAll([7, 6, 1, 2])).toBe(2)
   })
+
+  it('of large entries is read once for each part that a subscriber passes', async () => {
+    let reads = 0
+    const log = {
+      head: async () => ({ ...start, revision: 100 }),
+      async read(after: number, limit: number) {
+        reads += 1
+        return revisions(after + 1, Math.min(limit, 3)).map(largeAt)
+      },
+    }
+    const backlog = createBacklog(log, createHub(log, { ...start, revision: 100 }), { blockSize: 30, bytes: 10_000 })
+    for (let after = 30; after < 60; after += 3) expect(await backlog(after)).toMatchObject({ upTo: after + 3 })
+    expect(reads).toBe(10)
+  })
 })
