@@ -41,7 +41,7 @@ const allowed: Record<string, readonly string[]> = {
   'apps/client': [],
   // Runs in browsers, uses the public API only, and shows hidden characters as terminals do.
   'apps/dashboard': ['domain', 'apps/client'],
-  'apps/cli': ['domain', 'server', 'apps/client'],
+  'apps/cli': ['domain', 'platform', 'server', 'apps/client'],
   'apps/simulate': ['domain', 'server', 'apps/client', 'apps/cli'],
 }
 

@@ -184,7 +184,7 @@ describe('the program ends with one sentence when', () => {
   }
 
   it.each([
-    ['--help', /^Usage: npm start/, 0],
+    ['--help', /^Usage: rollcall serve/, 0],
     ['--port=80', /^unknown option --port$/m, 64],
   ] as const)('the command line says %s: nothing is opened', async (argument, said, code) => {
     const dataDir = join(folder, `asked${argument}`)

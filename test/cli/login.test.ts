@@ -48,7 +48,7 @@ it('signs in by a code, uses the session, and signs out', async () => {
 
   const counts = rollcallIn(folder, 'counts', '--json')
   expect(await counts.ended).toBe(0)
-  const exported = startNode(['src/apps/cli/export.ts', '--url', server.url, 'deployments'], {
+  const exported = startNode(['src/bin.ts', 'export', '--url', server.url, 'deployments'], {
     XDG_CONFIG_HOME: folder,
   })
   expect(await exported.ended).toBe(0)

@@ -16,7 +16,7 @@ async function epochsOf(config: StoreConfig): Promise<{ base: number; ended: num
 }
 
 const newEpoch = (env: Record<string, string>, ...args: readonly string[]) =>
-  startNode(['src/apps/cli/new-epoch.ts', ...args], env)
+  startNode(['src/bin.ts', 'new-epoch', ...args], env)
 
 describe('npm run new-epoch', () => {
   it('begins an epoch in a data directory, and prints its revision', async () => {
@@ -44,7 +44,7 @@ describe('npm run new-epoch', () => {
     const dataDir = temporaryFolder()
     const before = await epochsOf({ url: null, dataDir })
     for (const [args, said, code] of [
-      [['--help'], /^Usage: npm run new-epoch/, 0],
+      [['--help'], /^Usage: rollcall new-epoch/, 0],
       [[], /no terminal to confirm on: add --yes/, 64],
       [['--yes', '--dry-run'], /unknown option --dry-run/, 64],
       [['--yes', 'now'], /Unexpected argument 'now'/, 64],

@@ -180,15 +180,6 @@ it('a server starts with the same options of Node by npm start, in the container
   expect(readPage('docs/operating.md')).toContain(`/node ${options.join(' ')} src/main.ts`)
 })
 
-it('the build writes the page where the installed package reads it', () => {
-  const pathIn = (file: string, folder: string): string => {
-    const [, path = ''] = /import\.meta\.dirname, '([^']*page\.json)'/.exec(readPage(`src/api/rest/page/${file}`)) ?? []
-    return join(folder, 'api/rest/page', path)
-  }
-  expect(pathIn('build-page.ts', 'src')).toBe('dist/page.json')
-  expect(pathIn('page-bundle.ts', 'dist')).toBe('dist/page.json')
-})
-
 interface Component {
   readonly name: string
   readonly version: string

@@ -168,7 +168,7 @@ describe('a simulation', () => {
 describe('npm run simulate', () => {
   const simulateTen = (...more: readonly string[]) => {
     const size = ['--devices', '10', '--rollouts', '1', '--speed', '60']
-    return startNode(['src/apps/simulate/simulate.ts', '--url', server.url, ...size, ...more])
+    return startNode(['src/bin.ts', 'simulate', '--url', server.url, ...size, ...more])
   }
 
   it('says what the server acknowledged, and exits with 0', async () => {
@@ -204,7 +204,7 @@ describe('npm run simulate', () => {
   })
 
   it('says at once that it waits for the server', async () => {
-    const child = startNode(['src/apps/simulate/simulate.ts', '--url', 'http://127.0.0.1:2'])
+    const child = startNode(['src/bin.ts', 'simulate', '--url', 'http://127.0.0.1:2'])
     await child.said(/^Waiting for the server: .*127\.0\.0\.1:2/)
     child.process.kill('SIGKILL')
     await child.ended
@@ -220,9 +220,9 @@ describe('npm run simulate', () => {
     [['--duration', '2 weeks'], 64, /^--duration must be a duration such as 90s/],
     [['--fast'], 64, /--fast/],
     [['--url', 'nowhere'], 64, /^the server's address must be a URL/],
-    [['--help'], 0, /^Usage: npm run simulate/],
+    [['--help'], 0, /^Usage: rollcall simulate/],
   ])('explains %j', async (args, code, message) => {
-    const child = startNode(['src/apps/simulate/simulate.ts', ...args])
+    const child = startNode(['src/bin.ts', 'simulate', ...args])
     expect(await child.ended).toBe(code)
     expect(child.lines[0]).toMatch(message)
   })
@@ -230,7 +230,7 @@ describe('npm run simulate', () => {
 
 describe('npm run demo', () => {
   it('starts a server, prints the address of its page, and stops everything in order', async () => {
-    const child = startNode(['src/apps/simulate/demo.ts', '--devices', '10', '--speed', '60'], { PORT: '0' })
+    const child = startNode(['src/bin.ts', 'demo', '--devices', '10', '--speed', '60'], { PORT: '0' })
     const line = await child.said(/Open http:.* in a browser/)
     const [address = ''] = /http:\S+/.exec(line) ?? []
     await child.said(/reports acknowledged/)
@@ -256,7 +256,7 @@ describe('npm run demo', () => {
     onTestFinished(() => void other.close())
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     const { port } = other.address() as AddressInfo
-    const child = startNode(['src/apps/simulate/demo.ts', '--devices', '10'], { PORT: String(port), HOST: '127.0.0.1' })
+    const child = startNode(['src/bin.ts', 'demo', '--devices', '10'], { PORT: String(port), HOST: '127.0.0.1' })
     expect(await child.ended).toBe(69)
     expect(child.lines).toEqual([
       expect.stringMatching(

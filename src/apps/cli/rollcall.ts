@@ -1,6 +1,6 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
-import { readFile } from 'node:fs/promises'
 import { escapeLine } from '../../domain/look-alike.ts'
+import { build } from '../../platform/version.ts'
 import { commandOf, exitCodes, UsageError } from '../../server/process/arguments.ts'
 import { ApiError } from '../client/client.ts'
 import { optionsByCommand } from './accepted-options.ts'
@@ -57,7 +57,7 @@ async function show(api: Api, output: Output, task: ShownTask): Promise<void> {
     case 'help':
       return console.log(usage)
     case 'version':
-      return console.log(await ownVersion())
+      return console.log(build.version)
     case 'get deployments':
       return getDeployments(api, output, task.selection, task.limit)
     case 'get deployment':
@@ -99,12 +99,6 @@ function explain(error: unknown): number {
   const problem = problemOf(error)
   if (problem === 'refused') return exitCodes.refused
   return problem === 'invalid' ? exitCodes.failed : exitCodes.unavailable
-}
-
-/** From the package, where it is installed or developed. */
-async function ownVersion(): Promise<string> {
-  const text = await readFile(new URL('../../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 /** Names of objects are in messages, too. */

@@ -1,13 +1,11 @@
 /** Parsing and exit codes shared by the command lines. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { nearest } from '../../domain/edit-distance.ts'
-
-/** Whether this is the installed package, which is JavaScript, and not a checkout. */
-const isInstalled = import.meta.filename.endsWith('.js')
+import { isBundled } from '../../platform/installation.ts'
 
 /** What the user types to start a program, for its help: the installed command, or npm's script in a checkout. */
 export function commandOf(program: 'rollcall' | 'serve' | 'simulate' | 'demo' | 'new-epoch'): string {
-  if (isInstalled) return program === 'rollcall' ? program : `rollcall ${program}`
+  if (isBundled) return program === 'rollcall' ? program : `rollcall ${program}`
   if (program === 'serve') return 'npm start --'
   return program === 'rollcall' ? 'npm run --silent rollcall --' : `npm run ${program} --`
 }

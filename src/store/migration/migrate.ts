@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DomainError } from '../../domain/errors.ts'
+import { root } from '../../platform/installation.ts'
 import type { Database, Reader, Session } from '../database.ts'
 import { buildAhead } from './build-ahead.ts'
 import { attemptChange } from './lock-attempts.ts'
@@ -15,7 +16,7 @@ export interface Migration {
   readonly text: string
 }
 
-const folder = join(import.meta.dirname, '../../../drizzle')
+const folder = join(root, 'drizzle')
 /** Of the advisory lock that one of several servers holds in each transaction of a migration. */
 const lockKey = 7_020_304_119
 

@@ -144,7 +144,7 @@ describe('a data directory that is put back', () => {
     await second.close()
     rmSync(dataDir, { recursive: true })
     cpSync(backup, dataDir, { recursive: true })
-    const command = startNode(['src/apps/cli/new-epoch.ts', '--yes'], { DATA_DIR: dataDir })
+    const command = startNode(['src/bin.ts', 'new-epoch', '--yes'], { DATA_DIR: dataDir })
     expect(await command.ended).toBe(0)
 
     const road = await open()
@@ -174,7 +174,7 @@ describe('a data directory that is put back', () => {
     await second.close()
     rmSync(dataDir, { recursive: true })
     cpSync(backup, dataDir, { recursive: true })
-    const command = startNode(['src/apps/cli/new-epoch.ts', '--yes'], { DATA_DIR: dataDir })
+    const command = startNode(['src/bin.ts', 'new-epoch', '--yes'], { DATA_DIR: dataDir })
     expect(await command.ended).toBe(0)
 
     const road = await open()

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { TestProject } from 'vitest/node'
 import { administer, makeTemplate } from '../databases/postgres-admin.ts'
 import { findPostgres, startPostgres } from '../databases/postgres-server.ts'
+import { buildPrograms } from './built.ts'
 import { isWhole } from './depth.ts'
 import { missingPrograms } from './programs.ts'
 
@@ -18,7 +19,11 @@ declare module 'vitest' {
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   for (const line of missingPrograms()) console.log(line)
   const given = process.env.DATABASE_URL || null
-  const server = given === null && findPostgres() ? await startPostgres() : null
+  const [server, built] = await Promise.all([
+    given === null && findPostgres() ? startPostgres() : null,
+    buildPrograms(),
+  ])
+  process.env.ROLLCALL_BUILT = built
   const postgresUrl = given ?? server?.url ?? null
   console.log(`stores under test: ${describeStores(postgresUrl, given)}`)
   const template = postgresUrl && `rollcall_template_${randomUUID().replaceAll('-', '')}`

@@ -1,6 +1,7 @@
 /** A script in a process of its own, line by line: what it says can be awaited, and it can be killed like any process. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 
@@ -15,6 +16,13 @@ export interface Child {
 
 const root = new URL('../../../', import.meta.url)
 
+/** The file of the package (runner/built.ts) that does what this program of src does. Any other is returned as it is. */
+export function builtProgram(file: string): string {
+  const { ROLLCALL_BUILT } = process.env
+  const name = { 'src/main.ts': 'main.js', 'src/bin.ts': 'bin.js', 'src/apps/cli/rollcall.ts': 'bin.js' }[file]
+  return ROLLCALL_BUILT && name ? join(ROLLCALL_BUILT, 'dist', name) : file
+}
+
 /** What a process started by a test has of this one's environment. */
 export function childEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env
@@ -27,14 +35,18 @@ export function startChild(script: string, env: Readonly<Record<string, string>>
   return startNode(['-e', script], env)
 }
 
-/** `program`: the Node.js that runs it. `cwd`: its folder; absent, the project's. */
+/**
+ * A program of src that is the first argument runs as the package has it. `program`: the Node.js that runs it. `cwd`: its folder; absent, the
+ * project's.
+ */
 export function startNode(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   program = process.execPath,
   cwd: string | URL = root,
 ): Child {
-  const child = spawn(program, args, {
+  const [file = '', ...more] = args
+  const child = spawn(program, [cwd === root ? builtProgram(file) : file, ...more], {
     cwd,
     // Another Node.js may not have the hooks.
     env: { ...childEnvironment(), ...(program === process.execPath ? {} : { NODE_OPTIONS: '' }), ...env },

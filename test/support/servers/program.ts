@@ -1,8 +1,7 @@
 /** The program as an operator starts it: a process of its own, with an environment and signals. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
-import { childEnvironment } from './child.ts'
+import { builtProgram, childEnvironment } from './child.ts'
 
 export interface Program {
   readonly child: ChildProcess
@@ -16,10 +15,8 @@ export interface Program {
   dispose(): Promise<void>
 }
 
-const main = join(import.meta.dirname, '../../../src/main.ts')
-
 export function startProgram(env: Record<string, string>): Program {
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [builtProgram('src/main.ts')], {
     env: { ...childEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

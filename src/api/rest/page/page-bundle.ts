@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { isBundled, root } from '../../../platform/installation.ts'
 
 export interface PageBundle {
   readonly html: string
@@ -18,16 +19,9 @@ export interface BuiltPage extends PageBundle {
   readonly documents: readonly string[]
 }
 
-const built = join(import.meta.dirname, '../../../page.json')
-
 /** Null in a checkout. */
 export async function readBuiltPage(): Promise<BuiltPage | null> {
-  try {
-    return JSON.parse(await readFile(built, 'utf8'))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
+  return isBundled ? JSON.parse(await readFile(join(root, 'dist/page.json'), 'utf8')) : null
 }
 
 /** More than the thread and its process need. */

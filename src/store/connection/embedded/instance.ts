@@ -1,6 +1,7 @@
 /** One run of PGlite, in a worker thread. A lost run stays lost: everything on it fails, and another run has to be started. */
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { isBundled, root } from '../../../platform/installation.ts'
 import { statisticsTarget } from '../../database.ts'
 import { storableParameters } from '../column-parsers.ts'
 import { lost, StatementError } from '../failure.ts'
@@ -32,8 +33,7 @@ export function startInstance(
   patience: () => number,
   onLost: (reason: StatementError, wasOpen: boolean) => void,
 ): Instance {
-  // The built package has the worker as JavaScript.
-  const file = join(import.meta.dirname, `pglite-worker${extname(import.meta.filename)}`)
+  const file = isBundled ? join(root, 'dist/pglite-worker.js') : join(import.meta.dirname, 'pglite-worker.ts')
   const worker = new Worker(file, { workerData: options })
   const waiting = new Map<number, { resolve: (rows: object[]) => void; reject: (error: unknown) => void }>()
   const taken: PartTaken = { taken: true }

@@ -13,7 +13,8 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import * as zlib from 'node:zlib'
 
-const root = join(import.meta.dirname, '../../../..')
+// The bundle of the package has it as dist/make-template.js.
+const root = join(import.meta.dirname, import.meta.filename.endsWith('.mjs') ? '../../../..' : '..')
 const cache = join(root, 'node_modules/.cache/rollcall')
 
 /** Makes it unless it is there. An older Node, which cannot run the server either, has no zstd: the first boot makes it. */
