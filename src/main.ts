@@ -11,12 +11,15 @@ import { logEpoch, logRestart } from './server/log/database-events.ts'
 import { commandOf, exitCodes, parseFlags, UsageError } from './server/process/arguments.ts'
 import { firstSteps } from './server/process/first-steps.ts'
 import { endAsSignalled, endAtOnce } from './server/process/process-end.ts'
+import { startQuickly } from './server/process/quick-start.ts'
 import { explain, withRemedy, withStoreRemedy } from './server/process/startup-errors.ts'
 import type { Database } from './store/database.ts'
 
 // By default, V8 allocates a kind of object in the old generation once a hundred of them are in use, as the last requests of
 // a hundred connections are. They are soon unused, but stay in memory until the next full collection, which was twice as frequent.
 setFlagsFromString('--no-allocation-site-pretenuring')
+
+startQuickly()
 
 const usage = `Usage: ${commandOf('serve')} [options]
 
