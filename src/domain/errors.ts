@@ -5,7 +5,7 @@
 export const errorCodes = {
   INVALID_REQUEST: { status: 400, retryable: false, title: 'Invalid Request' },
   UNAUTHENTICATED: { status: 401, retryable: false, title: 'Unauthorized' },
-  FORBIDDEN: { status: 403, retryable: false, title: 'Forbidden' },
+  FORBIDDEN: { status: 403, retryable: false, title: 'Not Authorized' },
   NOT_FOUND: { status: 404, retryable: false, title: 'Not Found' },
   NOT_FOUND_YET: { status: 404, retryable: true, title: 'Not Found' },
   METHOD_NOT_ALLOWED: { status: 405, retryable: false, title: 'Method Not Allowed' },
