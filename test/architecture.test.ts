@@ -121,6 +121,7 @@ describe('the layout of src', () => {
 
   it('imports what the configuration attaches in one place, and in the files of its variables', () => {
     const attached: Readonly<Record<string, readonly string[]>> = {
+      'api/auth/identity': ['server/config/identity.ts'],
       'api/auth/oidc': ['server/config/api.ts', 'server/config/roles.ts'],
       'api/export': ['server/config/archive.ts'],
       'api/mqtt': ['server/config/mqtt.ts'],

@@ -23,6 +23,7 @@ const connections = {
   MQTT: [/src\/api\/mqtt\//, /node_modules\/mqtt\//],
   requests: [/src\/outlets\/traces\/requests\.ts/, /node_modules\/@opentelemetry\/sdk-trace-base\//],
   traces: [/src\/outlets\/traces\/traces\.ts/, /node_modules\/@opentelemetry\/(exporter|otlp)/],
+  identity: [/src\/api\/auth\/identity\//],
   sign_in: [/src\/api\/auth\/oidc\//, /node_modules\/openid-client\//],
   S3: [/src\/api\/export\/archive\/bucket\.ts/, /node_modules\/aws4fetch\//],
   archive: [/src\/api\/export\/archive\/archive\.ts/],
@@ -43,7 +44,7 @@ async function loadedWith(given: Record<string, string>): Promise<readonly strin
 
 describe('a server', () => {
   it('loads no file of a connection to other systems, and no library of those, of GraphiQL or of the page, if none is configured or asked for', async () => {
-    const own = /src\/(api\/(mqtt|export|auth\/oidc)|outlets\/traces)\/.*/
+    const own = /src\/(api\/(mqtt|export|auth\/(oidc|identity))|outlets\/traces)\/.*/
     // prom-client requires the API of OpenTelemetry for its own purposes.
     const libraries =
       /node_modules\/(mqtt|mqtt-packet|openid-client|oauth4webapi|hyparquet|hyparquet-writer|aws4fetch|@opentelemetry\/(?!api\/)[\w-]+|@graphql-yoga\/render-graphiql|@kubernetes\/client-node|esbuild)\//

@@ -17,7 +17,7 @@ export interface App {
   readonly database: Database
   readonly metrics: Metrics
   listen(): Promise<{ readonly url: string; readonly port: number }>
-  /** Reads the TLS files again. False: TLS is not configured. */
+  /** Reads the TLS files again, and asks identity services. False: neither is configured. */
   reload(): Promise<boolean>
   /** False: a background duty has not ended, for example because the directory of the archive does not answer. */
   close(): Promise<boolean>
@@ -32,7 +32,7 @@ export async function createApp({
   const core = await startCore(parts, { ...deps, dialects, timeouts })
   const background = await startBackground(parts, core)
   const server = await startServing(parts, core, background)
-  const { config, database, metrics, tls } = core
+  const { config, database, metrics, tls, trust } = core
   let closed: Promise<boolean> | null = null
   return {
     database,
@@ -48,8 +48,8 @@ export async function createApp({
         })
       }),
     async reload() {
-      await tls?.reload()
-      return tls !== null
+      await Promise.all([tls?.reload(), trust?.reload()])
+      return tls !== null || trust !== null
     },
     close() {
       closed ??= parts.stop().then(background.isEnded)

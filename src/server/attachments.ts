@@ -1,7 +1,8 @@
 /**
- * Parts that are loaded only where they are needed: sign-in, MQTT, exports and the archive, traces. Each is a folder that only this file and the file
+ * Parts that are loaded only where they are needed: sign-in, trust in an identity service, MQTT, exports and the archive, traces. Each is a folder that only this file and the file
  * of its variables import (test/architecture.test.ts), and is loaded only where it is configured (test/loading.test.ts).
  */
+import type { TrustDeps } from '../api/auth/identity/trust.ts'
 import type { OidcDeps } from '../api/auth/oidc/oidc.ts'
 import type { MqttDeps } from '../api/mqtt/mqtt.ts'
 import type { RequestTracesOptions } from '../outlets/traces/requests.ts'
@@ -14,6 +15,11 @@ export { exportRoutes } from '../api/export/routes.ts'
 
 export async function openSignIn({ auth: { oidc: config } }: Config, deps: Omit<OidcDeps, 'config'>) {
   return config && (await import('../api/auth/oidc/oidc.ts')).createOidc({ ...deps, config })
+}
+
+/** Trust in an identity service. */
+export async function openTrust({ auth: { identity: config } }: Config, deps: Omit<TrustDeps, 'config'>) {
+  return config && (await import('../api/auth/identity/trust.ts')).openTrust({ ...deps, config })
 }
 
 export async function openMqtt({ mqtt: config }: Config, deps: Omit<MqttDeps, 'config'>) {

@@ -5,6 +5,7 @@ import { createCredentials } from '../api/auth/api/credentials.ts'
 import { createAuditTrail } from '../api/auth/audit-trail.ts'
 import { createDeviceAuth } from '../api/auth/devices/device-auth.ts'
 import { createNoteRefused } from '../api/auth/devices/refused-credentials.ts'
+import type { Trust } from '../api/auth/devices/trust.ts'
 import type { Dialect } from '../ingest/dialects/dialect.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Metrics } from '../outlets/metrics/metrics.ts'
@@ -21,6 +22,7 @@ interface AuthenticationDeps {
   readonly dialects: readonly Dialect[]
   readonly database: Database
   readonly writer: Writer
+  readonly trust: Trust | null
   readonly admission: Admission
   readonly metrics: Metrics
   readonly log: Log
@@ -59,6 +61,7 @@ export async function createAuthentication(deps: AuthenticationDeps) {
     config: config.auth.device,
     database,
     writer,
+    trust: deps.trust,
     publicUrl,
     isTrusted: admission.addresses.isTrusted,
     clock,

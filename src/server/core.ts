@@ -8,6 +8,7 @@ import { readRuleFile } from '../api/graphql/mutations/alert-rule-file.ts'
 import { schema } from '../api/graphql/schema.ts'
 import type { Timeouts } from '../api/rest/guard.ts'
 import { readPageDocuments } from '../api/rest/page/page-documents.ts'
+import { certificatesIn } from '../api/rest/tls/tls-files.ts'
 import { watchTls } from '../api/rest/tls/tls-watch.ts'
 import { createFeed } from '../feed/feed.ts'
 import { applyRuleFile } from '../ingest/commands/alert-rules.ts'
@@ -22,7 +23,7 @@ import { ensureEpoch, restartEpoch } from '../store/connection/epoch.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import type { Database } from '../store/database.ts'
 import { requireComplete } from '../store/migration/complete.ts'
-import { openRequestTraces } from './attachments.ts'
+import { openRequestTraces, openTrust } from './attachments.ts'
 import type { Config } from './config/config.ts'
 import { logEpoch, logStandbys } from './log/database-events.ts'
 import { createOutage } from './log/outage.ts'
@@ -65,6 +66,16 @@ export async function startCore(parts: Parts, { config, log, dialects, timeouts,
     tlsConfig && (await watchTls({ config: tlsConfig, log, clock, interval: timeouts.tlsFiles })),
     (tls) => tls.close(),
   )
+  const trust = parts.add(
+    await openTrust(config, {
+      own: () => (tls ? certificatesIn(tls.files().cert) : []),
+      log,
+      clock,
+      interval: timeouts.tlsFiles,
+    }),
+    (trust) => trust.close(),
+  )
+  tls?.follow((files, before) => files.cert !== before.cert && trust?.ownReplaced())
   const metrics = createMetrics(dialects)
   const outage = createOutage({ log, ping: () => requireComplete(database.session), clock })
   const warn = outage.note
@@ -129,6 +140,7 @@ export async function startCore(parts: Parts, { config, log, dialects, timeouts,
     clock,
     documents,
     tls,
+    trust,
     metrics,
     outage,
     warn,

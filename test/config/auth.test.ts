@@ -41,7 +41,9 @@ describe('the configuration of access', () => {
     expect(refusalOf({ DEVICE_AUTH: 'mtls', TLS_CERT: './a.pem', SIGNATURE_WINDOW: '10' }).problems).toEqual([
       'TLS_CERT and TLS_KEY require each other: set both',
       'SIGNATURE_WINDOW has no effect unless DEVICE_AUTH has "signature"',
-      expect.stringContaining('DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA, or TRUSTED_PROXIES'),
+      expect.stringContaining(
+        'DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA (or IDENTITY_SERVICE), or TRUSTED_PROXIES',
+      ),
     ])
     const forwarded = { DEVICE_AUTH: 'mtls', TRUSTED_PROXIES: '10.0.0.0/8' }
     const tls = { TLS_CERT: './a.pem', TLS_KEY: './a.key', TLS_CLIENT_CA: './ca.pem' }

@@ -59,6 +59,7 @@ describe('the configuration', () => {
         },
         api: { methods: ['open'], adminKey: null, jwt: null, oidcIssuer: null },
         oidc: null,
+        identity: null,
       },
     })
   })
@@ -75,9 +76,8 @@ describe('the configuration', () => {
       ALERT_RULES: './alerts.yaml',
       TRUSTED_PROXIES: '10.0.0.0/8, ::1',
       CLIENT_CERT_HEADER: 'overwritten',
-      TLS_CERT: './server.pem',
-      TLS_KEY: './server.key',
-      TLS_CLIENT_CA: './devices.pem',
+      ...{ TLS_CERT: './server.pem', TLS_KEY: './server.key' },
+      TLS_MIN_VERSION: '1.3',
       MAX_DEPTH: '12',
       MAX_COST: '10000',
       OPERATION_TIMEOUT: '5',
@@ -98,8 +98,7 @@ describe('the configuration', () => {
       AWS_ACCESS_KEY_ID: 'key',
       AWS_SECRET_ACCESS_KEY: 'secret of the bucket',
       AWS_SESSION_TOKEN: 'token',
-      AWS_REGION: 'eu-central-1',
-      AWS_DEFAULT_REGION: 'us-east-1',
+      ...{ AWS_REGION: 'eu-central-1', AWS_DEFAULT_REGION: 'us-east-1' },
       AWS_ENDPOINT_URL_S3: 'https://s3.example/',
       AWS_ENDPOINT_URL: 'https://aws.example',
       ...{ FORGET_REMOVED_DAYS: '7', OFFLINE_AFTER: '90', STRICT_REPORTS: 'true' },
@@ -113,22 +112,15 @@ describe('the configuration', () => {
       AAI_USER: 'rollcall',
       AAI_PASSWORD: 'secret',
       AAI_APP_ID: 'fleet',
-      AAI_INCLUDE_KINDS: 'Deployment,Service',
-      AAI_EXCLUDE_KINDS: 'Pod',
+      ...{ AAI_INCLUDE_KINDS: 'Deployment,Service', AAI_EXCLUDE_KINDS: 'Pod' },
       CLUSTERS: 'telco+edge-1=admin@edge-1, telco+edge-2',
       KUBECONFIG: '/etc/edge-1:/etc/edge-2',
       GIT: '/opt/git/bin/git',
-      GIT_DIRECTORY: '/var/cache/rollcall',
-      GIT_PROCESSES: '3',
+      ...{ GIT_DIRECTORY: '/var/cache/rollcall', GIT_PROCESSES: '3' },
       MQTT_URL: 'mqtts://broker.example:8883',
-      MQTT_USER: 'rollcall',
-      MQTT_PASSWORD: 'secret',
-      MQTT_CA: './ca.pem',
-      MQTT_CERT: './rollcall.pem',
-      MQTT_KEY: './rollcall.key',
-      MQTT_CLIENT_ID: 'plant-1',
-      MQTT_GROUP: 'servers',
-      MQTT_PREFIX: 'plant/fleet',
+      ...{ MQTT_USER: 'rollcall', MQTT_PASSWORD: 'secret', MQTT_CA: './ca.pem' },
+      ...{ MQTT_CERT: './rollcall.pem', MQTT_KEY: './rollcall.key' },
+      ...{ MQTT_CLIENT_ID: 'plant-1', MQTT_GROUP: 'servers', MQTT_PREFIX: 'plant/fleet' },
       MQTT_SESSIONS: '4',
       MQTT_PUBLISH: 'label:site=berlin',
       OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.example/otlp/',
@@ -144,7 +136,9 @@ describe('the configuration', () => {
       DEVICE_JWT_CLOCK_SKEW: '60',
       DEVICE_JWT_CLAIM: 'client_id',
       SIGNATURE_WINDOW: '60',
-      SPIFFE_TRUST_DOMAIN: 'fleet.example, edge.example',
+      ...{ IDENTITY_SERVICE: 'factory.example=https://mis.factory.example', IDENTITY_SERVICE_CA: './web.pem' },
+      ...{ IDENTITY_DIRECTORY: '/var/lib/rollcall/identity', ADMITTED_CLIENTS: './clients.txt' },
+      SPIFFE_ID: 'spiffe://factory.example/margo/wfm/plant-1',
       API_AUTH: 'key,jwt',
       API_ADMIN_KEY: 'an-admin-key-for-tests-only',
       API_JWT_JWKS_URL: 'https://issuer.example/keys',
@@ -162,8 +156,8 @@ describe('the configuration', () => {
       OIDC_GROUPS_CLAIM: 'realm_access.roles',
       OIDC_ROLES: '{"admins":"admin"}',
     }
-    // Where the keys are published, there is no secret.
-    const others = ['API_JWT_SECRET', 'DEVICE_JWT_SECRET']
+    // Where keys or authorities are published, no variable has them.
+    const others = ['API_JWT_SECRET', 'DEVICE_JWT_SECRET', 'TLS_CLIENT_CA', 'SPIFFE_TRUST_DOMAIN']
     expect([...Object.keys(given), ...others].toSorted()).toEqual([...variables].toSorted())
     expect(parseConfig(given)).toEqual({
       server: {
@@ -171,7 +165,7 @@ describe('the configuration', () => {
         ...{ corsOrigins: ['https://board.example', 'http://localhost:3000'], graphiql: true },
         ...{ introspection: false, persistedDocuments: './documents.json' },
         ...{ trustedProxies: ['10.0.0.0/8', '::1'], isOpenOnLoopback: false },
-        ...{ tls: { cert: './server.pem', key: './server.key', clientCa: './devices.pem' } },
+        ...{ tls: { cert: './server.pem', key: './server.key', clientCa: null, minVersion: 'TLSv1.3' } },
       },
       limits: {
         ...{ operation: { depth: 12, cost: 10_000, time: 5_000 }, rates: { address: 100, device: null } },
@@ -244,7 +238,7 @@ describe('the configuration', () => {
             claim: 'client_id',
           },
           signature: { window: 60 },
-          certificate: { trustDomains: ['fleet.example', 'edge.example'], isOverwritten: true },
+          certificate: { trustDomains: [], isOverwritten: true },
         },
         api: {
           methods: ['key', 'jwt', 'oidc'],
@@ -269,6 +263,11 @@ describe('the configuration', () => {
           scopes: 'openid offline_access',
           groupsClaim: 'realm_access.roles',
           roles: [{ group: 'admins', role: 'admin', scopes: [] }],
+        },
+        identity: {
+          sources: [{ trustDomain: 'factory.example', url: 'https://mis.factory.example' }],
+          ...{ ca: './web.pem', directory: '/var/lib/rollcall/identity', admitted: './clients.txt' },
+          ids: ['spiffe://factory.example/margo/wfm/plant-1'],
         },
       },
     })

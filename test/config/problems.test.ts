@@ -53,6 +53,9 @@ describe('a configuration with problems', () => {
       OTEL_SERVICE_NAME: 'a\tb',
       TRACE_REQUESTS: '1.5',
       LOG_LEVEL: 'loud',
+      IDENTITY_SERVICE: 'http://mis.example',
+      SPIFFE_ID: 'spiffe://factory.example',
+      TLS_MIN_VERSION: '1.1',
       DEVICE_PROVISION: 'perhaps',
       DEVICE_JWT_JWKS_URL: 'ftp://x',
       DEVICE_JWT_SECRET: 'short',
@@ -78,7 +81,7 @@ describe('a configuration with problems', () => {
     const named = new Set(error.problems.map((problem) => problem.split(' ')[0]))
     const anything = [
       ...['ALERT_RULES', 'HOST', 'DATA_DIR', 'MQTT_USER', 'MQTT_PASSWORD', 'MQTT_CA', 'MQTT_KEY'],
-      ...['DATABASE_PASSWORD', 'PGPASSFILE'],
+      ...['DATABASE_PASSWORD', 'PGPASSFILE', 'IDENTITY_SERVICE_CA', 'IDENTITY_DIRECTORY', 'ADMITTED_CLIENTS'],
       'AAI_USER',
       'AAI_PASSWORD',
       'AAI_INCLUDE_KINDS',

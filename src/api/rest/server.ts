@@ -13,6 +13,7 @@ import { incompleteness, isTransient } from '../../store/connection/failure.ts'
 import { findTips } from '../../store/read/desired/manifest-tips.ts'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { createLookup } from '../auth/devices/lookup.ts'
+import type { Trust } from '../auth/devices/trust.ts'
 import { crossOriginHeaders } from '../graphql/transport/cross-origin.ts'
 import { answerGraphql } from '../graphql/transport/request-body.ts'
 import { type BackupDeps, backupMethods } from './backup.ts'
@@ -65,6 +66,8 @@ interface ServerDeps
   readonly routed?: ((template: string) => void) | undefined
   /** Null: plain HTTP. */
   readonly tls?: TlsWatch | null
+  /** In an identity service. Null: none is configured. */
+  readonly trust?: Trust | null
   /** `headers`: additional headers of the response. */
   readonly graphql: (
     request: IncomingMessage,
@@ -214,7 +217,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     route(exchange).catch((error: unknown) => fail(exchange, error))
   }
   const server = tls
-    ? createTlsServer(tls, { ...options, handshakeTimeout: timeouts.headers }, listener)
+    ? createTlsServer(tls, deps.trust ?? null, { ...options, handshakeTimeout: timeouts.headers }, listener)
     : createServer(options, listener)
   // Not in Node's documentation. Otherwise Node ends a connection without a response as soon as the client sends no more.
   if (!tls) Object.assign(server, { httpAllowHalfOpen: true })

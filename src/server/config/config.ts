@@ -15,6 +15,7 @@ import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf, oidcProblems } from './a
 import { archiveConfig, archiveVariables } from './archive.ts'
 import { databaseVariables, storeConfig } from './database.ts'
 import { deviceAuthConfig, deviceAuthVariables } from './device-auth.ts'
+import { identityConfig, identityVariables, minVersionOf } from './identity.ts'
 import { mqttConfig, mqttVariables } from './mqtt.ts'
 import { contradictionsIn, type Environment, isLoopback } from './rules.ts'
 import { readSecretFiles } from './secret-files.ts'
@@ -91,6 +92,8 @@ export interface Config {
     readonly api: ApiAuthConfig
     /** Null: no sign-in with an OIDC issuer. */
     readonly oidc: ReturnType<typeof oidcOf>
+    /** Null: no identity service names the authorities of devices' certificates. */
+    readonly identity: ReturnType<typeof identityConfig>
   }
 }
 
@@ -137,6 +140,7 @@ const environment = z.object({
   ...tracesVariables,
   LOG_LEVEL: logLevel.default('info'),
   ...deviceAuthVariables,
+  ...identityVariables,
   ...apiVariables,
 })
 
@@ -203,11 +207,12 @@ export function parseConfig(env: Environment): Config {
       device: deviceAuthConfig(v),
       api: apiAuthOf(v),
       oidc: oidcOf(v),
+      identity: identityConfig(v),
     },
   })
 }
 
 function tlsOf(v: Given): TlsConfig | null {
   if (v.TLS_CERT === null || v.TLS_KEY === null) return null
-  return { cert: v.TLS_CERT, key: v.TLS_KEY, clientCa: v.TLS_CLIENT_CA }
+  return { cert: v.TLS_CERT, key: v.TLS_KEY, clientCa: v.TLS_CLIENT_CA, minVersion: minVersionOf(v) }
 }

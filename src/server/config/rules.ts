@@ -1,6 +1,7 @@
 /** Rules between variables: which ones require or exclude each other, and which have no safe default. */
 import { isIPv4 } from 'node:net'
 import { archiveProblems } from './archive.ts'
+import { identityProblems } from './identity.ts'
 import { listOf } from './values.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -22,6 +23,7 @@ export function contradictionsIn(given: Environment): string[] {
     ...missingForApi(given, listOf(given.API_AUTH ?? '')),
     ...missingForOidc(given),
     ...missingForDevices(given, listOf(given.DEVICE_AUTH ?? '')),
+    ...identityProblems(given, listOf(given.DEVICE_AUTH ?? '')),
     ...sharedTokens(given),
   ]
 }
@@ -87,7 +89,7 @@ function missingForDevices(given: Environment, methods: readonly string[]): stri
     ...(methods.includes('signature') ? [] : ineffective(given, 'SIGNATURE_', 'unless DEVICE_AUTH has "signature"')),
     ...(methods.includes('mtls')
       ? missingForCertificates(given)
-      : ineffective(given, 'SPIFFE_', 'unless DEVICE_AUTH has "mtls"')),
+      : ineffective(given, 'SPIFFE_TRUST_', 'unless DEVICE_AUTH has "mtls"')),
   ]
   if (!methods.includes('token')) return [...problems, ...ineffective(given, jwt, 'unless DEVICE_AUTH has "token"')]
   problems.push(...missingForTokens(given, jwt))
@@ -101,14 +103,15 @@ function missingForDevices(given: Environment, methods: readonly string[]): stri
  * proxy, so the operator has to declare it. A shared secret was rejected: such a proxy sends the secret along with the forged header.
  */
 function missingForCertificates(given: Environment): string[] {
-  const [ca, proxies, header] = [given.TLS_CLIENT_CA, given.TRUSTED_PROXIES, given.CLIENT_CERT_HEADER]
+  const [proxies, header] = [given.TRUSTED_PROXIES, given.CLIENT_CERT_HEADER]
+  const ca = given.TLS_CLIENT_CA ?? (given.TLS_CERT && given.IDENTITY_SERVICE)
   if (proxies !== undefined && header === undefined)
     return [
       'DEVICE_AUTH has "mtls" behind TRUSTED_PROXIES: set CLIENT_CERT_HEADER to "overwritten" if each of these proxies replaces or removes the Client-Cert that its clients send (deploy/nginx.conf does), or to "refused" if no proxy forwards certificates',
     ]
   return ca === undefined && (proxies === undefined || header === 'refused')
     ? [
-        'DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA, or TRUSTED_PROXIES and CLIENT_CERT_HEADER=overwritten if a proxy forwards certificates (Client-Cert)',
+        'DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA (or IDENTITY_SERVICE), or TRUSTED_PROXIES and CLIENT_CERT_HEADER=overwritten if a proxy forwards certificates (Client-Cert)',
       ]
     : []
 }

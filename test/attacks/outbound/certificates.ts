@@ -31,7 +31,7 @@ export async function createShownCertificates(): Promise<ShownCertificates> {
     'expired certificate': await trusted.issue('plant', { names, days: -1 }),
     'certificate of another host': await trusted.issue('plant', { names: 'IP:127.0.0.2,DNS:localhost' }),
     'certificate of a client': await trusted.issue('plant', { names, purpose: 'clientAuth' }),
-    'certificate with a short key': await trusted.issue('plant', { names, shortKey: true }),
+    'certificate with a short key': await trusted.issue('plant', { names, keyKind: 'rsa 1024' }),
   } satisfies Readonly<Record<'good' | (typeof badCertificates)[number], Certificate>>
   // OpenSSL would not let a server show the short key.
   const ciphers = 'DEFAULT@SECLEVEL=0'

@@ -19,6 +19,7 @@ import { createAdmission } from './provisioning.ts'
 import { CredentialRefused } from './refusal.ts'
 import { createSignatureMethod, type SignatureConfig } from './signatures.ts'
 import { createTokenMethod, type DeviceJwtConfig } from './tokens.ts'
+import type { Trust } from './trust.ts'
 
 export interface DeviceAuthConfig {
   readonly methods: readonly DeviceAuthMethod[]
@@ -67,6 +68,8 @@ export interface DeviceAuthDeps {
   readonly config: DeviceAuthConfig
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>
+  /** In an identity service. */
+  readonly trust?: Trust | null
   /** The public URL of this server. Null: the Host of the request. */
   readonly publicUrl?: string | null
   /** Whether the peer is a trusted proxy, whose headers are used. */
@@ -170,18 +173,21 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
 }
 
 function createMethod(
-  { config, database, writer, publicUrl = null, isTrusted = () => false, clock }: DeviceAuthDeps,
+  { config, database, writer, trust = null, publicUrl = null, isTrusted = () => false, clock }: DeviceAuthDeps,
   method: Exclude<DeviceAuthMethod, 'open'>,
   { repositoryOnly = false } = {},
 ): Identify {
-  const { jwt, provision } = config
-  const admit = createAdmission({ database, writer, provision })
+  const { jwt, provision, certificate } = config
+  const admission = { database, writer, provision, needsId: trust?.hasManyDomains }
+  const admit = createAdmission(admission)
   switch (method) {
     case 'token':
       return createTokenMethod({ database, admit, jwt: repositoryOnly ? null : jwt, clock, repositoryOnly })
     case 'signature':
       return createSignatureMethod({ database, config: config.signature, publicUrl, clock })
-    case 'mtls':
-      return createCertificateMethod({ database, config: config.certificate, admit, isTrusted, clock })
+    case 'mtls': {
+      const admitListed = createAdmission({ ...admission, provision: true })
+      return createCertificateMethod({ database, config: certificate, admit, admitListed, trust, isTrusted, clock })
+    }
   }
 }

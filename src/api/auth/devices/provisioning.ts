@@ -14,12 +14,14 @@ interface VouchedDeps {
   readonly writer: Pick<Writer, 'submit'>
   /** Whether the first request of an unregistered device registers it. */
   readonly provision: boolean
+  /** Whether clients of several trust domains may have the same name, so that a device is known by its SPIFFE id only. */
+  readonly needsId?: boolean | undefined
 }
 
 /** Returns the name of the device. Throws CredentialRefused. */
 export type Admit = (device: string, spiffeId?: string) => Promise<string>
 
-export function createAdmission({ database, writer, provision }: VouchedDeps): Admit {
+export function createAdmission({ database, writer, provision, needsId = false }: VouchedDeps): Admit {
   const find = createLookup((names) => findProvisioned(database.session, names))
 
   return async (device, spiffeId) => {
@@ -28,6 +30,12 @@ export function createAdmission({ database, writer, provision }: VouchedDeps): A
     // The id may have been registered for this device since the lookup of the id.
     if (spiffeId !== undefined && known && known.spiffeIds.length > 0 && !known.spiffeIds.includes(spiffeId))
       throw new CredentialRefused('FORBIDDEN', 'unknown', `device ${device} is registered with another SPIFFE id`)
+    if (known?.isRegistered && needsId && spiffeId !== undefined && !known.spiffeIds.includes(spiffeId))
+      throw new CredentialRefused(
+        'FORBIDDEN',
+        'unknown',
+        `device ${device} is registered without a SPIFFE id, and this server has several trust domains: register ${spiffeId} for it`,
+      )
     if (known?.isRegistered) return device
     if (!provision)
       throw new CredentialRefused(

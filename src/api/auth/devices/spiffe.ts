@@ -28,5 +28,10 @@ export function clientOf(spiffeId: string): string | null {
   return client
 }
 
+/** The WFM that the path `/margo/wfm/<id>` names, which is a server's own name. Null: another path. */
+export function wfmOf(spiffeId: string): string | null {
+  return /^spiffe:\/\/[^/]+\/margo\/wfm\/([^/]+)$/.exec(spiffeId)?.[1] ?? null
+}
+
 const longest = 2048
 const form = /^spiffe:\/\/[a-z0-9._-]{1,255}(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._-]+)+$/

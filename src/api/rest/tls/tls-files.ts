@@ -1,7 +1,7 @@
 /** Reads and checks the TLS files. One error lists the problems of all files. */
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { createSecureContext } from 'node:tls'
+import { createSecureContext, type SecureVersion } from 'node:tls'
 import { ConfigError } from '../../../platform/config-error.ts'
 
 /** Paths of files in PEM. */
@@ -10,6 +10,8 @@ export interface TlsConfig {
   readonly key: string
   /** Authorities that sign devices' certificates; null: the server asks for none. */
   readonly clientCa: string | null
+  /** Absent: TLS 1.2. */
+  readonly minVersion?: SecureVersion
 }
 
 export interface TlsFiles {
@@ -20,7 +22,7 @@ export interface TlsFiles {
 }
 
 /** Throws a ConfigError. */
-export async function readTls({ cert, key, clientCa }: TlsConfig): Promise<TlsFiles> {
+export async function readTls({ cert, key, clientCa }: Omit<TlsConfig, 'minVersion'>): Promise<TlsFiles> {
   const problems: string[] = []
   const read = async (name: string, path: string): Promise<string> =>
     readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -1,9 +1,11 @@
 /** The https server: its ciphers, its requests for client certificates, and the replacement of its own certificate. */
+
+import { constants } from 'node:crypto'
 import type { RequestListener, ServerOptions } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
-import type { TlsFiles } from './tls-files.ts'
+import type { Trust } from '../../auth/devices/trust.ts'
 import type { TlsWatch } from './tls-watch.ts'
 
 /**
@@ -22,17 +24,20 @@ const ciphers = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':')
 
+/** `trust`: who names the authorities of devices' certificates. Null: the file does. */
 export function createTlsServer(
   watch: TlsWatch,
+  trust: Pick<Trust, 'authorities' | 'follow'> | null,
   { handshakeTimeout, ...options }: ServerOptions & { readonly handshakeTimeout: number },
   listener: RequestListener,
 ): Server {
   // A connection without a trusted certificate is accepted, because browsers have none. Device authentication checks the certificate per request.
-  const clientCertificates = watch.files().clientCa === null ? {} : { requestCert: true, rejectUnauthorized: false }
-  const server = createServer(
-    { ...options, ...contextOf(watch.files()), ...clientCertificates, handshakeTimeout },
-    listener,
-  )
+  const asksClients = trust !== null || watch.files().clientCa !== null
+  const clientCertificates = asksClients ? { requestCert: true, rejectUnauthorized: false } : {}
+  const context = (): SecureContextOptions => contextOf(watch, trust)
+  const server = createServer({ ...options, ...context(), ...clientCertificates, handshakeTimeout }, listener)
+  // Each request is verified against the present authorities, so connections stay open.
+  trust?.follow(() => server.setSecureContext(context()))
   const opening = trackOpening(server)
   const authorized = new Set<TLSSocket>()
   server.on('secureConnection', (socket) => {
@@ -43,7 +48,7 @@ export function createTlsServer(
   })
   answerPlainHttp(server, opening)
   watch.follow((files, before) => {
-    server.setSecureContext(contextOf(files))
+    server.setSecureContext(context())
     if (files.clientCa === before.clientCa) return
     // No connection may outlast the trust in a removed authority. One without a complete handshake still trusts the former authorities, because
     // Node gives it its context when it is accepted. Devices reconnect.
@@ -86,6 +91,10 @@ function answerPlainHttp(server: Server, opening: Opening): void {
   })
 }
 
-function contextOf({ cert, key, clientCa }: TlsFiles): SecureContextOptions {
-  return { cert, key, minVersion: 'TLSv1.2', ciphers, ...(clientCa === null ? {} : { ca: clientCa }) }
+function contextOf(watch: TlsWatch, trust: Pick<Trust, 'authorities'> | null): SecureContextOptions {
+  const { cert, key, clientCa } = watch.files()
+  const own = { cert, key, minVersion: watch.minVersion, ciphers }
+  // A resumed session would have only the first certificate that its client sent. Clients choose a certificate by the names of the authorities.
+  if (trust) return { ...own, ca: [...trust.authorities()], secureOptions: constants.SSL_OP_NO_TICKET }
+  return { ...own, ...(clientCa === null ? {} : { ca: clientCa }) }
 }

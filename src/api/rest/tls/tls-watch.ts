@@ -7,11 +7,13 @@
  *   unusable in two checks       ──▶ one warning; the previous files stay in use
  */
 
+import type { SecureVersion } from 'node:tls'
 import { ConfigError } from '../../../platform/config-error.ts'
 import type { Log } from '../../../platform/log/log.ts'
 import { certificatesIn, readTls, type TlsConfig, type TlsFiles } from './tls-files.ts'
 
 export interface TlsWatch {
+  readonly minVersion: SecureVersion
   /** The files in use. */
   files(): TlsFiles
   /** Calls back after a replacement, with the new and the previous files. */
@@ -107,6 +109,7 @@ export async function watchTls({ config, log, clock, interval = 5_000 }: TlsWatc
   warnOfDates()
   const timer = setInterval(() => void enqueue(false), interval).unref()
   return {
+    minVersion: config.minVersion ?? 'TLSv1.2',
     files: () => files,
     follow: (take) => void followers.push(take),
     reload: () => enqueue(true),
