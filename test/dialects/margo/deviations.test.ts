@@ -47,6 +47,20 @@ describe('deviations from the specification', () => {
     expect(deviationsOf(report({ deploymentId, ...said })).map(({ kind }) => kind)).toEqual(kinds)
   })
 
+  it('are each form of an ID but one of those that look the same', () => {
+    const forms = [
+      deploymentId.toUpperCase(),
+      deploymentId.replace('a', '\u0430'),
+      deploymentId.replaceAll('-', '\u2011'),
+      `${deploymentId}\u200b`,
+      `${deploymentId}\n`,
+    ]
+    for (const form of forms)
+      expect(deviationsOf(report({ deploymentId: form, state: 'INSTALLED' })).map(({ kind }) => kind)).toEqual([
+        'DEPLOYMENT_ID_NOT_UUID',
+      ])
+  })
+
   it('gives an example of at most 200 characters that can be stored', () => {
     const [found] = deviationsOf(report({ deploymentId: `${'x'.repeat(184)}😀😀`, state: 'INSTALLED' }))
     expect(found?.example.length).toBeLessThanOrEqual(200)

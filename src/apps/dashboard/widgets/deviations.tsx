@@ -9,7 +9,8 @@ const advice = {
   PENDING_WITHOUT_REASON: 'PENDING without a reason. Send the reason as the error of the deployment.',
   INCONSISTENT_STATE:
     'The state of the deployment does not follow from its components. Send the state of the component in progress.',
-  DEPLOYMENT_ID_NOT_UUID: 'The deployment ID is not a UUID. Use the ID from the deployment specification.',
+  DEPLOYMENT_ID_NOT_UUID:
+    'The deployment ID is not a UUID in small letters. Use the ID from the deployment specification, as it is written there.',
   UNKNOWN_KIND:
     'The kind of the report is unknown, and the report was refused. Send DeploymentStatusManifest, or no kind.',
   TEXT_ALTERED:

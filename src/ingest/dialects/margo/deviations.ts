@@ -12,7 +12,7 @@ export const deviationSentences: Readonly<Record<DeviationKind, string>> = {
   INCONSISTENT_STATE:
     'Deployment Status: "The overall deployment status MUST inherit the current component\'s status until it has gone through installing each component."',
   DEPLOYMENT_ID_NOT_UUID:
-    'Deployment Status: deploymentId is "the unique identifier UUID of the deployment specification".',
+    'Deployment Status: deploymentId is "the unique identifier UUID of the deployment specification", in small letters (RFC 9562).',
   ID_LOOKS_LIKE_ANOTHER:
     'No report: the device ID looks like that of a device that was known before. They differ in case, in forms of one accented letter, in spaces, or in characters without a glyph.',
   UNKNOWN_KIND: 'Deployment Status: kind is DeploymentStatusManifest. A report of any other kind is refused.',
@@ -24,7 +24,8 @@ export const deviationSentences: Readonly<Record<DeviationKind, string>> = {
     'Onboarding: the certificate of a client is the field certificate. Its name public_certificate is that of earlier drafts.',
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+/** In one form only. So of two IDs that look the same, at least one is a deviation. */
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const longestExample = 200
 
 /** At most one of each kind. */
