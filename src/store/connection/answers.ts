@@ -1,6 +1,7 @@
 /** Reads the answers to the statements of one connection, row by row. */
 import type postgres from 'postgres'
 import { storableParameters } from './column-parsers.ts'
+import { heldTexts, tooManyTexts } from './held-texts.ts'
 import { countingParsers, mostCharacters, noteCharacters, tooMuchText } from './reading.ts'
 import { asObjects, type Row } from './row-objects.ts'
 
@@ -41,12 +42,18 @@ export function createAnswers(isBounded: boolean, stop: () => void): Answers {
         prepare,
       })
       const rows: Row[] = []
+      const held = heldTexts.hold()
       let read = 0
+      let isRefused = false
       const take = (row: Row): void => {
         read += characters
+        if (isBounded && !held.add(characters)) isRefused = true
         characters = 0
-        if (read <= most) rows.push(row)
-        else rows.length = 0
+        if (read <= most && !isRefused) rows.push(row)
+        else {
+          rows.length = 0
+          held.release()
+        }
         if (isBounded && read > mostIgnored) stop()
       }
       try {
@@ -54,12 +61,14 @@ export function createAnswers(isBounded: boolean, stop: () => void): Answers {
         query.values()
         const { columns } = await query.forEach(take)
         if (read > most) throw tooMuchText()
+        if (isRefused) throw tooManyTexts()
         const objects = asObjects<T>(columns, rows)
         noteCharacters(objects, read)
         return objects
       } catch (error) {
         throw read > most ? tooMuchText() : error
       } finally {
+        held.release()
         rows.length = 0
         Object.assign(query, spent)
       }

@@ -1,5 +1,5 @@
 /** The size budget of one response. Execution charges actual data to it, not the document's worst case. */
-import type { DomainError } from '../../../domain/errors.ts'
+import { DomainError } from '../../../domain/errors.ts'
 import type { LimitName, Refuse } from '../../../platform/limits/limits.ts'
 import { mostCharacters, tooMuchText } from '../../../store/connection/reading.ts'
 import { maxAnswerSize, maxErrors, maxRows } from '../guards/limits.ts'
@@ -13,6 +13,8 @@ export interface Budget {
   expect(count: number): void
   /** Characters of stored texts that were read. What is read is held until the response is made. */
   read(count: number): void
+  /** The error of a statement. If all operations hold too many texts together (held-texts.ts), it replaces the whole response. */
+  unavailable(error: unknown): unknown
   /** A field failed. */
   failed(): void
   /** The error that replaces the whole response. Null: the budget was not exceeded. */
@@ -52,6 +54,11 @@ export function createBudget(refuse: Refuse): Budget {
       if (read <= mostCharacters) return
       excess ??= refuse('answerSize', `${tooMuchText().message}; committed changes remain`, { max: mostCharacters })
       throw excess
+    },
+    unavailable(error) {
+      if (!(error instanceof DomainError) || error.facts.limit !== 'bufferedBytes') return error
+      excess ??= refuse('bufferedBytes', `${error.message}; committed changes remain`, error.facts)
+      return excess
     },
     failed() {
       errors += 1

@@ -14,6 +14,7 @@ import type { Writer } from '../../../ingest/writer.ts'
 import type { SinkManager } from '../../../outlets/sinks/manage.ts'
 import { createDeadline, type Deadline, type OnGone } from '../../../platform/limits/deadline.ts'
 import type { Slices } from '../../../platform/limits/slices.ts'
+import { heldTexts, tooManyTexts } from '../../../store/connection/held-texts.ts'
 import { charactersOf } from '../../../store/connection/reading.ts'
 import { sessionOf } from '../../../store/connection/transaction.ts'
 import type { Database, Freshness, LogHead, Session, Snapshot } from '../../../store/database.ts'
@@ -118,6 +119,7 @@ export function createContext(
   let current: Reader | null = null
   let isClosed = false
   const budget = createBudget(deps.limits.refuse)
+  const held = heldTexts.hold()
   let acting: AuditEntry | null = null
 
   function signal(): AbortSignal {
@@ -131,9 +133,14 @@ export function createContext(
     try {
       const own = await deps.database.snapshot(signal(), freshness)
       const run = async <T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]> => {
-        const rows = await own.run<T>(text, parameters)
-        budget.read(charactersOf(rows))
-        return rows
+        try {
+          const rows = await own.run<T>(text, parameters)
+          budget.read(charactersOf(rows))
+          if (!held.add(charactersOf(rows))) throw tooManyTexts()
+          return rows
+        } catch (error) {
+          throw budget.unavailable(error)
+        }
       }
       return { ...own, ...sessionOf(run), signal: signal(), ...(leave && { close: () => own.close().finally(leave) }) }
     } catch (error) {
@@ -218,6 +225,7 @@ export function createContext(
     close() {
       isClosed = true
       deadline?.met()
+      held.release()
       return close()
     },
   }

@@ -47,5 +47,7 @@ function released(result: ExecutionResult): ExecutionResult {
 function bounded(context: Context, result: ExecutionResult): ExecutionResult {
   const excess = context.excess()
   if (!excess || !result.errors?.some(({ originalError }) => originalError === excess)) return result
+  // A later retry succeeds, so it is a 503.
+  if (excess.code === 'UNAVAILABLE') return { errors: [asRefusal(excess)] }
   return { data: null, errors: [new GraphQLError(excess.message, { originalError: excess })] }
 }

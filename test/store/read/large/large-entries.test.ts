@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { presentInParts } from '../../../../src/api/mqtt/present.ts'
 import { createBacklog } from '../../../../src/feed/backlog.ts'
+import { heldTexts } from '../../../../src/store/connection/held-texts.ts'
 import { readHead } from '../../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../../src/store/database.ts'
 import { readLog } from '../../../../src/store/read/changes/changes.ts'
@@ -32,7 +33,8 @@ const documents = {
 
 describe.each(lastingStores)('a log of large entries on $name', (store) => {
   let database: Database
-  const answers = new Map<string, { readonly data: unknown; readonly errors?: readonly unknown[] }>()
+  const answers = new Map<string, { readonly data?: unknown; readonly errors?: readonly unknown[] }>()
+  let refused: Response
   beforeAll(async () => {
     const { on: empty } = await store.create()
     const server = await startApp({ on: empty })
@@ -50,6 +52,10 @@ describe.each(lastingStores)('a log of large entries on $name', (store) => {
     }
     for (const [name, document] of Object.entries(documents))
       answers.set(name, await (await server.post('/graphql', { query: document })).json())
+    const others = heldTexts.hold()
+    others.add(Number.MAX_SAFE_INTEGER / 2)
+    refused = await server.post('/graphql', { query: documents.history.replace('{', '{ other: __typename ') })
+    others.release()
     await server.app.close()
     database = await empty.open()
     return async () => {
@@ -135,6 +141,13 @@ describe.each(lastingStores)('a log of large entries on $name', (store) => {
     const message = expect.stringMatching(/the stored texts .* have more than 33554432 characters: request fewer rows/)
     const extensions = { code: 'LIMIT_EXCEEDED', limit: 'answerSize', max: 33554432 }
     expect(answers.get('histories')).toEqual({ data: null, errors: [expect.objectContaining({ message, extensions })] })
+  })
+
+  it('refuses a query with 503 while all queries together hold too many characters', async () => {
+    expect([refused.status, refused.headers.has('retry-after')]).toEqual([503, true])
+    const extensions = { code: 'UNAVAILABLE', limit: 'bufferedBytes', retryAfterSeconds: 2, retryable: true }
+    const message = expect.stringContaining('read too many stored texts at once: retry, or request fewer rows')
+    expect(await refused.json()).toEqual({ errors: [{ message, extensions }] })
   })
 
   it('has deliveries that are sent again in parts of bounded bytes', async () => {
