@@ -14,5 +14,5 @@ it('a server keeps what Node compiled beside its packages, and finds the modules
     console.log(resolved() === usual, new PgDialect().sqlToQuery(sql\`select \${1}\`).sql)`
   const child = startChild(script, { NODE_COMPILE_CACHE: '', NODE_OPTIONS: '--input-type=module' })
   expect(await child.ended).toBe(0)
-  expect(child.lines).toEqual([expect.stringMatching(/node_modules\/\.cache\/rollcall\/compiled/), 'true select $1'])
+  expect(child.lines).toEqual([expect.stringMatching(/node_modules\/\.cache\/rollcall-compiled/), 'true select $1'])
 })

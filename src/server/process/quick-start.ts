@@ -5,7 +5,7 @@ import { isBundled, root } from '../../platform/installation.ts'
 
 /** Node keeps what it compiled, and TypeScript without its types, when the process ends in order. Where it cannot write, it does without. */
 export function startQuickly(): void {
-  enableCompileCache(join(root, 'node_modules/.cache/rollcall/compiled'))
+  enableCompileCache(join(root, 'node_modules/.cache/rollcall-compiled'))
   if (!isBundled) resolveDrizzleOnce()
 }
 

@@ -16,7 +16,7 @@ export async function buildPrograms(): Promise<string> {
   }
   const folder = join(cache, state.digest('hex').slice(0, 16))
   if (existsSync(folder)) return folder
-  const { bundlePrograms } = await import('../../../src/server/build.ts')
+  const { bundlePrograms } = await import('../../../src/server/build/build.ts')
   const made = join(cache, randomUUID())
   mkdirSync(made, { recursive: true })
   await bundlePrograms(join(made, 'dist'))

@@ -1,7 +1,7 @@
 /** One run of PGlite, in a worker thread. A lost run stays lost: everything on it fails, and another run has to be started. */
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { isBundled, root } from '../../../platform/installation.ts'
+import { embeddedFile, isBundled, isExecutable, root } from '../../../platform/installation.ts'
 import { statisticsTarget } from '../../database.ts'
 import { storableParameters } from '../column-parsers.ts'
 import { lost, StatementError } from '../failure.ts'
@@ -23,6 +23,12 @@ export interface Instance extends TurnConnection {
 
 type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, 'id'> : never) : never
 
+function workerFile(): string | URL {
+  if (isExecutable)
+    return new URL(`data:text/javascript;base64,${embeddedFile('dist/pglite-worker.js').toString('base64')}`)
+  return isBundled ? join(root, 'dist/pglite-worker.js') : join(import.meta.dirname, 'pglite-worker.ts')
+}
+
 /**
  * `patience`: milliseconds that a statement may take. After some panics PostgreSQL computes without end. `onLost` is also called when it has been
  * closed. `wasOpen`: it has answered a statement.
@@ -33,8 +39,7 @@ export function startInstance(
   patience: () => number,
   onLost: (reason: StatementError, wasOpen: boolean) => void,
 ): Instance {
-  const file = isBundled ? join(root, 'dist/pglite-worker.js') : join(import.meta.dirname, 'pglite-worker.ts')
-  const worker = new Worker(file, { workerData: options })
+  const worker = new Worker(workerFile(), { workerData: options })
   const waiting = new Map<number, { resolve: (rows: object[]) => void; reject: (error: unknown) => void }>()
   const taken: PartTaken = { taken: true }
   /** The earlier rows of an answer in several parts. */

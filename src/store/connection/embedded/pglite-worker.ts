@@ -4,7 +4,8 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { zstdDecompressSync } from 'node:zlib'
-import { PGlite, parse, protocol } from '@electric-sql/pglite'
+import { PGlite, type PGliteOptions, parse, protocol } from '@electric-sql/pglite'
+import { embeddedFile, isExecutable } from '../../../platform/installation.ts'
 import { isKept } from '../kept-plan.ts'
 import { countingParsers, mostCharacters } from '../reading.ts'
 import { type FileFailure, openFiles } from './files.ts'
@@ -64,9 +65,20 @@ if (!port) throw new Error('pglite-worker runs as a worker thread only')
 const { dataDir, template, isSynced = false, unsynced = [] } = workerData as WorkerData
 let isOpen = false
 const database = PGlite.create({
+  ...(isExecutable ? embeddedPglite() : {}),
   ...(dataDir === undefined ? {} : openFiles({ dataDir, isSynced, unsynced, isOpen: () => isOpen }, fail)),
   ...(template === undefined ? {} : { loadDataDir: new Blob([zstdDecompressSync(template)]) }),
 })
+
+/** PGlite reads these beside its module, which is not a file here. */
+function embeddedPglite(): PGliteOptions {
+  const fileOf = (name: string) => new Uint8Array(embeddedFile(`node_modules/@electric-sql/pglite/dist/${name}`))
+  return {
+    pgliteWasmModule: new WebAssembly.Module(fileOf('pglite.wasm')),
+    initdbWasmModule: new WebAssembly.Module(fileOf('initdb.wasm')),
+    fsBundle: new Blob([fileOf('pglite.data')]),
+  }
+}
 
 function fail(failure: FileFailure): never {
   port?.postMessage({ failure } satisfies WorkerAnswer)
