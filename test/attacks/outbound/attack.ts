@@ -93,6 +93,9 @@ export async function attackOutbound(options: AttackOptions): Promise<Findings> 
     const accepted = Object.entries(plant.fronts).flatMap(([name, front]) =>
       front.accepted.map((certificate) => `${name} was asked over a connection that showed the ${certificate}`),
     )
+    // The service names the authority of the one in good answers, and of the other in none.
+    if ([...work.admitted].join() !== 'known')
+      problems.push(`clients of the identity service that were admitted: ${[...work.admitted]}`)
     return {
       exits: target.end() === null ? 0 : 1,
       ...{ rejections, stalls, samples, mostRss, lasting },

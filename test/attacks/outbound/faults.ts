@@ -65,6 +65,10 @@ export const faults: Readonly<Record<string, Fault>> = {
     const { status, text } = await good()
     response.writeHead(status, json).end(mutated(text, random))
   },
+  async 'numbers that go back'({ response, good }) {
+    const { status, text } = await good()
+    response.writeHead(status, json).end(text.replaceAll(/\b\d+\b/g, '0'))
+  },
   async 'half of an answer'({ response, random, good }) {
     const { status, text } = await good()
     response.writeHead(status, { ...json, 'content-length': Buffer.byteLength(text) + 1 })

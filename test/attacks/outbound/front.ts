@@ -65,7 +65,7 @@ export async function startFront({ random, certificates }: FrontOptions): Promis
       answer.destroy()
       return { status: 200, text: '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}\n' }
     }
-    if (!['other values', 'half of an answer', 'late'].includes(name)) request.resume()
+    if (!['other values', 'numbers that go back', 'half of an answer', 'late'].includes(name)) request.resume()
     await fault({ request, response, random, good })
   }
 

@@ -22,6 +22,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   traces: { begins: /^traces were not exported/, ends: /^traces are exported again/ },
   spans: { begins: /^spans of requests are dropped/, ends: /^the collector accepts spans of requests again/ },
   issuer: { begins: /^the issuer of OIDC cannot be used/, ends: /^the issuer of OIDC can be used again/ },
+  identity: { begins: /^the identity service cannot be used/, ends: /^the identity service can be used again/ },
   broker: { begins: /MQTT broker/, ends: /^connected to the MQTT broker/, by: 'session' },
   publisher: { begins: /^the fleet was not published/, ends: /^the fleet is published by MQTT again/ },
   archive: { begins: /^the background duty archive failed/, ends: /^the background duty archive succeeds again/ },

@@ -15,6 +15,7 @@ import { startBrokerFront } from './broker-front.ts'
 import { createShownCertificates } from './certificates.ts'
 import { type Front, startFront } from './front.ts'
 import { createGitClient, type GitClient } from './git-client.ts'
+import { type Identity, startIdentity } from './identity.ts'
 
 const names = [
   'aai',
@@ -28,13 +29,14 @@ const names = [
   'bucket',
 ] as const
 /** These are asked by https, so they may show a bad certificate. */
-const secureNames = ['secure cluster', 'secure webhook'] as const
+const secureNames = ['secure cluster', 'secure webhook', 'identity service'] as const
 
 export const adminKey = 'an-admin-key-of-the-attack-only'
 
 export interface Plant {
   readonly fronts: Readonly<Record<string, Front>>
   readonly kubernetes: Kubernetes
+  readonly identity: Identity
   /** Null: there is no Git on the machine. */
   readonly git: GitClient | null
   readonly env: Readonly<Record<string, string>>
@@ -86,12 +88,14 @@ export async function startPlant(random: Random): Promise<Plant> {
   const aai = keep(await startAai(), ({ close }) => close())
   const collector = keep(await startCollector(), ({ close }) => close())
   const issuer = keep(await startHostileIssuer(urlOf('issuer')), ({ stop }) => stop())
+  const identity = keep(await startIdentity('edge-2'), ({ stop }) => stop())
   const kubernetes = await startKubernetes((end) => void ends.push(end))
   const upstreams: Readonly<Record<string, string>> = {
     aai: aai.url,
     collector: collector.url,
     issuer: issuer.url,
     keys: issuer.url,
+    'identity service': identity.url,
   }
   for (const [name, front] of Object.entries(fronts)) front.lead(upstreams[name] ?? plain.url)
 
@@ -116,10 +120,12 @@ export async function startPlant(random: Random): Promise<Plant> {
   const git = hasGit() ? keep(createGitClient(random), (client) => client.stop()) : null
   if (git) fronts['git client'] = git
   return {
-    ...{ fronts, kubernetes, git },
+    ...{ fronts, kubernetes, identity, git },
     env: {
       ...issuer.env,
-      ...{ API_AUTH: 'key', API_ADMIN_KEY: adminKey, DEVICE_AUTH: 'token' },
+      ...{ API_AUTH: 'key', API_ADMIN_KEY: adminKey, DEVICE_AUTH: 'token,mtls' },
+      ...{ ...identity.env, IDENTITY_SERVICE: urlOf('identity service'), IDENTITY_SERVICE_CA: certificates.ca.file },
+      IDENTITY_DIRECTORY: join(folder, 'identity'),
       ...{ DEVICE_JWT_JWKS_URL: `${urlOf('keys')}/keys`, DEVICE_JWT_ISSUER: 'i', DEVICE_JWT_AUDIENCE: 'a' },
       ...{ AAI_URL: urlOf('aai'), AAI_USER: 'user', AAI_PASSWORD: 'password', SINK_ALLOW: '127.0.0.1' },
       ...{ KUBECONFIG: kubeconfig, CLUSTERS: 'p+edge=edge,p+secure=secure', NODE_EXTRA_CA_CERTS: certificates.ca.file },

@@ -12,6 +12,8 @@ interface Work {
   failing(): Promise<readonly string[]>
   /** Has paused and failing sinks try again now. */
   retry(): Promise<void>
+  /** Of the clients of the identity service: those that were admitted. */
+  readonly admitted: ReadonlySet<string>
 }
 
 const register = `mutation ($input: RegisterDevicesInput!) {
@@ -23,7 +25,11 @@ const declaration = `mutation ($input: DeclareDeploymentsInput!) {
 const sinks = '{ sinks { id name kind failures lastError } }'
 const patience = 20_000
 
-export async function startWork(url: string, { fronts, kubernetes, git }: Plant, random: Random): Promise<Work> {
+export async function startWork(
+  url: string,
+  { fronts, kubernetes, identity, git }: Plant,
+  random: Random,
+): Promise<Work> {
   const headers = { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' }
   // biome-ignore lint/suspicious/noExplicitAny: what it asks for, it knows.
   async function ask(query: string, variables = {}): Promise<any> {
@@ -89,6 +95,18 @@ export async function startWork(url: string, { fronts, kubernetes, git }: Plant,
     await quiet(send('POST', '/device/edge-1/deployment/web-1/status', {}, { authorization: `Bearer ${token}` }))
   }
 
+  const admitted = new Set<string>()
+  /** Whose authority the identity service names, and whose it does not. */
+  async function presentCertificates(): Promise<void> {
+    const body = { deploymentId: 'by-certificate', status: { state: 'installed' }, components: [] }
+    const path = '/device/edge-2/deployment/by-certificate/status'
+    for (const name of ['known', 'stranger'] as const) {
+      const answer = await send('POST', path, body, { authorization: '', ...identity[name] })
+      await quiet(Promise.resolve(answer))
+      if (answer.ok) admitted.add(name)
+    }
+  }
+
   async function signIn(): Promise<void> {
     const from = { 'x-forwarded-for': `198.18.0.${random.below(256)}` }
     const signal = AbortSignal.timeout(patience)
@@ -133,10 +151,11 @@ export async function startWork(url: string, { fronts, kubernetes, git }: Plant,
   }
 
   return {
+    admitted,
     async round() {
       count += 1
       kubernetes.put(`web-${context}`, `${context}-web`, { ready: false, resourceCount: count })
-      const parts = [report(), report(), presentToken(), signIn(), changeInstance()]
+      const parts = [report(), report(), presentToken(), signIn(), changeInstance(), presentCertificates()]
       if (git) parts.push(git.fetch())
       if (count % 10 === 0) parts.push(testReceivers(), declare())
       await Promise.allSettled(parts)
