@@ -127,9 +127,8 @@ describe('a body in a coding that is not decoded', () => {
     expect(asked).not.toMatch(/^retry-after/im)
   })
 
-  it('is refused by its Content-Encoding, in GraphQL too', async () => {
+  it('is refused by its Content-Encoding in GraphQL', async () => {
     const header = 'Content-Encoding: gzip\r\nTransfer-Encoding: chunked'
-    expect(await send(`POST ${path}`, header, gzipSync(JSON.stringify(report)))).toMatch(/^HTTP\/1\.1 415 /)
     const asked = await send('POST /graphql', header, gzipSync('{"query":"{ revision }"}'))
     expect(asked).toMatch(/^HTTP\/1\.1 415 [^{]*\{"errors":\[\{"message":"a body of gzip is not supported/)
   })

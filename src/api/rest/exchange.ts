@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { Access, Principal } from '../../domain/principal.ts'
 import { type Command, traced } from '../../ingest/command.ts'
 import type { Bodies } from '../../platform/limits/bodies.ts'
+import { codingOf } from '../../platform/limits/content-coding.ts'
 import { readTraceparent } from '../../platform/traceparent.ts'
 
 export interface Exchange {
@@ -69,26 +70,32 @@ export function drained(response: ServerResponse): Promise<void> {
   })
 }
 
-/** Reads the whole body. Throws the errors of `Bodies.read`. */
-export function readBody({ bodies, request, response }: Exchange, limit: number): Promise<Buffer> {
-  return bodies.read(request, response, limit)
+/** Reads the whole body, and decodes it. Throws the errors of `Bodies`. */
+export async function readBody(exchange: Exchange, limit: number): Promise<Buffer> {
+  const { bodies, request, response } = exchange
+  return decodeBody(exchange, await bodies.read(request, response, limit), limit)
 }
 
-/** Reads the body at the first call, so authentication by headers does not wait for it. */
+/** The body without its Content-Encoding. Throws the errors of `Bodies.decode`. */
+export function decodeBody({ bodies, request, response }: Exchange, sent: Buffer, limit: number): Promise<Buffer> {
+  return bodies.decode(request, response, sent, limit)
+}
+
+/** Reads the body as it was sent at the first call, so authentication by headers does not wait for it. */
 export type ReadBody = (limit?: number) => Promise<Buffer>
 
 /** The first call may lower the limit of `most` bytes. */
-export function lazyBody(exchange: Exchange, most: number): ReadBody {
+export function lazyBody({ bodies, request, response }: Exchange, most: number): ReadBody {
   let reading: Promise<Buffer> | null = null
   return (limit = most) => {
-    reading ??= readBody(exchange, Math.min(limit, most))
+    reading ??= bodies.read(request, response, Math.min(limit, most))
     return reading
   }
 }
 
-/** Refuses a body of another media type. A body without Content-Type is accepted. */
+/** Refuses a body of another media type, or in an unknown coding. A body without Content-Type is accepted. */
 export function requireMediaType(request: IncomingMessage, accepted: readonly string[]): void {
-  requireNoEncoding(request)
+  codingOf(request.headers['content-encoding'])
   const given = request.headers['content-type']
   if (given === undefined) return
   const type = (given.split(';')[0] ?? '').trim().toLowerCase()

@@ -1,6 +1,7 @@
 /** Translates errors to RFC 9457 problem+json, with the members that Margo clients read (docs/wire.md §1.3). GraphQL has the other translation. */
 import { DomainError, type ErrorCode, errorCodes, type FieldProblem } from '../../domain/errors.ts'
 import { retryAfter } from '../../platform/limits/admission.ts'
+import { acceptedCodings } from '../../platform/limits/content-coding.ts'
 import { describeOutage, isTransient } from '../../store/connection/failure.ts'
 
 const margo = 'https://docs.margo.org/specification/problem-types#'
@@ -80,6 +81,8 @@ function describe(
     errors,
     error: detail,
   }
+  if (code === 'UNSUPPORTED_MEDIA_TYPE' && errors[0]?.field === 'Content-Encoding')
+    return render(status, body, { 'accept-encoding': acceptedCodings })
   if (!retryable || (status !== 429 && status !== 503)) return render(status, body, {})
   const retryAfterSeconds = retryAfter(facts, status === 429 ? 5 : 2)
   return render(

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../../domain/errors.ts'
+import { codingOf, decode } from './content-coding.ts'
 import { gather } from './gather.ts'
 import { type HeldBytes, uncounted } from './held-bytes.ts'
 import type { Refuse } from './limits.ts'
@@ -12,6 +13,8 @@ import type { Refuse } from './limits.ts'
 export interface Bodies {
   /** The whole body. Throws TOO_LARGE as soon as the size is known, or UNAVAILABLE. It reads and drops the rest, so a client that reads only after it has sent receives the error. */
   read(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer>
+  /** The body without its Content-Encoding. It has at most `limit` bytes too. Throws TOO_LARGE, UNAVAILABLE, or what content-coding.ts throws. */
+  decode(request: IncomingMessage, response: ServerResponse, sent: Buffer, limit: number): Promise<Buffer>
   /** Reads and drops a body of which nothing was read. Node would do the same after the response, but takes pieces of a byte without end. */
   drop(request: IncomingMessage): void
 }
@@ -104,6 +107,19 @@ export function createBodies(
       // The connection closed while the credential was checked, and emits no further event.
       if (request.destroyed) throw new ClientGone('the request broke off')
       return await collect(request, response, limit)
+    },
+    async decode(request, response, sent, limit) {
+      const coding = codingOf(request.headers['content-encoding'])
+      if (coding === null) return sent
+      let counted = 0
+      response.once('close', () => held.release(networkOf(request), counted))
+      return await decode(coding, sent, (size) => {
+        if (response.destroyed) throw new ClientGone('the request broke off')
+        if (size > limit) throw tooLarge(limit)
+        const more = Math.max(size - uncounted, 0) - counted
+        if (more > 0) held.hold(networkOf(request), more)
+        counted += Math.max(more, 0)
+      })
     },
   }
 }

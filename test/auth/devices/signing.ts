@@ -42,14 +42,14 @@ export const newKey = {
 export interface SigningOptions {
   readonly url: string
   readonly method?: string
-  readonly body: string
+  readonly body: string | Uint8Array
   readonly components?: readonly string[]
   /** Parameters after the components; what is null is left out. */
   readonly parameters?: Readonly<Record<string, string | number | null>>
   readonly digest?: string | null
 }
 
-export const digestOf = (body: string, name = 'sha-256') =>
+export const digestOf = (body: string | Uint8Array, name = 'sha-256') =>
   `${name}=:${createHash(name.replace('-', '')).update(body).digest('base64')}:`
 
 export const seconds = () => Math.floor(Date.now() / 1000)

@@ -7,7 +7,7 @@ import type { DeviceMethod } from '../../../ingest/dialects/devices.ts'
 import { refusal } from '../../../platform/body/problems.ts'
 import type { Database } from '../../../store/database.ts'
 import { hasCapabilities } from '../../../store/read/targets/profiles.ts'
-import { answer, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
+import { answer, decodeBody, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
 import { authenticate, ignoredLimit, type SubmitDeps, submitFor } from './device-caller.ts'
 import { noteDeviations, type RecordDeps } from './record-report.ts'
 
@@ -23,7 +23,7 @@ export async function takeCapabilities(
   requireMediaType(exchange.request, route.body.media)
   const read = lazyBody(exchange, route.body.limit)
   const caller = await authenticate(deps, exchange, read)
-  const body = await read()
+  const body = await decodeBody(exchange, await read(), route.body.limit)
   const { id, labels, warnings, deviations } = route.read(await route.body.parse(body))
   if (deps.isStrict && warnings.length > 0) throw refusal(warnings, 'What the device can run')
   const device = route.deviceId ?? route.reporter ?? caller.device ?? id

@@ -3,15 +3,13 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
 import { manifestOwner } from '../../../domain/desired.ts'
 import { DomainError } from '../../../domain/errors.ts'
 import { readIds } from '../../../ingest/dialects/router.ts'
 import { singleParameters } from '../../../platform/body/parameters.ts'
 import type { Git } from '../../git/git.ts'
 import type { Protocol } from '../../git/program.ts'
-import { answer, type Exchange, lazyBody, type Methods, searchOf } from '../exchange.ts'
+import { answer, decodeBody, type Exchange, lazyBody, type Methods, searchOf } from '../exchange.ts'
 import { toProblem } from '../problem.ts'
 import { emptyBody } from './device-caller.ts'
 import { type GitCallerDeps, isGit, requireReader } from './git-caller.ts'
@@ -74,7 +72,7 @@ async function upload(deps: GitDeps, exchange: Exchange, device: string): Promis
     throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Type ${type} is not a request of Git`)
   const read = lazyBody(exchange, bodyLimit)
   await requireReader(deps, exchange, device, read)
-  const body = await unpacked(request, await read())
+  const body = await decodeBody(exchange, await read(), bodyLimit)
   await sendOutput(deps, exchange, device, { protocol: protocolOf(request), body }, 'result', '')
 }
 
@@ -116,18 +114,6 @@ function notForBrowsers(path: string): DomainError {
 function protocolOf({ headers }: IncomingMessage): Protocol {
   const [, version] = /(?:^|:)version=([12])(?:$|:)/.exec(String(headers['git-protocol'] ?? '')) ?? []
   return version === '2' ? 2 : version === '1' ? 1 : 0
-}
-
-async function unpacked({ headers }: IncomingMessage, sent: Buffer): Promise<Uint8Array> {
-  const coding = (headers['content-encoding'] || 'identity').toLowerCase()
-  if (coding === 'identity') return sent
-  if (coding !== 'gzip' && coding !== 'x-gzip')
-    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Encoding ${coding} is not supported`)
-  return promisify(gunzip)(sent, { maxOutputLength: bodyLimit }).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ERR_BUFFER_TOO_LARGE'
-      ? new DomainError('TOO_LARGE', `the body is larger than the limit of ${bodyLimit} bytes`)
-      : new DomainError('INVALID_REQUEST', 'the body is not valid gzip')
-  })
 }
 
 function packet(line: string): string {

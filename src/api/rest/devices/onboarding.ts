@@ -9,7 +9,7 @@ import type { Database } from '../../../store/database.ts'
 import { findIdentities } from '../../../store/read/device-credentials.ts'
 import { keyIdOf } from '../../auth/devices/public-key.ts'
 import { clientOf, spiffeIdOf } from '../../auth/devices/spiffe.ts'
-import { answer, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
+import { answer, decodeBody, type Exchange, lazyBody, requireMediaType } from '../exchange.ts'
 import { authenticate, ignoredLimit, type SubmitDeps, submitFor } from './device-caller.ts'
 import { noteDeviations, type RecordDeps } from './record-report.ts'
 
@@ -27,7 +27,7 @@ export async function takeOnboarding(
   requireMediaType(exchange.request, rule.media)
   const read = lazyBody(exchange, rule.limit)
   const caller = await authenticate(deps, exchange, read)
-  const body = await read()
+  const body = await decodeBody(exchange, await read(), rule.limit)
   const { device } = caller
   const { certificate: sent, deviations } = readSent(await rule.parse(body))
   const certificate = sent === null ? null : readCertificate(sent)

@@ -11,7 +11,7 @@ import type { BacklogFormat, BacklogItem, DeviceMethod } from '../../../ingest/d
 import { paced } from '../../../platform/limits/pace.ts'
 import type { Log } from '../../../platform/log/log.ts'
 import type { DeviceIdentity } from '../../auth/devices/device-auth.ts'
-import { answer, type Exchange, lazyBody, type ReadBody, requireMediaType } from '../exchange.ts'
+import { answer, decodeBody, type Exchange, lazyBody, type ReadBody, requireMediaType } from '../exchange.ts'
 import { problemMembers } from '../problem.ts'
 import { authenticate, claim } from './device-caller.ts'
 import { admit, type Caller, noteRefusal, type RecordDeps, record, requireIdentity, takeBody } from './record-report.ts'
@@ -43,8 +43,9 @@ export async function takeReport(
 async function receive(deps: ReportDeps, exchange: Exchange, limit: number): Promise<{ caller: Caller; body: Buffer }> {
   const read = lazyBody(exchange, limit)
   const caller = await identify(deps, exchange, read)
-  if (!('refusal' in caller)) return { caller, body: await read() }
-  const body = await read(refusedLimit).catch((error: unknown) => {
+  if (!('refusal' in caller)) return { caller, body: await decodeBody(exchange, await read(), limit) }
+  const reading = read(refusedLimit).then((sent) => decodeBody(exchange, sent, refusedLimit))
+  const body = await reading.catch((error: unknown) => {
     throw error instanceof DomainError && error.code === 'TOO_LARGE' ? caller.refusal : error
   })
   return { caller, body }
