@@ -7,6 +7,7 @@
  *   the transaction …                 what follows
  *   commits                           each command's own answer (a DomainError is one)
  *   fails with an error of the SQL    the batch is halved until the command that causes the error is alone: only that command fails
+ *   would load too much               the batch is divided into batches that never do
  *   loses its connection              the outcome is unknown: the batch is looked up under the lock, and repeated only if it is missing
  *   cannot be settled in time         UNAVAILABLE (503): nothing was acknowledged, the device reports again
  */
@@ -15,7 +16,7 @@ import { sharedSlices } from '../platform/limits/slices.ts'
 import type { Session } from '../store/database.ts'
 import { type BatchRecord, readBatches, stampOf, writerOf } from '../store/write/batches.ts'
 import type { BatchName } from '../store/write/contract.ts'
-import { type LockedHead, loadNeeds, lockHead } from '../store/write/load/load.ts'
+import { BatchTooLarge, type LockedHead, leastMeasured, loadNeeds, lockHead } from '../store/write/load/load.ts'
 import { saveBatch } from '../store/write/save/save.ts'
 import {
   type Batch,
@@ -35,7 +36,7 @@ import type { Command } from './command.ts'
 import { writeInParts } from './divided-write.ts'
 import type { HandOver } from './servers/hand-over.ts'
 import { createUnitOfWork } from './unit-of-work/unit-of-work.ts'
-import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
+import { batchSize, forget, type WriterOptions, type WriterState } from './writer-state.ts'
 
 /** The latest attempt to write a batch. */
 export interface Attempt {
@@ -72,9 +73,11 @@ export function createOrderedWrite(
   function conclude(batch: Batch, written: Written, began: number): void {
     settle(batch.waiting, written.outcomes)
     written.announce()
+    const size = sizeOf(batch)
+    if (size >= state.batchLimit) state.batchLimit = Math.min(batchSize, 2 * state.batchLimit)
     const at = performance.now()
     state.answered = { at, batchTime: at - began }
-    options.observe?.({ batch, size: sizeOf(batch), seconds: (at - began) / 1000, revision: state.newestSeen })
+    options.observe?.({ batch, size, seconds: (at - began) / 1000, revision: state.newestSeen })
   }
 
   function freshAttempt(recordedBy: string): Attempt {
@@ -204,13 +207,18 @@ export function createOrderedWrite(
     return { writer, batch: attempt.number }
   }
 
-  /** One command makes the whole batch fail: halve the batch until that command is alone. Other servers do the same with their commands. */
+  /**
+   * One command makes the whole batch fail: halve the batch until that command is alone. Other servers do the same with their commands. All of them load too
+   * much: divide it.
+   */
   async function isolate({ waiting, handed }: Batch, error: unknown, recordedBy: string): Promise<void> {
     giveBack(handed)
     if (handed.length === 0 && waiting.length <= 1) return fail({ waiting }, error)
-    const half = handed.length > 0 ? waiting.length : Math.ceil(waiting.length / 2)
-    for (const part of [waiting.slice(0, half), waiting.slice(half)])
-      if (part.length > 0) await write({ waiting: part, handed: [] }, freshAttempt(recordedBy))
+    const isTooLarge = error instanceof BatchTooLarge
+    if (isTooLarge) state.batchLimit = leastMeasured
+    const size = isTooLarge ? leastMeasured : handed.length > 0 ? waiting.length : Math.ceil(waiting.length / 2)
+    for (let first = 0; first < waiting.length; first += size)
+      await write({ waiting: waiting.slice(first, first + size), handed: [] }, freshAttempt(recordedBy))
   }
 
   return { write, conclude }

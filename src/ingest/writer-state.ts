@@ -51,6 +51,8 @@ export interface WriterState {
   connection: number | null
   /** The log's head once all batches in flight are committed; null: unknown, or other servers write too. */
   head: LockedHead | null
+  /** Commands of the next batch: fewer after one that would have loaded too much. */
+  batchLimit: number
   /** When the last batch of another server arrived (performance.now()). */
   handedAt: number
   /** When the last batch was answered, and how long it took (performance.now()). */
@@ -87,6 +89,7 @@ export function createWriterState({
     openLanes: new Set(),
     connection: null,
     head: null,
+    batchLimit: batchSize,
     handedAt: Number.NEGATIVE_INFINITY,
     answered: { at: Number.NEGATIVE_INFINITY, batchTime: 0 },
     wroteAt: null,

@@ -122,7 +122,7 @@ export function createWriter(options: WriterOptions): Writer {
     const waiting = waitingSize()
     const callers = waiting + pipeline.commands()
     const isHalved = state.head !== null && callers >= 2 * leastHalf && !isFollowed(state)
-    const limit = isHalved ? Math.min(Math.ceil(callers / 2), batchSize) : batchSize
+    const limit = Math.min(state.batchLimit, isHalved ? Math.ceil(callers / 2) : batchSize)
     const taken: HandedBatch[] = []
     let size = 0
     for (const [writer, batch] of handed) {

@@ -40,6 +40,14 @@ export async function lockHead(session: Session): Promise<LockedHead> {
   return head
 }
 
+/** A batch of so many commands loads deployments of at most 10 MB: each has at most 320 KiB of errors. A larger batch is measured. */
+export const leastMeasured = 25
+/** Bytes of the deployments that a measured batch loads. */
+const mostLoaded = 8 << 20
+
+/** The deployments of a batch are too large to be in memory at once. Nothing was decided: its commands are written in smaller batches. */
+export class BatchTooLarge extends Error {}
+
 type Position = Pick<LockedHead, 'writes' | 'stamp'>
 const positionText = 'select writes, stamp from log_head where id = 1'
 
@@ -96,6 +104,14 @@ const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as
 
 const presentLabels = `select l.rollout_key as "rolloutKey", l.since, l.labels from json_array_elements_text($1::text::json) x
   cross join lateral (select l.* from rollout_labels l where l.rollout_key = x::bigint and l.until is null offset 0) l`
+
+/** The rows until they have too many bytes, and the one that exceeds them. To measure takes a microsecond a row, and the database does not send the rest. */
+const measured = (
+  text: string,
+): string => `select * from (select d.*, sum(length) over (rows unbounded preceding) as loaded from (
+    select d.*, octet_length(components::text) + coalesce(octet_length(error::text), 0) as length from (${text}) d) d) d
+  where loaded - length <= ${mostLoaded}`
+type Measured = DeploymentRecord & { readonly loaded?: number }
 
 /** Branches first, then what the needs name, then what the rows found so far refer to. */
 export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promise<Loaded> {
@@ -169,26 +185,31 @@ async function askDeployments(
   needs: readonly Needs[],
   named: readonly DeploymentNeed[],
 ): Promise<DeploymentRecord[]> {
+  const isMeasured = needs.length > leastMeasured
+  const askMeasured = (text: string, list: readonly unknown[]): Promise<Measured[]> =>
+    ask<Measured>(isMeasured ? measured(text) : text, list)
   // Another reporter may have the deployment, or another device's manifest may list it.
   const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
   const listed = [...elsewhere, ...needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])]
   const found = await Promise.all([
-    ask<DeploymentRecord>(
+    askMeasured(
       deploymentsByName,
       named.map(({ deploymentId, reporter }) => ({ deploymentId, reporter })),
     ),
-    ask<DeploymentRecord>(
+    askMeasured(
       deploymentsByDevice,
       elsewhere.map(({ deploymentId, device }) => ({ deploymentId, device })),
     ),
-    ask<DeploymentRecord>(
+    askMeasured(
       deploymentsByManifest,
       listed.map(({ deploymentId, device }) => ({ deploymentId, owner: manifestOwner(device) })),
     ),
-    ask<DeploymentRecord>(deploymentsByKey, unique(needs.flatMap((need) => need.deploymentKeys ?? []))),
+    askMeasured(deploymentsByKey, unique(needs.flatMap((need) => need.deploymentKeys ?? []))),
     ask<DeploymentRecord>(deploymentsByReporter, unique(needs.flatMap((need) => need.reporters ?? []))),
   ])
-  return found.flat()
+  const all = found.flat()
+  if (all.some(({ loaded = 0 }: Measured) => loaded > mostLoaded)) throw new BatchTooLarge('the batch loads too much')
+  return all
 }
 
 function uniqueTargets(targets: readonly TargetName[]): TargetName[] {

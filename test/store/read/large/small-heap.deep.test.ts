@@ -104,7 +104,8 @@ describe.each(postgresStores)('a server with a heap of 512 MiB on $name', (store
       const rows = await answers
       expect(rows.slice(0, 8).every((n) => n >= count * changesEach)).toBe(true)
       expect(rows.slice(8).map((n) => n > 0)).toEqual(kinds.map(() => true))
-      expect(await Promise.all(queries)).toEqual(four.map(() => 200))
+      // Together they may hold too many texts: then one is refused, and is to be repeated.
+      for (const status of await Promise.all(queries)) expect([200, 503]).toContain(status)
       await published
       const lag = async () => (await (await post('/graphql', { query: '{ sinks { lag } }' })).json()).data.sinks
       await expect.poll(lag, { timeout: 60_000 }).toEqual([{ lag: 0 }])
@@ -112,6 +113,29 @@ describe.each(postgresStores)('a server with a heap of 512 MiB on $name', (store
         .poll(() => program.stdout() + program.stderr(), { timeout: 60_000 })
         .toContain('traces were not exported')
       expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    },
+    longest,
+  )
+
+  it(
+    'writes a burst of small reports about large deployments',
+    async () => {
+      const program = startProgram({ DATABASE_URL: empty.config.url ?? '', NODE_OPTIONS: '--max-old-space-size=512' })
+      onTestFinished(() => program.dispose())
+      const url = await program.listening
+      const report = (number: number) => ({
+        deploymentId: `d-${number}`,
+        status: { state: 'installing' },
+        components: [],
+      })
+      const send = async (number: number) => {
+        const init = { headers: { 'content-type': 'application/json' }, body: JSON.stringify(report(number)) }
+        const sent = await fetch(`${url}/device/edge-1/deployment/d-${number}/status`, { method: 'POST', ...init })
+        return sent.status
+      }
+      // As many as wait at once while a client is patient.
+      const statuses = await Promise.all(Array.from({ length: Math.min(count, 400) }, (_, number) => send(number)))
+      expect(new Set(statuses)).toEqual(new Set([201]))
     },
     longest,
   )

@@ -1,0 +1,40 @@
+/** Small reports about deployments with the largest texts: what one batch loads is bounded by bytes. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import { report } from '../support/clients/reports.ts'
+import { everyStore } from '../support/databases/stores.ts'
+import { createRoad } from '../support/servers/road.ts'
+
+describe.each(everyStore)('the writer on $name', (store) => {
+  it('divides a batch whose deployments are too large together, and writes all of it', async () => {
+    const sizes: number[] = []
+    const empty = await store.create()
+    onTestFinished(() => empty.drop())
+    const road = await createRoad(await empty.open(), { writer: { observe: ({ size }) => sizes.push(size) } })
+    onTestFinished(() => road.close())
+    const message = 'x'.repeat(65_000)
+    const components = ['a', 'b', 'c', 'd', 'e'].map((name) => ({
+      ...{ name, state: 'FAILED' as const, error: { code: 'E', message } },
+    }))
+    const submitAll = (some: Partial<Parameters<typeof report>[0]>) =>
+      Promise.all(
+        Array.from({ length: 60 }, (_, n) =>
+          road.writer.submit(recordReport(report({ ...some, deploymentId: `${n}` }))),
+        ),
+      )
+    for (let n = 0; n < 60; n += 1)
+      await road.writer.submit(recordReport(report({ deploymentId: `${n}`, state: 'FAILED', components })))
+    // Another server has written, so nothing is cached.
+    await road.database.session.run('update log_head set writes = writes + 1')
+    sizes.length = 0
+    const written = await submitAll({ state: 'INSTALLING' })
+    expect(written.map(({ verdict }) => verdict)).toEqual(Array.from({ length: 60 }, () => 'APPLIED'))
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(60)
+    expect(Math.max(...sizes)).toBe(25)
+    await road.database.session.run('update log_head set writes = writes + 1')
+    await submitAll({ reporter: 'small', state: 'INSTALLED' })
+    sizes.length = 0
+    await submitAll({ reporter: 'small', state: 'FAILED' })
+    expect(Math.max(...sizes)).toBeGreaterThan(25)
+  })
+})
