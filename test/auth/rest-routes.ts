@@ -23,6 +23,7 @@ export const routes: readonly (readonly [
   ['device', 'PUT', '/api/v1/capabilities/edge'],
   ['device', 'DELETE', '/api/v1/capabilities/edge'],
   ['viewer', 'GET', '/metrics'],
+  ['viewer of a part', 'GET', '/schema.graphql'],
   ['viewer of a part', 'GET', '/version'],
   ['viewer of a part', 'GET', '/export/changes'],
   ['viewer of a part', 'GET', '/export/changes/manifest'],

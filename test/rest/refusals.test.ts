@@ -102,7 +102,7 @@ describe('a refusal', () => {
   })
 
   it('of a method says which there are', async () => {
-    expect((await fetch(`${server.url}${path}`)).headers.get('allow')).toBe('POST')
+    expect((await fetch(`${server.url}${path}`)).headers.get('allow')).toBe('POST, OPTIONS')
     const allow = (await fetch(`${server.url}/healthz`, { method: 'DELETE' })).headers.get('allow') ?? ''
     expect(allow.split(', ')).toContain('GET')
   })

@@ -24,9 +24,13 @@ export type Handler = (exchange: Exchange) => Promise<void>
  * The access rule of a route. `public`: any client. `device`: DEVICE_AUTH decides, and the handler authenticates the device. Others: API_AUTH
  * decides, and the handler receives the principal.
  */
-export type Route =
+export type Route = {
+  /** The media types of its body. Absent: it has none, or takes any. */
+  readonly media?: readonly string[]
+} & (
   | { readonly access: 'public' | 'device'; readonly handle: Handler }
   | { readonly access: Access; readonly handle: (exchange: Exchange, principal: Principal) => Promise<void> }
+)
 
 /** By HTTP method. */
 export type Methods = Readonly<Record<string, Route>>

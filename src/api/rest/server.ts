@@ -38,6 +38,7 @@ import { toOriginForm } from './origin-form.ts'
 import { createPage } from './page/page.ts'
 import { limitPipelines } from './pipelines.ts'
 import { toProblem } from './problem.ts'
+import { sendSchema } from './schema.ts'
 import { createScrapers } from './scrapers.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
 import { createTlsServer } from './tls/tls-server.ts'
@@ -97,6 +98,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/': { GET: { access: 'public', handle: page.show } },
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
+    '/schema.graphql': { GET: { access: 'viewer', handle: sendSchema } },
     '/version': { GET: { access: 'viewer', handle: sendVersion } },
     '/session': sessionMethods(deps),
     '/backup': backupMethods(deps),
@@ -136,6 +138,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (!methods && page.canShow(exchange)) return page.show(exchange)
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: ${adviceFor(exchange.path, suggested)}`)
+    if (exchange.method === 'OPTIONS')
+      return showMethods(exchange.response, {}, Object.keys(methods), methods.POST?.media)
     const { [exchange.method]: named, GET: get }: Methods = methods
     const found = named ?? (exchange.method === 'HEAD' ? get : undefined)
     if (!found) throw methodNotAllowed(exchange, Object.keys(methods))
@@ -178,7 +182,10 @@ export function createHttpServer(deps: ServerDeps): Server {
       answerGraphql(response, error, { ...headers, ...crossOriginHeaders(request, deps.origins) })
       return
     }
-    deps.graphql(request, response, headers)
+    const isPreflight = request.headers['access-control-request-method'] !== undefined
+    if (request.method === 'OPTIONS' && !isPreflight)
+      showMethods(response, headers, ['GET', 'POST'], ['application/json'])
+    else deps.graphql(request, response, headers)
   }
 
   const pipelines = limitPipelines()
@@ -228,7 +235,22 @@ export function createHttpServer(deps: ServerDeps): Server {
   return server
 }
 
-function methodNotAllowed({ method, path, response }: Exchange, allowed: readonly string[]): DomainError {
-  response.setHeader('allow', allowed.join(', '))
-  return new DomainError('METHOD_NOT_ALLOWED', `${method} is not for ${path}: use ${allowed.join(' or ')}`)
+/** RFC 9110 §9.3.7. `media`: of a POST (Accept-Post, Linked Data Platform §7.1). */
+function showMethods(
+  response: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+  methods: readonly string[],
+  media: readonly string[] = [],
+): void {
+  const accepted = media.length > 0 ? { 'accept-post': media.join(', ') } : {}
+  response.writeHead(204, { ...headers, ...accepted, allow: allowed(methods) }).end()
+}
+
+function allowed(methods: readonly string[]): string {
+  return [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
+}
+
+function methodNotAllowed({ method, path, response }: Exchange, methods: readonly string[]): DomainError {
+  response.setHeader('allow', allowed(methods))
+  return new DomainError('METHOD_NOT_ALLOWED', `${method} is not for ${path}: use ${methods.join(' or ')}`)
 }

@@ -50,8 +50,13 @@ export interface DialectDeps extends Omit<DeviceDeps, 'admission'>, SnapshotDeps
 
 export function serveMethods(deps: DialectDeps, methods: DialectMethods): Methods {
   const served: Record<string, Route> = {}
-  for (const [name, method] of Object.entries(methods)) served[name] = serve(deps, method)
+  for (const [name, method] of Object.entries(methods)) served[name] = { ...serve(deps, method), ...mediaOf(method) }
   return served
+}
+
+function mediaOf(method: Method): Pick<Route, 'media'> {
+  if ('format' in method) return { media: method.format.media }
+  return 'body' in method && method.body !== null ? { media: method.body.media } : {}
 }
 
 function serve(deps: DialectDeps, method: Method): Route {
