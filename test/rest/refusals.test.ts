@@ -57,8 +57,9 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    title: 'no version where one is needed',
+    title: 'a version that is none',
     path: '/api/v1/deployments/d-1/status',
+    body: JSON.stringify({ ...good, adoptedManifestVersion: -1 }),
     status: 422,
     problem: `${margo}#semantic-error`,
     fields: ['adoptedManifestVersion'],

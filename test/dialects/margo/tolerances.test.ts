@@ -30,6 +30,25 @@ describe('targetName', () => {
   })
 })
 
+describe('adoptedManifestVersion', () => {
+  const told = (more: object, requiresVersion: boolean) => {
+    const { adoptedManifestVersion, warnings } = parseMargoBody(
+      { ...smallest, ...more },
+      { ...anyRoute, requiresVersion },
+    )
+    return [adoptedManifestVersion, warnings?.map(({ field }) => field) ?? []]
+  }
+
+  it('counts as not known if it is 0, or is not there where the route requires it', () => {
+    for (const version of [0, '0'])
+      expect(told({ adoptedManifestVersion: version }, false)).toEqual([null, ['adoptedManifestVersion']])
+    for (const more of [{}, { adoptedManifestVersion: null }]) {
+      expect(told(more, true)).toEqual([null, ['adoptedManifestVersion']])
+      expect(told(more, false)).toEqual([null, []])
+    }
+  })
+})
+
 it('the extension of Rollcall may have the name that the specification gives extensions', () => {
   const told = (marks: unknown) => parseMargoBody({ ...smallest, 'x-rollcall-extensions': marks }, anyRoute)
   expect(told({ seq: 7, boot: 'b' })).toMatchObject({ seq: '7', boot: 'b' })

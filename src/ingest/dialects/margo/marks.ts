@@ -10,13 +10,19 @@ import { readU64, u64Problem } from './u64.ts'
 
 const longestBoot = 256
 
-/** Validated in every generation if present. Only the route of 1.0.0-rc.3 requires it. */
-export function readAdoptedManifestVersion(problems: Problems, body: Body, required: boolean): Digits | null {
+/**
+ * Validated in every generation if present. Only the route of 1.0.0-rc.3 requires it. Tolerance: the sandbox's agent sends 0 there while it knows no
+ * version, and an earlier one sends none.
+ */
+export function readAdoptedManifestVersion(problems: Reading, body: Body, required: boolean): Digits | null {
   const value = body.adoptedManifestVersion
   if (isAbsent(value) && !required) return null
   const version = readU64(value)
   if (version !== null && version !== '0') return version
-  complain(problems, 'adoptedManifestVersion', u64Problem(value, 1))
+  const problem = u64Problem(value, 1)
+  if (version === '0' || isAbsent(value))
+    warn(problems, 'PART_NOT_UNDERSTOOD', 'adoptedManifestVersion', `${problem}: it counts as not known`)
+  else complain(problems, 'adoptedManifestVersion', problem)
   return null
 }
 
