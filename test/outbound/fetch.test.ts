@@ -1,6 +1,7 @@
 /** What an answer of an issuer takes in memory is bounded, whatever its pieces and its values are. */
+import { ClientRequest } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { fetchBounded } from '../../src/platform/outbound/fetch.ts'
 
 async function serve(answer: string): Promise<string> {
@@ -43,6 +44,14 @@ it.each([
   ['a status that is none', 'HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n', 'the status 999'],
 ])('gives up %s', async (_, answer, why) => {
   await expect(fetchBounded(await serve(answer))).rejects.toThrow(why)
+})
+
+it('gives up interim responses once, however many were received together', async () => {
+  const destroyed = vi.spyOn(ClientRequest.prototype, 'destroy')
+  onTestFinished(() => destroyed.mockRestore())
+  await expect(fetchBounded(await serve('HTTP/1.1 103 X\r\n\r\n'.repeat(1_000)))).rejects.toThrow('interim responses')
+  // Once more by Node, as the connection is closed.
+  expect(destroyed.mock.calls.length).toBeLessThan(4)
 })
 
 it('does not unpack an answer', async () => {

@@ -22,9 +22,12 @@ export function openAnswer(url: URL, options: RequestOptions, body?: string | Ui
       resolve(response)
     })
     let interim = 0
-    request.on('information', () => {
+    request.on('information', function count() {
       interim += 1
-      if (interim > mostInterim) request.destroy(new AnswerError('it sends interim responses and no answer'))
+      if (interim <= mostInterim) return
+      // Node parses to its end what it has received, also for a destroyed request: a chunk may have thousands of interim responses.
+      request.off('information', count)
+      request.destroy(new AnswerError('it sends interim responses and no answer'))
     })
     // Without a listener, Node closes the connection after a 101 and reports no error: the promise would never settle.
     request.on('upgrade', (_, socket) => {
