@@ -405,7 +405,6 @@ CREATE TABLE "change_log" (
 	"from_convergence" "convergence",
 	"to_state" "deployment_state",
 	"to_convergence" "convergence",
-	"from_revision" bigint,
 	"found_by_changed" boolean NOT NULL,
 	"changes" json NOT NULL,
 	"size" integer GENERATED ALWAYS AS (octet_length(changes::text)) STORED NOT NULL,
@@ -446,7 +445,6 @@ CREATE TABLE "change_summaries" (
 	"last_revision" bigint NOT NULL,
 	"entries" integer NOT NULL,
 	"terms" text[] NOT NULL,
-	"oldest_before" json NOT NULL,
 	"last_at" timestamp(3) with time zone NOT NULL,
 	"sample_revisions" bigint[] NOT NULL,
 	"sample_times" timestamp(3) with time zone[] NOT NULL
@@ -714,6 +712,7 @@ CREATE INDEX "change_log_rollout" ON "change_log" USING btree ("rollout_key","fi
 CREATE INDEX "change_log_from_target" ON "change_log" USING btree ("from_target_key","first_revision") WHERE from_target_key is not null;--> statement-breakpoint
 CREATE INDEX "change_log_from_rollout" ON "change_log" USING btree ("from_rollout_key","first_revision") WHERE from_rollout_key is not null;--> statement-breakpoint
 CREATE INDEX "change_log_target" ON "change_log" USING btree ("target_key","first_revision") WHERE deployment_key is null and target_key is not null;--> statement-breakpoint
+CREATE INDEX "past_deployments_state" ON "past_deployments" USING btree ("state","revision","until");--> statement-breakpoint
 CREATE INDEX "change_summaries_time" ON "change_summaries" USING btree ("last_at","last_revision");--> statement-breakpoint
 CREATE INDEX "oidc_sessions_refresh" ON "oidc_sessions" USING btree ("refresh_at");--> statement-breakpoint
 CREATE INDEX "oidc_sessions_subject" ON "oidc_sessions" USING btree ("subject");--> statement-breakpoint

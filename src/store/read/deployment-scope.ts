@@ -5,7 +5,8 @@ import { all, fixed, isAnyOf } from '../sql/parameters.ts'
 import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { isFound, visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, stands } from './filters/deployment-filter.ts'
-import { deploymentColumns, fromEnded, fromPast, type Past, present } from './past.ts'
+import type { Past } from './past.ts'
+import { deploymentColumns, fromEnded, fromPast, present } from './past-rows.ts'
 
 /** Results are by the key of the parent, 0 for the fleet. */
 export type Scope =

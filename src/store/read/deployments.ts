@@ -1,7 +1,6 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Component } from '../../domain/deployment.ts'
-import type { DomainError } from '../../domain/errors.ts'
 import { isStorable } from '../../domain/text.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
@@ -15,11 +14,11 @@ import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 import { devicesNamed, leaversOf, parentsOf, type Scope } from './deployment-scope.ts'
 import { type DeploymentFilter, d, filterAt } from './filters/deployment-filter.ts'
-import { sourceOfPage, tooMuchChanged } from './filters/deployment-source.ts'
-import { narrowPast } from './filters/past-candidates.ts'
+import { sourceOfPage, tooRare } from './filters/deployment-source.ts'
 import { type SourceLimits, sourceLimits } from './filters/source.ts'
 import { type DeploymentOrder, orders } from './orders/deployment-order.ts'
-import { fromPast, openPast, type Past, present } from './past.ts'
+import { openPast, type Past } from './past.ts'
+import { fromPast, present } from './past-rows.ts'
 import { inPast, inPresent } from './walks/page-attempts.ts'
 import type { DeploymentList, Walk } from './walks/walk.ts'
 
@@ -210,7 +209,7 @@ function asPairs(ids: readonly string[], devices: readonly string[], indexes: re
     : sql`unnest(${listParameter(ids, 'text')}, ${listParameter(devices, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, device, index)`
 }
 
-/** Throws BAD_USER_INPUT if it would have to read too many rows. */
+/** Throws BAD_USER_INPUT if it would have to read too many rows of the present. */
 export async function pageDeployments(
   session: Session,
   scope: Scope,
@@ -220,15 +219,14 @@ export async function pageDeployments(
   asOf: Revision | null,
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentRow>>> {
-  const past = asOf === null ? null : await narrowPast(session, await openPast(session, asOf), scope, filter, limits)
+  const past = asOf === null ? null : await openPast(session, asOf)
   const list = { scope, filter, order }
   const source = await sourceOfPage(session, list, limits)
   const attempts = past
     ? await inPast(session, { ...list, filter: filterAt(filter, asOf) }, past, source, limits)
     : [inPresent(session, list, source)]
-  let tooMuch: DomainError | null = null
   const isAll = presentFields(filter).length === 0 && !session.accessScope
-  for (const { walk, error, isOrdered } of attempts) {
+  for (const { walk, mayBeShort, isOrdered } of attempts) {
     const pages = await pageOf<DeploymentRow, ShownRecord>(session, {
       parents: parentsOf(scope),
       order: orders[order],
@@ -238,10 +236,9 @@ export async function pageDeployments(
       select: walk.select,
       toNode: (record) => toRow(record, past),
     })
-    if (error === null || !(await isShort(session, walk, list, page, pages))) return pages
-    tooMuch = error
+    if (!mayBeShort || !(await isShort(session, walk, list, page, pages))) return pages
   }
-  throw tooMuch ?? tooMuchChanged(limits.counted)
+  throw tooRare(source.of === 'walk' ? source.walked : limits.walked)
 }
 
 async function isShort(

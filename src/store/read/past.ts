@@ -8,7 +8,6 @@
  * So the cost depends on the deployments that changed since, not on the length of the log.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import { alias, type PgTable } from 'drizzle-orm/pg-core'
 import { roundDown } from '../../domain/access-scope.ts'
 import { isCounted as isCountedImage } from '../../domain/counters.ts'
 import type { DeploymentImage } from '../../domain/deployment.ts'
@@ -19,14 +18,13 @@ import { storableJson } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Revision } from '../../domain/values.ts'
 import type { LogHead, Session, Snapshot } from '../database.ts'
 import { badArgument, parseRevision } from '../sql/cursor.ts'
-import { columnsOf, iso } from '../sql/record-set.ts'
+import { iso } from '../sql/record-set.ts'
 import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
-import { imageFields, toImage, toImageRecord } from '../sql/rows.ts'
-import { changeLog, deployments, epochs, logHead, pastDeployments } from '../tables/schema.ts'
+import { toImage, toImageRecord } from '../sql/rows.ts'
+import { changeLog, epochs, logHead, pastDeployments } from '../tables/schema.ts'
 import { newestEntry } from './changes/newest-entry.ts'
 import { newestSeen } from './changes/newest-seen.ts'
 import { timeOf } from './changes/recorded-at.ts'
-import { d } from './filters/deployment-filter.ts'
 
 /** The revision for `asOf` or `atRevision`. Null: the present. */
 export async function resolvePast(
@@ -168,7 +166,7 @@ export interface Past {
 }
 
 /** The deployment whose entry spans the revision. */
-interface Spanned {
+export interface Spanned {
   readonly key: number
   /** As of that revision, by the columns of past_deployments. */
   readonly image: object | null
@@ -225,69 +223,4 @@ async function findSpanned(session: Session, revision: Revision): Promise<Past> 
     countedAfter: toState && toConvergence && { rolloutKey, state: toState, convergence: toConvergence },
   }
   return { ...nothing, spanned }
-}
-
-/** The present row that `d` was made from. */
-export const present = alias(deployments, 'present')
-
-const later = alias(changeLog, 'later')
-
-/** The columns of a deployment: these fields from `image`, and the rest from its present row. */
-const columnsFrom = (fields: readonly string[], image: (column: SQL) => SQL): SQL =>
-  sql.join(
-    columnsOf(deployments, () => true).map(([field, { name }]) => {
-      const column = sql.raw(name)
-      return sql`${fields.includes(field) ? image(column) : sql`${present}.${column}`} as ${column}`
-    }),
-    sql`, `,
-  )
-
-const formerColumns = columnsFrom(['key', ...imageFields], (column) => sql`former.${column}`)
-
-/** Each column by its name: during an upgrade, a table may have columns that this version does not know. */
-const namesIn = (table: PgTable, of: SQL): SQL =>
-  sql.join(
-    columnsOf(table, () => true).map(([, { name }]) => sql`${of}.${sql.raw(name)}`),
-    sql`, `,
-  )
-const endedColumns = (of: SQL): SQL => namesIn(pastDeployments, of)
-
-/** All columns of `d`, for a union. */
-export const deploymentColumns: SQL = namesIn(deployments, sql`${d}`)
-
-/** The state that SQL cannot compute, as a row of past_deployments. */
-function selectSpanned({ image }: Spanned): SQL {
-  return sql`select ${endedColumns(sql`image`)} from json_populate_record(null::past_deployments, ${image && storableJson(image)}::text::json) as image where image.key is not null`
-}
-
-/** `from … where …` of the rows `d` at that time, made from the present rows that match `which`. Includes forgotten ones. */
-export function fromPast({ revision: asOf, spanned }: Past, which: SQL): SQL {
-  const revision = sql`${asOf}::bigint`
-  const isUnchanged = sql`${present.revision} <= ${revision}`
-  const isSpanned = sql`${present.key} = ${spanned?.key ?? null}::bigint`
-  const ended = sql`select ${endedColumns(sql`${pastDeployments}`)} from (
-      select ${later.firstRevision} as revision from ${changeLog} ${later}
-      where ${later.deploymentKey} = ${present.key} and ${later.resourceKey} is null and ${later.firstRevision} > ${revision} and ${present.revision} > ${revision}
-      order by ${later.firstRevision} limit 1) as entry
-    cross join lateral (select * from ${pastDeployments} where ${pastDeployments.until} = entry.revision offset 0) as ${pastDeployments}`
-  const former = spanned
-    ? sql`${ended} where not ${isSpanned} union all ${selectSpanned(spanned)} and ${isSpanned}`
-    : ended
-  const columns = columnsFrom(
-    imageFields,
-    (column) => sql`case when ${isUnchanged} then ${present}.${column} else former.${column} end`,
-  )
-  return sql`from ${deployments} ${present} left join lateral (${former}) as former on true
-    cross join lateral (select ${columns}) as ${d}
-    where (${isUnchanged} or former.until is not null) and (${which})`
-}
-
-/** The same rows of all deployments that have changed since, from the states that held then. */
-export function fromEnded({ revision, spanned }: Past): SQL {
-  const { until, revision: since } = pastDeployments
-  const former = sql`select ${endedColumns(sql`${pastDeployments}`)} from ${pastDeployments} where ${until} > ${revision}::bigint and ${since} <= ${revision}::bigint
-    ${spanned ? sql`union all ${selectSpanned(spanned)}` : sql``}`
-  // Where no column of the present row is read, PostgreSQL does not look for it.
-  return sql`from (${former}) as former left join ${deployments} ${present} on ${present.key} = former.key
-    cross join lateral (select ${formerColumns}) as ${d}`
 }

@@ -65,6 +65,18 @@ export async function pageOf<T, Row extends object>(
   )
 }
 
+/** The part of a stretch that ends with a row. */
+export function endedAt(stretch: Stretch, place: Place): Stretch {
+  const { reversed, bounds } = stretch
+  const isTowardsEnd = ({ side }: Stretch['bounds'][number]): boolean => side === 'after' || side === 'from'
+  const begins = bounds.filter((bound) => isTowardsEnd(bound) !== reversed)
+  return { ...stretch, bounds: [...begins, { side: reversed ? 'from' : 'upTo', place }] }
+}
+
+export function placeOf<T>({ keys }: Order<T>, row: T): Place {
+  return keys.map(({ of }) => of(row))
+}
+
 /** The rows of a page that `select` is asked for, with the extra one. */
 export function stretchOf<T>(order: Order<T>, page: PageRequest): Stretch {
   return { bounds: boundsOf(order, page).bounds, reversed: page.backward, limit: sql`${page.size + 1}` }

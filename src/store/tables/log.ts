@@ -3,8 +3,6 @@ import { sql } from 'drizzle-orm'
 import { bigint, boolean, index, integer, json, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import type { ChangeBody } from '../../domain/change.ts'
 import type { Tally } from '../../domain/counters.ts'
-import type { Convergence } from '../../domain/desired.ts'
-import type { DeploymentState, Revision } from '../../domain/values.ts'
 import { convergence, deploymentCounters, deploymentState, instant, key, revision } from './columns.ts'
 import { deploymentImage } from './core.ts'
 
@@ -65,8 +63,6 @@ export const changeLog = pgTable(
     /** What it counts as after the entry. */
     toState: deploymentState('to_state'),
     toConvergence: convergence('to_convergence'),
-    /** `revision` of its row in past_deployments. Null: it has none. */
-    fromRevision: revision('from_revision'),
     /** Whether the entry is of a deployment that is found by other names or texts than before (write/derived/found-by.ts). */
     foundByChanged: boolean('found_by_changed').notNull(),
     /** domain ChangeBody[]. */
@@ -99,12 +95,17 @@ export const changeLog = pgTable(
  * The former states of deployments: a row for each entry of the log that ended one. It held from `revision`, when its own entry ended, up to `until`,
  * with which the next one begins. Typed columns and not JSON in the log: a reader of the past looks at thousands of rows, and would parse each.
  */
-export const pastDeployments = pgTable('past_deployments', {
-  /** `first_revision` of the entry. */
-  until: revision('until').primaryKey(),
-  key: key('key').notNull(),
-  ...deploymentImage,
-})
+export const pastDeployments = pgTable(
+  'past_deployments',
+  {
+    /** `first_revision` of the entry. */
+    until: revision('until').primaryKey(),
+    key: key('key').notNull(),
+    ...deploymentImage,
+  },
+  // Lists in the past: of the states that held at a revision, all but those of one partition have ended in later ones (store/read/walks/past-walk.ts).
+  (t) => [index('past_deployments_state').on(t.state, t.revision, t.until)],
+)
 
 /** The deployments of a rollout, counted as of a revision that ends an entry. Rollout 0: the whole fleet. */
 export const deploymentCheckpoints = pgTable(
@@ -138,7 +139,7 @@ export const facetCheckpoints = pgTable(
 )
 
 /**
- * What 1,000 consecutive entries are about, so that reads with a filter need not read the others (store/read/changes/summaries.ts and stays.ts). An index of
+ * What 1,000 consecutive entries are about, so that reads with a filter need not read the others (store/read/changes/summaries.ts). An index of
  * entries was rejected: each report would pay for an insertion for each kind, state and component.
  */
 export const changeSummaries = pgTable(
@@ -149,8 +150,6 @@ export const changeSummaries = pgTable(
     entries: integer('entries').notNull(),
     /** `k:` and a kind, `s:` and a state that was changed to, `c:` and the name of a component, `e:` and an error code. Only the letter: too many to list. */
     terms: text('terms').array().notNull(),
-    /** How old the states were that these entries ended (store/read/changes/stays.ts). */
-    oldestBefore: json('oldest_before').$type<OldestBefore>().notNull(),
     /** The time of the last entry (store/read/changes/newest-entry.ts). */
     lastAt: instant('last_at').notNull(),
     /** The last revisions of some of these entries, ascending, and the times of the same. */
@@ -159,9 +158,3 @@ export const changeSummaries = pgTable(
   },
   (t) => [index('change_summaries_time').on(t.lastAt, t.lastRevision)],
 )
-
-/** By what the deployments of some entries counted as before them: the lowest revision that one of their rows had then. */
-interface OldestBefore {
-  readonly state: { readonly [Value in DeploymentState]?: Revision }
-  readonly convergence: { readonly [Value in Convergence]?: Revision }
-}

@@ -96,11 +96,9 @@ export async function seedLongLog(url: string, log: LongLog, say: (text: string)
           json_build_object('state', 'INSTALLED', 'convergence', 'UNKNOWN', 'n', ${deployments} - installing))
         from generate_series(${deployments}, ${entries}, ${checkpointSpacing}) n cross join lateral (
           select case when n / ${deployments} % 2 = 1 then n % ${deployments} else ${deployments} - n % ${deployments} end as installing) c;
-      insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before, last_at, sample_revisions, sample_times)
+      insert into change_summaries (first_revision, last_revision, entries, terms, last_at, sample_revisions, sample_times)
         select ${base + 1} + n, ${base + summarySize} + n, ${summarySize}, array['k:DEPLOYMENT_STATE_CHANGED', 's:' || case when round % 2 = 1 then 'INSTALLING' else 'INSTALLED' end],
-          case when round = 0 then '{"state":{},"convergence":{}}' else json_build_object(
-            'state', json_build_object(case when round % 2 = 1 then 'INSTALLED' else 'INSTALLING' end, ${base + 1 - deployments} + n),
-            'convergence', json_build_object('UNKNOWN', ${base + 1 - deployments} + n)) end, ${at(`n + ${summarySize}`)},
+          ${at(`n + ${summarySize}`)},
           array(select ${base} + n + s from generate_series(${sampleSpacing}, ${summarySize}, ${sampleSpacing}) s),
           array(select ${at('n + s')} from generate_series(${sampleSpacing}, ${summarySize}, ${sampleSpacing}) s)
         from generate_series(0, ${entries - summarySize}, ${summarySize}) n cross join lateral (select n / ${deployments} as round) r;
@@ -119,10 +117,10 @@ export async function seedLongLog(url: string, log: LongLog, say: (text: string)
             ${at(`n - ${deployments}`)}, ${base - deployments} + n from seeded where round > 0
         )
         insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key,
-            from_state, from_convergence, to_state, to_convergence, from_revision, found_by_changed, changes)
+            from_state, from_convergence, to_state, to_convergence, found_by_changed, changes)
         select ${base} + n, ${base} + n, ${at('n')}, ${deployment} + i, ${target} + i, rollout,
           case when round > 0 then former::deployment_state end, case when round > 0 then 'UNKNOWN'::convergence end, state::deployment_state, 'UNKNOWN',
-          case when round > 0 then ${base - deployments} + n end, round = 0, ('[{"kind":"DEPLOYMENT_STATE_CHANGED","from":' || case when round > 0 then '"' || former || '"' else 'null' end || ',"to":"' || state
+          round = 0, ('[{"kind":"DEPLOYMENT_STATE_CHANGED","from":' || case when round > 0 then '"' || former || '"' else 'null' end || ',"to":"' || state
             || '","error":null,"attempt":' || round / 2 + 1 || ',"adoptedManifestVersion":null}]')::json
         from seeded`)
       if (last % (10 * portion) === 0) say(`  ${last / portion} million entries`)

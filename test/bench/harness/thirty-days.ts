@@ -86,10 +86,11 @@ function stages({ deployments, devices }: FleetShape): Readonly<Record<string, r
         select target, ${deploymentId}, 2, deployment, 'edge-' || device, ${digest}, 12 from seed_deployments where is_desired`,
     ],
     log: [
+      divided,
       `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key,
-          from_state, from_convergence, to_state, to_convergence, from_revision, found_by_changed, changes)
+          from_state, from_convergence, to_state, to_convergence, found_by_changed, changes)
         select first, first + length - 1, at, deployment, target, rollout_key,
-          from_state::deployment_state, from_convergence::convergence, state::deployment_state, convergence::convergence, ${fromLast}, step = 0,
+          from_state::deployment_state, from_convergence::convergence, state::deployment_state, convergence::convergence, step = 0,
           ${changes}
         from seed_log join seed_deployments using (i)
         cross join lateral (select error, 'app-of-' || rollout % 50 as application
@@ -129,6 +130,18 @@ function stages({ deployments, devices }: FleetShape): Readonly<Record<string, r
     ],
   }
 }
+
+/** Partitions as the duty `partitions` would have made them: what a question of the past reads depends on them. */
+const divided = `do $$ declare low bigint; high bigint; parts bigint; begin
+    select min(first), max(first) into low, high from seed_log;
+    parts := least(12, greatest(1, (high - low) / 500000));
+    drop table past_deployments_first;
+    for n in 1..parts loop
+      execute format('create table past_deployments_%s partition of past_deployments for values from (%s) to (%s)', n,
+        case when n = 1 then 'minvalue' else (low + (high - low) * (n - 1) / parts)::text end,
+        case when n = parts then 'maxvalue' else (low + (high - low) * n / parts)::text end);
+    end loop;
+  end $$`
 
 const deploymentId = `case when rollout = 0 then 'job-' || slot else 'app-' || rollout end`
 const digest = `'sha256:' || encode(sha256(('document ' || rollout)::bytea), 'hex')`

@@ -17,7 +17,7 @@ const mostRecords: Readonly<Record<string, number>> = {
   deployments: 11,
   rollouts: 1.4,
   change_log: 4.4,
-  past_deployments: 2.4,
+  past_deployments: 3.4,
   reports: 2.4,
 }
 const states = ['PENDING', 'INSTALLING', 'INSTALLED'] as const

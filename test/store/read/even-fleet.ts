@@ -27,16 +27,15 @@ export async function fillFleet(session: Session, base: Revision): Promise<void>
     ...[0, 1].map(
       (
         round,
-      ) => `insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, target_key, rollout_key, from_revision, changes)
+      ) => `insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
        select true, ${base + 3 * size * round} + 3 * i - 2, ${base + 3 * size * round} + 3 * i, now(), i, i, ${rollout},
-         ${round === 0 ? 'null' : `${base} + 3 * i`},
          jsonb_build_array(
            jsonb_build_object('kind', 'DEPLOYMENT_STATE_CHANGED', 'from', 'PENDING', 'to', 'INSTALLED', 'error', null, 'attempt', 1),
            jsonb_build_object('kind', 'COMPONENT_STATE_CHANGED', 'component', 'api', 'from', null, 'to', 'INSTALLED'),
            jsonb_build_object('kind', 'COMPONENT_STATE_CHANGED', 'component', 'ui', 'from', null, 'to', 'INSTALLED')) ${series}`,
     ),
-    endStates('l.from_revision is not null', {
-      ...{ state: `'INSTALLED'`, derived_state: 'null', changed_at: `'2026-01-01'`, revision: 'l.from_revision' },
+    endStates(`l.first_revision > ${base + 3 * size}`, {
+      ...{ state: `'INSTALLED'`, derived_state: 'null', changed_at: `'2026-01-01'`, revision: `${base} + 3 * d.key` },
     }),
     `update log_head set revision = ${base + 6 * size}, installed = ${size - 3}, failed = 3`,
   ]

@@ -26,9 +26,9 @@ export async function fillLog({ session }: Database, base: Revision, size: numbe
     `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, to_state, to_convergence, found_by_changed, changes)
      select ${base} + i, ${base} + i, now(), i, i, ${rollout}, 'PENDING', 'UNKNOWN', true, '[]' ${series}`,
     `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, from_state, from_convergence, to_state,
-       to_convergence, from_revision, found_by_changed, changes)
-     select ${base} + ${size} + i, ${base} + ${size} + i, now(), i, i, ${rollout}, 'PENDING', 'UNKNOWN', 'INSTALLED', 'UNKNOWN', ${base} + i, false, '[]' ${series}`,
-    endStates(`l.from_revision is not null`, { state: `'PENDING'`, revision: `${base} + d.key` }),
+       to_convergence, found_by_changed, changes)
+     select ${base} + ${size} + i, ${base} + ${size} + i, now(), i, i, ${rollout}, 'PENDING', 'UNKNOWN', 'INSTALLED', 'UNKNOWN', false, '[]' ${series}`,
+    endStates(`l.from_state is not null`, { state: `'PENDING'`, revision: `${base} + d.key` }),
     `update log_head set revision = ${base} + 2 * ${size}, installed = ${size}, convergence_unknown = ${size}`,
   ]
   for (const statement of statements) await session.run(statement)

@@ -15,10 +15,11 @@ import type { Session } from '../../database.ts'
 import { all, asKeptParents, asParents } from '../../sql/parameters.ts'
 import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from '../deployment-scope.ts'
 import { type DeploymentFilter, d, filterAt, flattened, matchesDeployment } from '../filters/deployment-filter.ts'
-import { sourceOfCount } from '../filters/deployment-source.ts'
-import { narrowWhole } from '../filters/past-candidates.ts'
+import { sourceOfCount, tooManyToCount } from '../filters/deployment-source.ts'
+import { readingOf } from '../filters/past-candidates.ts'
 import { type Source, type SourceLimits, sourceLimits } from '../filters/source.ts'
-import { type Counted, deploymentColumns, openPast, type Past } from '../past.ts'
+import { type Counted, openPast, type Past } from '../past.ts'
+import { deploymentColumns } from '../past-rows.ts'
 import { areCounted, type Facets, facetsOf, hasFacet, selectFacets } from './facet-counts.ts'
 import {
   byConvergence,
@@ -174,13 +175,15 @@ async function selectFound<Value extends CountedValue>(
   limits: SourceLimits,
   isProbable: boolean,
 ): Promise<Selected> {
-  const source = await sourceOfCount(session, counted ?? scope, filter, limits, isProbable)
+  const known = await sourceOfCount(session, counted ?? scope, filter, limits, isProbable)
+  if (known === null && past === null) throw tooManyToCount(limits.counted)
+  const source: Source = known ?? { of: 'index' }
   if (source.of === 'candidates' && source.most !== undefined) {
     const matches = all([ownedBy(scope, d), source.matches, ...isListed(session, scope, filter)])
     const select = sql`select ${d[by.column]} as value, coalesce(${matches}, false)::int as n from (${source.rows}) as ${d}`
     return { select, most: source.most, isStored: false }
   }
-  const then = past && (await narrowWhole(session, past.revision, scope, filter, limits))
+  const then = past && (await readingOf(session, past, scope, filter, limits))
   const select = sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, counted ?? scope, filter, then, source)}`
   return { select, most: Number.POSITIVE_INFINITY, isStored: false }
 }

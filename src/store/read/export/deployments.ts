@@ -9,7 +9,8 @@ import { exportedColumns, type ShownDeployment, type ShownRecord, toShown } from
 import { deployments } from '../../tables/schema.ts'
 import { isListed } from '../deployment-scope.ts'
 import { type DeploymentFilter, d, filterAt, matchesFound } from '../filters/deployment-filter.ts'
-import { fromPast, openPast, present } from '../past.ts'
+import { openPast } from '../past.ts'
+import { fromPast, present } from '../past-rows.ts'
 
 export type ExportedDeployment = ShownDeployment & { readonly components: readonly Component[] }
 

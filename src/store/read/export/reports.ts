@@ -9,7 +9,8 @@ import { changeLog, deployments, reports } from '../../tables/schema.ts'
 import { visibleReport } from '../access-scope.ts'
 import { isListed } from '../deployment-scope.ts'
 import { type DeploymentFilter, d, filterAt, matchesFound } from '../filters/deployment-filter.ts'
-import { fromPast, openPast, present } from '../past.ts'
+import { openPast } from '../past.ts'
+import { fromPast, present } from '../past-rows.ts'
 import { endOfWindow } from './deployments.ts'
 
 export interface ReportExtent {

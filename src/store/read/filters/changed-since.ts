@@ -1,10 +1,11 @@
-/** How many deployments a reader of the past would have to unwind. */
+/** How many deployments a reader of the past would have to look up. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
 import { isAnyOf } from '../../sql/parameters.ts'
 import { deployments, changeLog as entry } from '../../tables/schema.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
-import { type Past, present } from '../past.ts'
+import type { Past } from '../past.ts'
+import { present } from '../past-rows.ts'
 import type { DeploymentFilter } from './deployment-filter.ts'
 
 /** Counts up to a limit. 0: the filter or the scope names the deployments. */
@@ -22,7 +23,7 @@ export async function countChangedSince(
   const ofRollouts = rollouts ? isAnyOf(present.rolloutKey, rollouts, 'bigint') : sql`true`
   const changed = (state: SQL): SQL => sql`(select 1 from ${deployments} ${present}
     where ${ofRollouts} and ${since(sql`${present.revision}`)} and ${present.forgottenAt} ${state} order by ${present.revision} limit ${most})`
-  // Deployments that have left the rollouts are unwound, too.
+  // Deployments that have left the rollouts are looked up, too.
   const left = rollouts
     ? sql`union all (select 1 from ${entry} where ${isAnyOf(entry.fromRolloutKey, rollouts, 'bigint')}
         and ${since(sql`${entry.firstRevision}`)} order by ${entry.firstRevision} limit ${most})`

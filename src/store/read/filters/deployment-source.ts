@@ -42,14 +42,14 @@ export async function sourceOfPage(session: Session, list: DeploymentList, limit
   return { of: 'walk', walked: total <= limits.counted ? whole : limits.walked, changed }
 }
 
-/** Throws BAD_USER_INPUT if more rows may match than a count reads. `isProbable`: the source may turn out to have too many rows. */
+/** Null: more rows may match than a count reads. `isProbable`: the source may turn out to have too many rows. */
 export async function sourceOfCount(
   session: Session,
   scope: Scope,
   filter: DeploymentFilter,
   limits: SourceLimits,
   isProbable: boolean,
-): Promise<Source> {
+): Promise<Source | null> {
   if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
   const choices = await allChoices(session, scope, filter)
   const survey = await surveyForCount(session, totalOf(scope), choices.ranges, limits)
@@ -61,9 +61,7 @@ export async function sourceOfCount(
   // To count the entries of the others up to their limit would cost as much as they could save.
   const likely = survey.choices.find(({ n, isExact }) => !isExact && n <= limits.counted / 2)
   if (likely && isProbable) return surveyedSource(filter, likely, survey, limits)
-  const exactly = await estimate(session, scope, filter, limits.counted, limits)
-  if (exactly.best) return exactly.best
-  throw tooManyToCount(limits.counted)
+  return (await estimate(session, scope, filter, limits.counted, limits)).best
 }
 
 /** Groups read their rows whatever their number: pages show those of whole fleets. A filter that few rows match reads only those. */
@@ -99,14 +97,6 @@ export function tooRare(walked: number): DomainError {
   return new DomainError(
     'BAD_USER_INPUT',
     `this filter matches so rarely that more than ${walked} deployments would have to be read: add conditions on devices, labels, rollouts, states or errors`,
-  )
-}
-
-/** What a read of the past throws that gave up. */
-export function tooMuchChanged(counted: number): DomainError {
-  return new DomainError(
-    'BAD_USER_INPUT',
-    `more than ${counted} deployments have changed since then, too many to look through: add conditions on states, devices, labels, rollouts or deploymentIds, or ask for a later time`,
   )
 }
 

@@ -6,8 +6,9 @@ import { rowsOf } from '../counts/deployment-counts.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { type DeploymentFilter, d } from '../filters/deployment-filter.ts'
 import { sourceOfGroups } from '../filters/deployment-source.ts'
-import { narrowWhole } from '../filters/past-candidates.ts'
+import { readingOf } from '../filters/past-candidates.ts'
 import { type SourceLimits, sourceLimits } from '../filters/source.ts'
+import { openPast } from '../past.ts'
 import { type GroupedBy, partsOf } from './grouping.ts'
 import { type Paths, pathColumn, rowsOfPaths } from './paths.ts'
 
@@ -34,7 +35,7 @@ export async function foundRows(
   { scope, filter, asOf, within }: Omit<GroupQuery, 'by'>,
   limits: SourceLimits = sourceLimits,
 ): Promise<SQL> {
-  const past = asOf === null ? null : await narrowWhole(session, asOf, scope, filter, limits)
+  const past = asOf === null ? null : await readingOf(session, await openPast(session, asOf), scope, filter, limits)
   const source = await sourceOfGroups(session, scope, filter, limits)
   const rows = rowsOf(session, scope, filter, past, source)
   return within ? rowsOfPaths(rows, within) : rows

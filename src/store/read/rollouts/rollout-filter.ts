@@ -104,14 +104,14 @@ function conditionsThen(reader: Session, past: Past): Conditions<RolloutConditio
   }
 }
 
-/** The same, looked up for each rollout: the first rows of a list do not unwind the whole fleet. */
+/** The same, looked up for each rollout: the first rows of a list do not read the whole fleet. */
 export function eachHadDeployment(reader: Session, past: Past): SQL {
   const scope = { of: 'rollout', keys: [] } as const
-  const found = fromThen(past, scope, {}, isListed(reader, scope, {}))
+  const found = fromThen({ ...past, candidates: 'all' }, scope, {}, isListed(reader, scope, {}))
   return sql`exists (select 1 from (select ${rollouts.key} as key offset 0) as parent cross join lateral (select 1 ${found} limit 1) as found)`
 }
 
-/** It had a deployment in lists that the reader sees, at that revision. All deployments that have changed since are unwound, once. */
+/** It had a deployment in lists that the reader sees, at that revision. */
 export function hadDeployment(reader: Session, past: Past, filter: DeploymentFilter): SQL {
   const scope = { of: 'fleet' } as const
   const conditions = [matchesDeployment(filter), ...isListed(reader, scope, filter)]
@@ -132,26 +132,8 @@ export function hasDeployment(reader: Session, condition: SQL): SQL {
     and ${all([condition, ...visiblePlace(reader, deployments)])})`
 }
 
-/** Deployments that are unwound for one condition. They take about a second of a processor. */
-export const mostUnwound = 250_000
-
-/** Whether the rollouts of a past revision are found from all deployments that have changed since. A page looks its rollouts up. */
-export function unwindsFleet(filter: RolloutFilter, isPage: boolean): boolean {
+/** Whether the rollouts of a past revision are found from all deployments of that time. A page looks its rollouts up. */
+export function readsFleet(filter: RolloutFilter, isPage: boolean): boolean {
   const isImplicit = filter.kinds?.includes('MARGO_DEPLOYMENT') ?? true
   return (isImplicit && !isPage) || mentions<RolloutCondition>(filter, ['clusters', 'labels', 'label', 'failing'])
-}
-
-/** Throws BAD_USER_INPUT before that many are read. */
-export async function refuseTooMany(session: Session, { revision }: Past, most = mostUnwound): Promise<void> {
-  const since = (isForgotten: SQL): SQL =>
-    sql`(select 1 from ${deployments} where ${isForgotten} and ${deployments.revision} > ${revision}::bigint limit ${most + 1})`
-  const [row] = await session.rows<{ n: number }>(
-    sql`select count(*)::int as n from (${since(sql`${deployments.forgottenAt} is null`)}
-      union all ${since(sql`${deployments.forgottenAt} is not null`)}) as changed`,
-  )
-  if ((row?.n ?? 0) > most)
-    throw new DomainError(
-      'BAD_USER_INPUT',
-      `more than ${most} deployments have changed since that revision, too many to find these rollouts: choose a later revision, other kinds than MARGO_DEPLOYMENT, or a page without totalCount`,
-    )
 }

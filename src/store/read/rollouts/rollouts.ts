@@ -13,6 +13,8 @@ import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../..
 import { sumOfStates } from '../../sql/state-counters.ts'
 import { rollouts } from '../../tables/schema.ts'
 import { visibleRollout } from '../access-scope.ts'
+import { readingOf } from '../filters/past-candidates.ts'
+import { sourceLimits } from '../filters/source.ts'
 import { actionsOf, instancesOf } from '../orchestration/instances.ts'
 import { newestFirst, orderOf, type RolloutOrder } from '../orders/rollout-order.ts'
 import { openPast, type Past } from '../past.ts'
@@ -21,10 +23,8 @@ import {
   hadDeployment,
   hasDeployment,
   matchesRollout,
-  mostUnwound,
   type RolloutFilter,
-  refuseTooMany,
-  unwindsFleet,
+  readsFleet,
 } from './rollout-filter.ts'
 import { lifeAt, lifeOf, type RolloutLife } from './rollout-life.ts'
 
@@ -92,8 +92,7 @@ export async function pageRollouts(
   const order = orderOf(session, orderBy)
   if (asOf !== null && orderBy.field !== 'CREATED' && orderBy.field !== 'NAME')
     throw new DomainError('BAD_USER_INPUT', 'rollouts of the past can be ordered only by CREATED or NAME')
-  const past = await pastOf(session, asOf)
-  if (past && unwindsFleet(filter, true)) await refuseTooMany(session, past)
+  const past = await pastOf(session, asOf, filter, true)
   const pages = await pageOf<RolloutRow, RolloutRecord>(session, {
     parents: [0],
     order,
@@ -117,10 +116,8 @@ export async function countRollouts(
   session: Session,
   filter: RolloutFilter,
   asOf: Revision | null = null,
-  most = mostUnwound,
 ): Promise<number> {
-  const past = await pastOf(session, asOf)
-  if (past && unwindsFleet(filter, false)) await refuseTooMany(session, past, most)
+  const past = await pastOf(session, asOf, filter, false)
   const [row] = await session.rows<{ n: number }>(
     sql`select count(*)::int as n ${fromListed(session, filter, past, [])}`,
   )
@@ -172,8 +169,15 @@ export function isListed(reader: Session): SQL {
   return sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${hasDeployments})`
 }
 
-function pastOf(session: Session, asOf: Revision | null): Promise<Past> | null {
-  return asOf === null ? null : openPast(session, asOf)
+async function pastOf(
+  session: Session,
+  asOf: Revision | null,
+  filter: RolloutFilter,
+  isPage: boolean,
+): Promise<Past | null> {
+  if (asOf === null) return null
+  const past = await openPast(session, asOf)
+  return readsFleet(filter, isPage) ? readingOf(session, past, { of: 'fleet' }, {}, sourceLimits) : past
 }
 
 function fromListed(

@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { DeviationKind } from '../../../domain/deviation.ts'
-import { DomainError } from '../../../domain/errors.ts'
 import type { deviceFilter } from '../../../domain/nouns/device.ts'
 import type { ConditionOf, FilterOf } from '../../../domain/nouns/filter.ts'
 import { mentions } from '../../../domain/selectors/selector.ts'
@@ -17,9 +16,8 @@ import { type TargetRecord, toTarget } from '../../sql/rows.ts'
 import { changeLog, deployments, deviceDeviations, targets } from '../../tables/schema.ts'
 import { sawOrigin, visiblePlace, visibleTarget } from '../access-scope.ts'
 import { fromPresent, fromThen, isListed, type Scope } from '../deployment-scope.ts'
-import { countChangedSince } from '../filters/changed-since.ts'
 import { type DeploymentFilter, d, matchesDeployment } from '../filters/deployment-filter.ts'
-import { narrowPast } from '../filters/past-candidates.ts'
+import { readingOf } from '../filters/past-candidates.ts'
 import { type SourceLimits, sourceLimits } from '../filters/source.ts'
 import { parentRow, type TargetRow, targetConditions } from '../filters/target-filter.ts'
 import { byName, type TargetOrder, targetOrder } from '../orders/target-order.ts'
@@ -148,7 +146,7 @@ function parentsOf(scope: DeviceScope): readonly number[] {
   return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]
 }
 
-/** The past of a list or a count of devices. `failed`: the same, narrowed to the deployments that may have been FAILED. Null: not asked for. */
+/** The past of a list or a count of devices. `failed`: the same, to find the deployments that were FAILED. Null: not asked for. */
 interface DevicesThen {
   readonly past: Past
   readonly failed: Past | null
@@ -163,20 +161,7 @@ async function pastOf(
   if (asOf === null) return null
   const past = await openPast(session, asOf)
   const isAsked = mentions<DeviceCondition>(filter, ['failing'])
-  return { past, failed: isAsked ? await failedThen(session, past, limits) : null }
-}
-
-/** Throws BAD_USER_INPUT if too many deployments may have been FAILED then, before they are read. */
-async function failedThen(session: Session, past: Past, limits: SourceLimits): Promise<Past> {
-  const fleet = { of: 'fleet' } as const
-  const narrowed = await narrowPast(session, past, fleet, hasFailed, limits)
-  if (narrowed.candidates !== 'all') return narrowed
-  if (past.revisions <= limits.scanned) return { ...past, candidates: 'scan' }
-  if ((await countChangedSince(session, past, fleet, hasFailed, limits.counted + 1)) <= limits.counted) return past
-  throw new DomainError(
-    'BAD_USER_INPUT',
-    `filter.failing: more than ${limits.counted} deployments have changed since then, too many to find those that had failed: ask for a later time, or for deployments with the filter {states: [FAILED]}`,
-  )
+  return { past, failed: isAsked ? await readingOf(session, past, { of: 'fleet' }, hasFailed, limits) : null }
 }
 
 const hasFailed: DeploymentFilter = { states: ['FAILED'] }

@@ -1,38 +1,33 @@
 /** The ways to read a page of deployments, one after the other, until one of them is not short (walk.ts). */
 import { type SQL, sql } from 'drizzle-orm'
-import type { DomainError } from '../../../domain/errors.ts'
 import type { Session } from '../../database.ts'
-import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
-import { all, either, nothing } from '../../sql/parameters.ts'
-import { fromUnwound, isListed, isListedInOrder } from '../deployment-scope.ts'
-import { countChangedSince } from '../filters/changed-since.ts'
-import { d, matchesDeployment, matchesFound } from '../filters/deployment-filter.ts'
-import { tooMuchChanged, tooRare } from '../filters/deployment-source.ts'
-import { countedAs, runsOf } from '../filters/past-candidates.ts'
+import { endedAt, placeOf, type Select, type Stretch, sorted, within } from '../../sql/page.ts'
+import { all, either } from '../../sql/parameters.ts'
+import { rowsOf } from '../counts/deployment-counts.ts'
+import { fromUnwound, isListed } from '../deployment-scope.ts'
+import { d, matchesDeployment } from '../filters/deployment-filter.ts'
+import { readingOf } from '../filters/past-candidates.ts'
 import type { Source, SourceLimits } from '../filters/source.ts'
 import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
-import { deploymentColumns, fromPast, type Past, present } from '../past.ts'
+import type { Past } from '../past.ts'
+import { deploymentColumns, fromPast, present } from '../past-rows.ts'
 import { isWalkable, walkPast } from './past-walk.ts'
 import { walkPresent } from './present-walk.ts'
-import type { DeploymentList, Walk } from './walk.ts'
+import { type DeploymentList, type Walk, whole } from './walk.ts'
 
-/** A way to read a page. `error`: what to throw if it is short and there is no other way. Null: it is never short. */
+/** A way to read a page. */
 interface Attempt {
   readonly walk: Walk
-  readonly error: DomainError | null
+  readonly mayBeShort: boolean
   /** It reads the rows of the page in their order, so that without a filter one plan is good for all pages. */
   readonly isOrdered: boolean
 }
 
-function errorOf(source: Source): DomainError | null {
-  return source.of === 'walk' ? tooRare(source.walked) : null
-}
-
 export function inPresent(reader: Session, list: DeploymentList, source: Source): Attempt {
-  return { walk: walkPresent(reader, list, null, source), error: errorOf(source), isOrdered: true }
+  return { walk: walkPresent(reader, list, null, source), mayBeShort: source.of === 'walk', isOrdered: true }
 }
 
-/** None: too many have changed since. A walk that is short is repeated by unwinding, if those are not too many. */
+/** The last one reads all rows of that time that match, so it is never short. */
 export async function inPast(
   reader: Session,
   list: DeploymentList,
@@ -41,55 +36,59 @@ export async function inPast(
   limits: SourceLimits,
 ): Promise<Attempt[]> {
   const { scope, filter, order } = list
-  // Both halves are limited to a page, so that unchanged rows still come from an index.
-  const unchanged = walkPresent(reader, list, past.revision, source)
-  const listed = isListed(reader, scope, filter)
-  const matches = all([matchesDeployment(filter), ...listed])
-  const unwinding = (then: Past): Attempt => {
-    const found = (stretch: Stretch): SQL =>
-      fromUnwound(then, scope, filter, [matches, ...within(orders[order], stretch)])
-    // Of a scan, only the rows of the page are looked up as a whole.
-    const select: Select = (stretch) =>
-      then.candidates === 'scan'
-        ? sql`select ${deploymentColumns} ${fromPast(then, sql`${present.key} in (select ${d.key} ${found(stretch)} ${sorted(orders[order], stretch)})`)}`
-        : sql`select ${deploymentColumns} ${found(stretch)}`
-    return {
-      walk: both(order, unchanged, { select, isShort: () => nothing }),
-      error: errorOf(source),
-      isOrdered: false,
-    }
+  const then = await readingOf(reader, past, scope, filter, limits)
+  const bound = (stretch: Stretch): SQL => sorted(orders[order], stretch)
+  // Only the rows of the page are looked up as a whole.
+  const ofKeys = (keys: SQL, stretch: Stretch): SQL =>
+    sql`select ${deploymentColumns} ${fromPast(then, sql`${present.key} in (${keys})`)} ${bound(stretch)}`
+  const everything: Attempt = {
+    walk: whole((stretch) => {
+      const bounds = all([sql`true`, ...within(orders[order], stretch)])
+      const rows = sql`select ${d.key}, ${d.deploymentId}, ${d.state}, ${d.revision} ${rowsOf(reader, scope, filter, then, source)}`
+      return ofKeys(sql`select ${d.key} from (${rows} offset 0) as ${d} where ${bounds} ${bound(stretch)}`, stretch)
+    }),
+    mayBeShort: false,
+    isOrdered: false,
   }
-  if (past.candidates !== 'all') return [unwinding(past)]
-  const changed = await countChangedSince(reader, past, scope, filter, Math.max(limits.counted, limits.candidates) + 1)
-  if (changed <= limits.candidates) return [unwinding(past)]
-  if (past.revisions <= limits.scanned) return [unwinding({ ...past, candidates: 'scan' })]
-  const rest = changed <= limits.counted ? [unwinding(past)] : []
-  if (!isWalkable(list)) return rest
-  const walk = walkPast({
-    ...list,
-    past,
-    matches: [matchesFound(filter), ...isListedInOrder(reader, scope, filter)],
-    counted: countedAs(scope, filter),
-    runs: isByState(order) ? await runsOf(reader, past, scope, filter, limits) : [],
-    unchanged: unchanged.select,
-    walked: Math.ceil(limits.walked / 4),
-  })
-  const error = tooMuchChanged(limits.counted)
-  return [{ walk: isByName(order) ? walk : both(order, unchanged, walk), error, isOrdered: !isByState(order) }, ...rest]
+  const isFew = then.candidates !== 'scan' || past.revisions <= limits.scanned
+  if (!isFew && !isWalkable(list)) return [everything]
+  const unchanged = walkPresent(reader, list, past.revision, source)
+  const matches = all([matchesDeployment(filter), ...isListed(reader, scope, filter)])
+  const ended: Select = (stretch) => {
+    const found = fromUnwound(then, scope, filter, [matches, ...within(orders[order], stretch)])
+    return then.candidates === 'scan'
+      ? ofKeys(sql`select ${d.key} ${found} ${bound(stretch)}`, stretch)
+      : sql`select ${deploymentColumns} ${found}`
+  }
+  const changed = isFew ? [whole(ended)] : walkPast(reader, list, past, limits.walked)
+  const inOrder: Attempt = {
+    walk: merged(order, isByName(order) && !isFew ? changed : [unchanged, ...changed]),
+    mayBeShort: !isFew || source.of === 'walk',
+    isOrdered: !isFew && !isByState(order),
+  }
+  return [inOrder, everything]
 }
 
-/** `changed`: a walk whose rows are all in the order of the list, so that the last row of a page says whether it is short. */
-function both(order: DeploymentOrder, unchanged: Walk, changed: Walk): Walk {
-  const select: Select = (
-    stretch,
-  ) => sql`select ${deploymentColumns} from ((${unchanged.select(stretch)}) union all (${changed.select(stretch)})) as ${d}
-      ${sorted(orders[order], stretch)}`
-  // Changed rows may fill a page that lacks unchanged ones.
-  const isShort: Walk['isShort'] = (stretch, last) => {
-    if (last === null) return either([unchanged.isShort(stretch, null), changed.isShort(stretch, null)])
-    const isFilled = sql`(select count(*) from (${unchanged.select(stretch)}) as found) >= ${stretch.limit}`
-    const isCut = sql`(${unchanged.isShort(stretch, last)} or (not ${isFilled} and ${unchanged.isShort(stretch, null)}))`
-    return either([isCut, changed.isShort(stretch, last)])
+/** The rows of several walks, each in the order of the list. A page lacks a row if one of them stopped before the last row of the page. */
+function merged(order: DeploymentOrder, walks: readonly Walk[]): Walk {
+  const [only, ...others] = walks
+  if (only && others.length === 0) return only
+  const parts = (stretch: Stretch): SQL =>
+    sql.join(
+      walks.map((walk) => sql`(${walk.select(stretch)})`),
+      sql` union all `,
+    )
+  return {
+    select: (stretch) =>
+      sql`select ${deploymentColumns} from (${parts(stretch)}) as ${d} ${sorted(orders[order], stretch)}`,
+    isShort: (stretch, last) => {
+      if (last === null) return either(walks.map((walk) => walk.isShort(stretch, null)))
+      const upToLast = endedAt(stretch, placeOf(orders[order], last))
+      const parts = walks.map((walk) => {
+        const isFilled = sql`(select count(*) from (${walk.select(stretch)}) as found) >= ${stretch.limit}`
+        return sql`(not ${isFilled} and ${walk.isShort(upToLast, null)})`
+      })
+      return either(parts)
+    },
   }
-  return { select, isShort }
 }

@@ -1,88 +1,62 @@
 /**
- * Pages of the past of a fleet in which more deployments have changed since than a page can unwind. They are read in the order of the list, and only those
- * that the page passes are unwound:
+ * Pages of the past of a fleet in which more deployments have changed since than a page can unwind, in the order of the list:
  *
- *   by change   the log back from the revision: an entry is the newest of its deployment up to then, or it is passed over
- *   by state    the same for each state that many deployments had then. If few had it, they are unwound
- *   by name     the names of all deployments, which have no past
+ *   by change or state   the states that held then, from an index by state and revision (past_deployments)
+ *   by name              the names of all deployments, which have no past
  *
- * A page that is still not full after `walked` entries is short (walk.ts).
+ * A page that is still not full after half of `walked` deployments of each state, or a quarter as many names, is short (walk.ts).
  */
 import { type SQL, sql } from 'drizzle-orm'
-import { type DeploymentState, deploymentStates } from '../../../domain/values.ts'
+import { deploymentStates } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
 import { type Stretch, sorted, within } from '../../sql/page.ts'
-import { all, either, nothing } from '../../sql/parameters.ts'
+import { all, nothing } from '../../sql/parameters.ts'
 import { deployments } from '../../tables/schema.ts'
-import type { CountedAs } from '../changes/stays.ts'
-import { fromUnwound, parentsOf } from '../deployment-scope.ts'
-import { d } from '../filters/deployment-filter.ts'
-import { isByName, isByState, type NameOrder, orders, type StateOrder } from '../orders/deployment-order.ts'
-import { deploymentColumns, fromPast, type Past, present } from '../past.ts'
-import { type PastList, type Run, walkByChange } from './past-changes.ts'
-import type { DeploymentList, Walk } from './walk.ts'
+import { isListedInOrder, ownedBy, parentsOf } from '../deployment-scope.ts'
+import { d, matchesFound } from '../filters/deployment-filter.ts'
+import { isByName, type NameOrder, orders } from '../orders/deployment-order.ts'
+import type { Past } from '../past.ts'
+import { completed, deploymentColumns, formerRows, fromPast, present } from '../past-rows.ts'
+import { walkByState } from './state-walk.ts'
+import { type DeploymentList, type Walk, whole } from './walk.ts'
 
-/** The list can be read in its order. Otherwise, all that has changed since must be unwound. */
+/** The list can be read in its order. */
 export function isWalkable({ scope, filter, order }: DeploymentList): boolean {
   if (scope.of === 'target' || scope.of === 'instance' || parentsOf(scope).length > 1 || filter.retired) return false
   return scope.of === 'fleet' || !isByName(order)
 }
 
-/** Only deployments that have changed since, except by name: the others have an index. */
-export function walkPast(list: PastList): Walk {
-  const { order } = list
-  if (isByName(order)) return walkByName(list.past, order, list.matches, list.walked)
-  if (!isByState(order)) return walkByChange(list, order, null)
-  return inSequence(
+/** The rows that have changed since, in parts that are each in the order of the list. By name: all rows. */
+export function walkPast(reader: Session, list: DeploymentList, past: Past, walked: number): readonly Walk[] {
+  const { scope, filter, order } = list
+  const { states, ...others } = filter
+  const matching = (of: typeof filter): SQL[] => [
+    ownedBy(scope, d),
+    matchesFound(of),
+    ...isListedInOrder(reader, scope, filter),
+  ]
+  if (isByName(order)) return [walkByName(past, order, matching(filter), Math.ceil(walked / 4))]
+  const wanted = states ?? deploymentStates
+  const changed = walkByState({
+    table: formerRows,
     order,
-    list.runs.map((run) => ({ state: run.state, walk: walkState(list, run, order) })),
-  )
-}
-
-/** The rows of one state. */
-function walkState(list: PastList, { state, keys }: Run, order: StateOrder): Walk {
-  const ofState = {
-    ...list,
-    unchanged: list.runs.length === 1 ? list.unchanged : null,
-    matches: [sql`${d.state} = ${state}::deployment_state`, ...list.matches],
-  }
-  if (keys) return unwindFew(ofState, keys)
-  const counted: CountedAs = { by: 'state', values: [state] }
-  return walkByChange({ ...ofState, counted: [...list.counted, counted] }, order, state)
-}
-
-/** The rows of states that follow each other. */
-function inSequence(
-  order: StateOrder,
-  runs: readonly { readonly state: DeploymentState; readonly walk: Walk }[],
-): Walk {
-  const place = (state: DeploymentState): number => deploymentStates.indexOf(state)
-  return {
-    select: (stretch) => {
-      const rows = runs.map(({ walk }) => sql`(${walk.select(stretch)})`)
-      if (rows.length === 0) return sql`select ${deploymentColumns} from ${deployments} ${d} where ${nothing}`
-      return sql`select ${deploymentColumns} from (${sql.join(rows, sql` union all `)}) as ${d} ${sorted(orders[order], stretch)}`
-    },
-    isShort: (stretch, last) => {
-      const precedes = (state: DeploymentState, other: DeploymentState): boolean =>
-        place(state) < place(other) === ((order === 'STATE') !== stretch.reversed)
-      // All rows that were found of a state before the last row's are shown, and no row of a state behind it is.
-      const parts = runs.flatMap(({ state, walk }) => {
-        if (last === null || state === last.state) return [walk.isShort(stretch, last)]
-        return precedes(state, last.state) ? [walk.isShort(stretch, null)] : []
-      })
-      return either(parts)
-    },
-  }
-}
-
-function unwindFew({ past, scope, filter, order, matches }: PastList, keys: SQL): Walk {
-  return {
-    select: (stretch) => {
-      const conditions = [...matches, ...within(orders[order], stretch)]
-      return sql`select ${deploymentColumns} ${fromUnwound({ ...past, candidates: keys }, scope, filter, conditions)} ${sorted(orders[order], stretch)}`
-    },
-    isShort: () => nothing,
-  }
+    states: wanted,
+    newest: past.revision,
+    within: [sql`d.until > ${past.revision}::bigint`],
+    matches: matching(others),
+    // Of each state: most deployments are in one.
+    walked: Math.ceil(walked / 2) * wanted.length,
+  })
+  const held: Walk = { ...changed, select: (stretch) => completed(changed.select(stretch)) }
+  if (past.spanned === null) return [held]
+  const isSpanned = sql`${present.key} = ${past.spanned.key}::bigint`
+  return [
+    held,
+    whole((stretch) => {
+      const bounds = within(orders[order], stretch)
+      return sql`select ${deploymentColumns} ${fromPast(past, isSpanned)} and ${all([...matching(filter), ...bounds])} ${sorted(orders[order], stretch)}`
+    }),
+  ]
 }
 
 /** All deployments, changed since or not. */

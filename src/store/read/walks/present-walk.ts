@@ -5,16 +5,16 @@ import { deploymentStates, type Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { presentFields } from '../../sql/conditions.ts'
 import { sorted, within } from '../../sql/page.ts'
-import { all, fixed, nothing } from '../../sql/parameters.ts'
+import { all, fixed } from '../../sql/parameters.ts'
 import { fromPresent, isListed, isListedInOrder, ownedBy, type Scope } from '../deployment-scope.ts'
 import { type DeploymentFilter, d, matchesDeployment, matchesFound, stands } from '../filters/deployment-filter.ts'
 import { namesFew } from '../filters/deployment-source.ts'
 import type { Source } from '../filters/source.ts'
 import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
-import { deploymentColumns } from '../past.ts'
+import { deploymentColumns } from '../past-rows.ts'
 import { inOrderOfRollout, walkByName } from './rollout-names.ts'
 import { walkByState } from './state-walk.ts'
-import { type DeploymentList, type Walk, walkInOrder } from './walk.ts'
+import { type DeploymentList, type Walk, walkInOrder, whole } from './walk.ts'
 
 const allColumns = fixed(sql`select ${deploymentColumns}`)
 
@@ -98,11 +98,6 @@ function fromIndex(list: PresentList): Walk {
     const bounds = within(orders[order], stretch)
     return sql`${allColumns} ${fromPresent(scope, [matches, ...bounds])} ${sorted(orders[order], stretch)}`
   })
-}
-
-/** A walk that reads all rows of a stretch. */
-function whole(select: Walk['select']): Walk {
-  return { select, isShort: () => nothing }
 }
 
 /** Reads all rows of `from` before it sorts them. */

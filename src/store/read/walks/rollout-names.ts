@@ -11,7 +11,7 @@ import { deploymentNames, deployments } from '../../tables/schema.ts'
 import { namesProjection } from '../../write/derived/deployment-names.ts'
 import { d } from '../filters/deployment-filter.ts'
 import { type NameOrder, orders } from '../orders/deployment-order.ts'
-import { deploymentColumns } from '../past.ts'
+import { deploymentColumns } from '../past-rows.ts'
 import type { Walk } from './walk.ts'
 
 /**

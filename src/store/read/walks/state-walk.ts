@@ -1,4 +1,4 @@
-/** The fleet's present rows of some states, from the index (state, revision). */
+/** The fleet's rows of some states, from the index (state, revision) of the present or of the past. */
 
 import { type SQL, sql } from 'drizzle-orm'
 import { type DeploymentState, deploymentStates, type Revision } from '../../../domain/values.ts'
@@ -7,10 +7,23 @@ import { all, listParameter, nothing } from '../../sql/parameters.ts'
 import { deployments } from '../../tables/schema.ts'
 import { d } from '../filters/deployment-filter.ts'
 import { isByState, orders, type RevisionOrder } from '../orders/deployment-order.ts'
-import { deploymentColumns } from '../past.ts'
+import { deploymentColumns } from '../past-rows.ts'
 import type { Walk } from './walk.ts'
 
+/** `from`: rows `d`. `columns`: those of the list. */
+interface StateTable {
+  readonly from: SQL
+  readonly columns: SQL
+}
+
+const presentRows: StateTable = {
+  from: sql`${deployments} ${d}`,
+  columns: deploymentColumns,
+}
+
 interface StateWalk {
+  /** Absent: the present rows. */
+  readonly table?: StateTable
   readonly order: RevisionOrder
   readonly states: readonly DeploymentState[]
   /** Only the rows up to this revision. Null: all. */
@@ -30,7 +43,8 @@ interface StateWalk {
  * In the orders of states, the ranges follow each other, and the next is read only if the page is not full: PostgreSQL reads a lateral join lazily, in the
  * order of its outer side.
  */
-export function walkByState({ order, states, newest, within, matches, walked }: StateWalk): Walk {
+export function walkByState({ table = presentRows, order, states, newest, within, matches, walked }: StateWalk): Walk {
+  const { columns } = table
   const inTurn = isByState(order)
   const eachWalked = walked === null || inTurn ? walked : Math.ceil(walked / Math.max(new Set(states).size, 1))
   const runs = (stretch: Stretch, rows: (inRun: SQL, sorted: SQL) => SQL): SQL => {
@@ -53,12 +67,14 @@ export function walkByState({ order, states, newest, within, matches, walked }: 
       sql`order by ${d.state} ${direction}, ${d.revision} ${direction}`,
     )}) as ${d}`
   }
+  // As a lateral join, which keeps the order of the rows. A join of `where … in` may begin with another table.
+  const matching = sql`cross join lateral (select where ${all(matches)} offset 0) as fits`
   const rowsIn = (inRun: SQL, inOrder: SQL, conditions: readonly SQL[], limit: SQL): SQL =>
-    sql`select ${deploymentColumns} from ${deployments} ${d} where ${all([inRun, ...conditions])} ${inOrder} limit ${limit}`
+    sql`select ${columns} from ${table.from} where ${all([inRun, ...conditions])} ${inOrder} limit ${limit}`
   const found = (inRun: SQL, inOrder: SQL, limit: SQL): SQL =>
     eachWalked === null
       ? rowsIn(inRun, inOrder, matches, limit)
-      : sql`select ${deploymentColumns} from (${rowsIn(inRun, inOrder, [], lazily(eachWalked))}) as ${d} where ${all(matches)} ${inOrder} limit ${limit}`
+      : sql`select ${columns} from (${rowsIn(inRun, inOrder, [], lazily(eachWalked))}) as ${d} ${matching} limit ${limit}`
   const inSequence = (stretch: Stretch, limit: SQL): SQL =>
     runs(stretch, (inRun, inOrder) => rowsIn(inRun, inOrder, [], limit))
   return {
@@ -66,12 +82,10 @@ export function walkByState({ order, states, newest, within, matches, walked }: 
       const { limit } = stretch
       if (!inTurn || walked === null) {
         const rows = runs(stretch, (inRun, inOrder) => found(inRun, inOrder, limit))
-        return sql`select ${deploymentColumns} from (select ${deploymentColumns} ${rows} ${inTurn ? sql`limit ${limit}` : sql``}) as ${d} ${sorted(orders[order], stretch)}`
+        return sql`select ${columns} from (select ${columns} ${rows} ${inTurn ? sql`limit ${limit}` : sql``}) as ${d} ${sorted(orders[order], stretch)}`
       }
-      const rows = sql`select ${deploymentColumns} ${inSequence(stretch, lazily(walked))} limit ${walked}`
-      // As a lateral join, which keeps the order of the rows. A join of `where … in` may begin with another table.
-      const matching = sql`cross join lateral (select where ${all(matches)} offset 0) as fits`
-      return sql`select ${deploymentColumns} from (select ${deploymentColumns} from (${rows}) as ${d} ${matching} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
+      const rows = sql`select ${columns} ${inSequence(stretch, lazily(walked))} limit ${walked}`
+      return sql`select ${columns} from (select ${columns} from (${rows}) as ${d} ${matching} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
     },
     isShort: (stretch, last) => {
       if (walked === null || (inTurn && last)) return nothing
@@ -80,7 +94,7 @@ export function walkByState({ order, states, newest, within, matches, walked }: 
         // Rows of later states may fill a page that lacks rows of an earlier one.
         const isRunFull = sql`(select count(*) from (${found(inRun, inOrder, stretch.limit)}) as found) >= ${stretch.limit}`
         return sql`select 1 where ${last ? sql`not ${isRunFull}` : sql`true`}
-          and exists (select 1 from ${deployments} ${d} where ${inRun} ${inOrder} limit 1 offset ${eachWalked ?? 0})`
+          and exists (select 1 from ${table.from} where ${inRun} ${inOrder} limit 1 offset ${eachWalked ?? 0})`
       }
       return sql`exists (select 1 ${runs(stretch, isShort)})`
     },

@@ -7,9 +7,9 @@ import { all, nothing } from '../../sql/parameters.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { type DeploymentFilter, d } from '../filters/deployment-filter.ts'
 import { type DeploymentOrder, orders } from '../orders/deployment-order.ts'
-import { deploymentColumns } from '../past.ts'
+import { deploymentColumns } from '../past-rows.ts'
 
-type LastRow = Pick<Deployment, 'state' | 'revision'>
+type LastRow = Pick<Deployment, 'key' | 'deploymentId' | 'state' | 'revision'>
 
 /** A list of deployments: of which parents, which of them, in which order. */
 export interface DeploymentList {
@@ -23,6 +23,11 @@ export interface Walk {
   readonly select: Select
   /** A condition: it stopped before it found all rows of the stretch. `last`: the last row of a full page. Null: what it found does not fill the page. */
   readonly isShort: (stretch: Stretch, last: LastRow | null) => SQL
+}
+
+/** It reads all rows of a stretch. */
+export function whole(select: Select): Walk {
+  return { select, isShort: () => nothing }
 }
 
 /** The rows of `from`, in the order of the list. */

@@ -13,15 +13,6 @@ const samples = 32
 /** Terms of one sort. Beyond it, only the letter is kept, and readers read the block whatever the value. */
 const mostTerms = 200
 
-/** `oldest_before` of the rows `entries` {from_state, from_convergence, from_revision}: one pass, because each has both. */
-const oldestBefore = `
-  select json_build_object(
-    'state', coalesce(json_object_agg(from_state, was) filter (where from_state is not null), '{}'),
-    'convergence', coalesce(json_object_agg(from_convergence, was) filter (where from_convergence is not null), '{}')) as oldest
-  from (
-    select from_state, from_convergence, min(from_revision) as was from entries
-    where from_state is not null group by grouping sets (from_state, from_convergence)) ended`
-
 /**
  * Devices of a rollout go through the same changes, so equal JSON is parsed once. A record set parses each change once, and only distinct facts
  * become terms.
@@ -31,7 +22,7 @@ export const summariesProjection: Projection = {
   version: 1,
   tables: ['change_summaries'],
   reads: 'entries',
-  columns: 'at, changes, from_state, from_convergence, from_revision',
+  columns: 'at, changes',
   most: { postgres: size, pglite: size },
   inBlocks: true,
   write: `facts as (
@@ -49,11 +40,11 @@ export const summariesProjection: Projection = {
     select array_agg(last_revision order by n) as revisions, array_agg(at order by n) as times
     from (select *, row_number() over (order by first_revision) as n from entries) numbered where n % ($2::int / ${samples} + 1) = 0
   ), written as (
-    insert into change_summaries (first_revision, last_revision, entries, terms, oldest_before, last_at, sample_revisions, sample_times)
-    select min(first_revision), max(last_revision), count(*), array(select unnest(terms) from sorts), (${oldestBefore}),
+    insert into change_summaries (first_revision, last_revision, entries, terms, last_at, sample_revisions, sample_times)
+    select min(first_revision), max(last_revision), count(*), array(select unnest(terms) from sorts),
       (select at from entries order by first_revision desc limit 1), (select revisions from sampled), (select times from sampled)
     from entries having count(*) > 0
     on conflict (first_revision) do update set last_revision = excluded.last_revision, entries = excluded.entries, terms = excluded.terms,
-      oldest_before = excluded.oldest_before, last_at = excluded.last_at, sample_revisions = excluded.sample_revisions, sample_times = excluded.sample_times
+      last_at = excluded.last_at, sample_revisions = excluded.sample_revisions, sample_times = excluded.sample_times
   )`,
 }

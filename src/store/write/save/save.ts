@@ -224,7 +224,6 @@ function entryRow(
     fromConvergence: from?.convergence ?? null,
     toState: to?.state ?? null,
     toConvergence: to?.convergence ?? null,
-    fromRevision: known?.revision ?? null,
     foundByChanged: after !== null && !(known && isFoundAlike(known, after, subject.target?.name ?? null)),
     changes,
   }

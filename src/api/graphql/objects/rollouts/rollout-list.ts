@@ -30,7 +30,7 @@ builder.queryFields((t) => ({
     access: 'viewer',
     type: RolloutConnection,
     description:
-      'All rollouts, newest first if no other order is given. Undeclared rollouts are listed while they have deployments. In the past, they can be ordered by CREATED or NAME, and not be filtered by states, statuses, or times other than the creation. If more than 250,000 deployments have changed since then, only pages without `totalCount`, or rollouts of other kinds than MARGO_DEPLOYMENT, are answered, and filters by clusters, labels and `failing` are refused.',
+      'All rollouts, newest first if no other order is given. Undeclared rollouts are listed while they have deployments. In the past, they can be ordered by CREATED or NAME, and not be filtered by states, statuses, or times other than the creation.',
     args: {
       filter: t.arg({ type: RolloutFilterRef, description: 'Selects rollouts.' }),
       orderBy: t.arg({ type: RolloutOrderRef, description: 'The order. Absent: newest first.' }),
