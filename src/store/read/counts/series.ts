@@ -3,8 +3,8 @@
  *
  *   counts at R(i) = counts at the first checkpoint between R(i) and R(i + 1), or else at R(i + 1), minus what the entries up to there did
  *
- * So a long series reads at most as many entries of each interval as lie between two checkpoints, and a short one reads each entry once. All
- * other counts are counted at each moment.
+ * So a long series reads at most as many entries of each interval as lie between two checkpoints, and a short one reads each entry once. Other
+ * counts that would read all deployments at each moment read each state once (one-pass.ts). The others are counted at each moment.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { DeploymentState, Millis, Revision } from '../../../domain/values.ts'
@@ -13,7 +13,8 @@ import { asParents, listParameter } from '../../sql/parameters.ts'
 import { deploymentCheckpoints as c } from '../../tables/schema.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentFilter } from '../filters/deployment-filter.ts'
-import { revisionsAt } from '../past.ts'
+import { type SourceLimits, sourceLimits } from '../filters/source.ts'
+import { openPast, revisionsAt } from '../past.ts'
 import {
   type ConvergenceCounts,
   countConvergence,
@@ -22,6 +23,7 @@ import {
   type StateCounts,
 } from './deployment-counts.ts'
 import { selectArrivals, selectFirstStates, selectMoves } from './moves.ts'
+import { isOnePass, staysAt } from './one-pass.ts'
 import {
   byConvergence,
   byState,
@@ -46,9 +48,10 @@ export async function countOverTime(
   scope: Scope,
   filter: DeploymentFilter,
   moments: readonly Millis[],
+  limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, CountsPoint[]>> {
   const revisions = await revisionsAt(session, moments)
-  const series = await countAtEach(session, { by: byState, count: countDeployments, scope, filter, revisions })
+  const series = await countAtEach(session, { by: byState, count: countDeployments, scope, filter, revisions, limits })
   const pointsOf = (counts: readonly StateCounts[]): CountsPoint[] =>
     counts.map((one, index) => ({ at: moments[index] ?? 0, revision: revisions[index] ?? 0, counts: one }))
   return new Map([...series].map(([parent, counts]) => [parent, pointsOf(counts)]))
@@ -60,8 +63,9 @@ export function convergenceOverTime(
   scope: Scope,
   filter: DeploymentFilter,
   revisions: readonly Revision[],
+  limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, ConvergenceCounts[]>> {
-  return countAtEach(session, { by: byConvergence, count: countConvergence, scope, filter, revisions })
+  return countAtEach(session, { by: byConvergence, count: countConvergence, scope, filter, revisions, limits })
 }
 
 /**
@@ -104,6 +108,7 @@ interface Series<Value extends CountedValue> {
   readonly scope: Scope
   readonly filter: DeploymentFilter
   readonly revisions: readonly Revision[]
+  readonly limits: SourceLimits
   /** Counts at one revision. */
   count(
     session: Snapshot,
@@ -117,13 +122,31 @@ async function countAtEach<Value extends CountedValue>(
   session: Snapshot,
   asked: Series<Value>,
 ): Promise<Map<number, Counts<Value>[]>> {
-  const { by, scope, filter, revisions } = asked
+  const { by, scope, filter, revisions, limits } = asked
   const counted = countedScope(session, scope, filter)
   if (counted) return chain(session, asked, counted)
   const series = new Map<number, Counts<Value>[]>(parentsOf(scope).map((parent) => [parent, []]))
+  if (await isOnePass(session, scope, filter, revisions, limits)) return countOnce(session, asked)
   for (const [index, revision] of revisions.entries()) {
     const found = revision === revisions[index - 1] ? null : await asked.count(session, scope, filter, revision)
     for (const [parent, counts] of series) counts.push(found?.get(parent) ?? counts.at(-1) ?? noCounts(by))
+  }
+  return series
+}
+
+async function countOnce<Value extends CountedValue>(
+  session: Snapshot,
+  { by, scope, filter, revisions, count }: Series<Value>,
+): Promise<Map<number, Counts<Value>[]>> {
+  const series = new Map<number, Counts<Value>[]>(
+    parentsOf(scope).map((parent) => [parent, revisions.map(() => noCounts(by))]),
+  )
+  for (const { parent, value, first, end, n } of await staysAt(session, by, scope, filter, revisions))
+    for (const counts of series.get(parent)?.slice(first, end) ?? []) counts[nameOf(value)] += n
+  for (const [index, revision] of revisions.entries()) {
+    if ((await openPast(session, revision)).spanned === null) continue
+    for (const [parent, counts] of await count(session, scope, filter, revision))
+      series.get(parent)?.splice(index, 1, counts)
   }
   return series
 }

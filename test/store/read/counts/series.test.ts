@@ -10,6 +10,7 @@ import { countConvergence, countDeployments } from '../../../../src/store/read/c
 import { arrivalsOverTime, convergenceOverTime, countOverTime } from '../../../../src/store/read/counts/series.ts'
 import type { Scope } from '../../../../src/store/read/deployment-scope.ts'
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
+import { sourceLimits } from '../../../../src/store/read/filters/source.ts'
 import { resolvePast } from '../../../../src/store/read/past.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'
 import { type EmptyStore, stores } from '../../../support/databases/stores.ts'
@@ -41,6 +42,8 @@ describe.each(stores)('series on $name', (store) => {
     {
       states: fc.subarray([...deploymentStates]),
       convergence: fc.subarray([...convergences]),
+      consistent: fc.boolean(),
+      hasError: fc.boolean(),
       deploymentIds: fc.subarray([...deploymentIds], { minLength: 1 }),
       deviceIds: fc.subarray([...devices], { minLength: 1 }),
       rolloutKeys: fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { maxLength: 6 }),
@@ -68,9 +71,11 @@ describe.each(stores)('series on $name', (store) => {
           await inSnapshot(database, async (snapshot) => {
             const labels = [{ key: 'site', value: 'north' }]
             const session = withScope(snapshot, narrow === 0 ? { labels, projects: null } : null)
-            const series = await countOverTime(session, scope, filter, moments)
+            // With no candidates, each state is read once.
+            const limits = narrow === 1 ? sourceLimits : { ...sourceLimits, candidates: 0 }
+            const series = await countOverTime(session, scope, filter, moments, limits)
             const revisions = [...series.values()][0]?.map(({ revision }) => revision) ?? []
-            const converged = await convergenceOverTime(session, scope, filter, revisions)
+            const converged = await convergenceOverTime(session, scope, filter, revisions, limits)
             for (const [index, moment] of moments.entries()) {
               const revision = await resolvePast(session, { asOf: moment, atRevision: null })
               const counts = await countDeployments(session, scope, filter, revision)
