@@ -42,7 +42,7 @@ const rows: readonly Row[] = [
   ['domain/readiness/generation.ts', 'observed >= generation) return null', 'observed >= 0) return null', 'an old status passes for the new one', 'readiness'],
   ['domain/readiness/stateful-set.ts', 'if (readyReplicas < desired) return', 'if (readyReplicas < 0) return', 'a StatefulSet is ready before its replicas', 'readiness'],
   // The dialects.
-  ['platform/body/text.ts', 'if (isStorable(text)) return null', "if (text !== '') return null", 'a NUL in an ID passes', 'dialects', 'attacks/unstorable-text'],
+  ['platform/body/text.ts', 'if (isStorable(text)) return null', "if (text !== '') return null", 'a NUL in an ID passes', 'dialects', 'attacks/unstorable-text.deep'],
   ['ingest/dialects/margo/u64.ts', 'compareDigits(text, largest) <= 0', 'compareDigits(text, largest) < 0', 'the largest version is refused', 'dialects/margo'],
   ['ingest/dialects/margo/components.ts', 'if (first && first.state !== state)', 'if (first && first.state === state)', 'of a component that is listed with two states, one is taken', 'dialects/margo'],
   ['ingest/dialects/margo/marks.ts', "if (version !== null && version !== '0') return version", 'if (version !== null) return version', 'the version 0 is taken', 'dialects/margo'],
@@ -107,6 +107,8 @@ const rows: readonly Row[] = [
   ['apps/cli/show.ts', "[error.code, error.message].filter((part) => part !== '').join(': ')", "[error.code].filter((part) => part !== '').join(': ')", 'the terminal hides why it failed', 'cli'],
   ['server/config/secret-files.ts', 'if (file.size > largest) return', 'if (file.size < 0) return', 'a wrong path fills the memory with a large file', 'config/secret-files'],
   ['server/config/config.ts', 'if (!parsed.success || problems.length > 0) throw', 'if (!parsed.success) throw', 'settings that contradict each other are taken', 'config'],
+  ['server/build/build-executable.ts', "banner: {}, ", '', 'the executable cannot open its database', 'deploy/executable.deep'],
+  ['platform/limits/content-coding.ts', '      grow(size)\n', '', 'a small body fills the memory', 'limits/content-coding'],
   ['apps/dashboard/data/diff.ts', 'isFolded: isFolded && own.length > 1', 'isFolded: true', 'the page hides the lines that differ', 'dashboard/diff'],
   ['apps/dashboard/data/labels.ts', "return part === 0 ? '0 %' : '100 %'", "return '100 %'", 'the page says 100 % of nothing', 'dashboard'],
   ['platform/log/log.ts', '/^[\\w./:-]{1,128}$/.test(given)', 'true', 'a caller writes lines of its own into the log', 'log', 'rest'],

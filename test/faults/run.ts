@@ -25,9 +25,10 @@ function copyProject(): string {
 function findIn(copy: string, { tests }: Fault): string | null {
   const results = join(copy, 'results.jsonl')
   const command = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--bail=1', '--no-file-parallelism', ...tests]
+  const whole = tests.some((test) => test.endsWith('.deep')) ? { ROLLCALL_STORES: 'both' } : {}
   const { status } = spawnSync(process.execPath, command, {
     cwd: copy,
-    env: { ...process.env, ROLLCALL_SEED: '1', ROLLCALL_TEST_RESULTS: results },
+    env: { ...process.env, ...whole, ROLLCALL_SEED: '1', ROLLCALL_TEST_RESULTS: results },
     stdio: 'ignore',
     timeout: 900_000,
     killSignal: 'SIGKILL',

@@ -8,6 +8,7 @@ import { expectKept, expectSound, revisionsBetween } from '../../support/databas
 import { postgresStores } from '../../support/databases/stores.ts'
 import { expectDurations } from '../../support/durations.ts'
 import { expectForecasts } from '../../support/forecasts.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { type Program, startProgram } from '../../support/servers/program.ts'
 
 async function ask<Data>(url: string, query: string): Promise<Data> {
@@ -17,6 +18,8 @@ async function ask<Data>(url: string, query: string): Promise<Data> {
   expect(errors).toBeUndefined()
   return data
 }
+
+const signals = (['SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP'] as const).slice(0, someOf(2, 6))
 
 describe.each(postgresStores)('three servers on $name', (store) => {
   it('keep every report once, and every change in its place, while servers are killed and stopped', async () => {
@@ -35,9 +38,7 @@ describe.each(postgresStores)('three servers on $name', (store) => {
     const begin = (await readHead(database.session)).revision
     const subscriber = subscribe(() => serverOf(0).listening, begin)
     const fleet = startFleet(24, (device) => sendOver(() => serverOf(device).listening))
-    for (const [index, signal] of (
-      ['SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP'] as const
-    ).entries()) {
+    for (const [index, signal] of signals.entries()) {
       const enough = fleet.acknowledged + 100
       await expect.poll(() => fleet.acknowledged, { interval: 5 }).toBeGreaterThan(enough)
       const { child, ended } = serverOf(index)
