@@ -283,6 +283,11 @@ CREATE TABLE "targets" (
 	"retired_at" timestamp(3) with time zone,
 	"retired_reason" text,
 	"replaced_by_key" bigint,
+	"maintenance_key" bigint,
+	"maintenance_reason" text,
+	"maintenance_since" timestamp(3) with time zone,
+	"maintenance_until" timestamp(3) with time zone,
+	"maintenance_ended_at" timestamp(3) with time zone,
 	"created_revision" bigint NOT NULL
 );
 --> statement-breakpoint
@@ -374,6 +379,7 @@ CREATE TABLE "steps_in_progress" (
 	"rollout_key" bigint NOT NULL,
 	"state" "deployment_state" NOT NULL,
 	"since" timestamp(3) with time zone NOT NULL,
+	"counts_from" timestamp(3) with time zone NOT NULL,
 	"has_peers" boolean NOT NULL,
 	CONSTRAINT "steps_in_progress_deployment_key_component_pk" PRIMARY KEY("deployment_key","component")
 );
@@ -497,6 +503,37 @@ CREATE TABLE "log_head" (
 	"convergence_failed" integer DEFAULT 0 NOT NULL,
 	"convergence_stale" integer DEFAULT 0 NOT NULL,
 	"convergence_unknown" integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "maintenance_periods" (
+	"target_key" bigint NOT NULL,
+	"began_revision" bigint NOT NULL,
+	"window_key" bigint NOT NULL,
+	"reason" text NOT NULL,
+	"began_at" timestamp(3) with time zone NOT NULL,
+	"until" timestamp(3) with time zone NOT NULL,
+	"ended_revision" bigint,
+	"ended_at" timestamp(3) with time zone,
+	CONSTRAINT "maintenance_periods_target_key_began_revision_pk" PRIMARY KEY("target_key","began_revision")
+);
+--> statement-breakpoint
+CREATE TABLE "maintenance_windows" (
+	"key" bigint PRIMARY KEY NOT NULL,
+	"reason" text NOT NULL,
+	"selector" json NOT NULL,
+	"begins_at" timestamp(3) with time zone NOT NULL,
+	"ends_at" timestamp(3) with time zone NOT NULL,
+	"repeat" text,
+	"time_zone" text NOT NULL,
+	"next_at" timestamp(3) with time zone,
+	"next_end" timestamp(3) with time zone,
+	"begun" boolean DEFAULT false NOT NULL,
+	"planned_revision" bigint NOT NULL,
+	"planned_at" timestamp(3) with time zone NOT NULL,
+	"planned_by" text NOT NULL,
+	"ended_revision" bigint,
+	"ended_at" timestamp(3) with time zone,
+	"ended_by" text
 );
 --> statement-breakpoint
 CREATE TABLE "oidc_sessions" (
@@ -690,6 +727,7 @@ CREATE INDEX "targets_search" ON "targets" USING btree (lower(name) text_pattern
 CREATE INDEX "targets_folded" ON "targets" USING btree ("folded_name") WHERE folded_name is not null;--> statement-breakpoint
 CREATE INDEX "targets_parent" ON "targets" USING btree ("parent_key") WHERE parent_key is not null;--> statement-breakpoint
 CREATE INDEX "targets_retired" ON "targets" USING btree ("name") WHERE retired_at is not null;--> statement-breakpoint
+CREATE INDEX "targets_maintenance" ON "targets" USING btree ("maintenance_key") WHERE maintenance_key is not null;--> statement-breakpoint
 CREATE INDEX "targets_connectivity" ON "targets" USING btree ("connectivity") WHERE kind = 'DEVICE' and retired_at is null;--> statement-breakpoint
 CREATE INDEX "targets_labels" ON "targets" USING gin (labels jsonb_path_ops);--> statement-breakpoint
 CREATE INDEX "targets_display_name" ON "targets" USING gin (text_trigrams(lower(display_name)) collate "C") WITH (fastupdate=false) WHERE display_name is not null;--> statement-breakpoint
@@ -702,8 +740,8 @@ CREATE INDEX "manifest_entries_deployment" ON "manifest_entries" USING btree ("d
 CREATE INDEX "deployment_names_order" ON "deployment_names" USING btree ("rollout_key","deployment_id","deployment_key");--> statement-breakpoint
 CREATE INDEX "deployment_search_parts" ON "deployment_search" USING gin (terms collate "C",text_trigrams(text) collate "C") WITH (fastupdate=false);--> statement-breakpoint
 CREATE INDEX "deployment_search_long" ON "deployment_search" USING btree ("deployment_key") WHERE text is null;--> statement-breakpoint
-CREATE INDEX "steps_in_progress_step" ON "steps_in_progress" USING btree ("rollout_key","component","state","since");--> statement-breakpoint
-CREATE INDEX "steps_in_progress_since" ON "steps_in_progress" USING btree ("has_peers","since");--> statement-breakpoint
+CREATE INDEX "steps_in_progress_step" ON "steps_in_progress" USING btree ("rollout_key","component","state","counts_from");--> statement-breakpoint
+CREATE INDEX "steps_in_progress_since" ON "steps_in_progress" USING btree ("has_peers","counts_from");--> statement-breakpoint
 CREATE INDEX "change_log_deployment" ON "change_log" USING btree ("deployment_key","first_revision") WHERE deployment_key is not null and resource_key is null;--> statement-breakpoint
 CREATE INDEX "change_log_deployment_resource" ON "change_log" USING btree ("deployment_key","first_revision") WHERE resource_key is not null;--> statement-breakpoint
 CREATE INDEX "change_log_resource" ON "change_log" USING btree ("resource_key","first_revision") WHERE resource_key is not null;--> statement-breakpoint
@@ -714,6 +752,9 @@ CREATE INDEX "change_log_from_rollout" ON "change_log" USING btree ("from_rollou
 CREATE INDEX "change_log_target" ON "change_log" USING btree ("target_key","first_revision") WHERE deployment_key is null and target_key is not null;--> statement-breakpoint
 CREATE INDEX "past_deployments_state" ON "past_deployments" USING btree ("state","revision","until");--> statement-breakpoint
 CREATE INDEX "change_summaries_time" ON "change_summaries" USING btree ("last_at","last_revision");--> statement-breakpoint
+CREATE INDEX "maintenance_periods_ended" ON "maintenance_periods" USING btree ("ended_revision") WHERE ended_revision is not null;--> statement-breakpoint
+CREATE INDEX "maintenance_windows_next" ON "maintenance_windows" USING btree ("next_at") WHERE next_at is not null and ended_revision is null;--> statement-breakpoint
+CREATE INDEX "maintenance_windows_planned" ON "maintenance_windows" USING btree ("planned_revision");--> statement-breakpoint
 CREATE INDEX "oidc_sessions_refresh" ON "oidc_sessions" USING btree ("refresh_at");--> statement-breakpoint
 CREATE INDEX "oidc_sessions_subject" ON "oidc_sessions" USING btree ("subject");--> statement-breakpoint
 CREATE INDEX "oidc_sessions_sid" ON "oidc_sessions" USING btree ("sid");--> statement-breakpoint

@@ -58,6 +58,25 @@ export type ChangeBody =
   | { readonly kind: 'DEVICE_RETIRED'; readonly reason: string; readonly replacedByKey: number | null }
   | { readonly kind: 'DEVICE_REINSTATED' }
   | {
+      readonly kind: 'MAINTENANCE_PLANNED'
+      readonly maintenanceKey: number
+      readonly reason: string
+      /** The first occurrence. */
+      readonly from: Millis
+      readonly until: Millis
+      readonly repeat: string | null
+      readonly timeZone: string
+      readonly by: string
+    }
+  | {
+      readonly kind: 'MAINTENANCE_CANCELLED'
+      readonly maintenanceKey: number
+      readonly reason: string
+      readonly by: string
+    }
+  | (MaintenanceFacts & { readonly kind: 'DEVICE_MAINTENANCE_STARTED' })
+  | (MaintenanceFacts & { readonly kind: 'DEVICE_MAINTENANCE_ENDED' })
+  | {
       readonly kind: 'RESOURCE_STATUS_CHANGED'
       readonly component: string
       readonly fromSync: SyncStatus | null
@@ -114,6 +133,15 @@ export type ChangeBody =
       readonly by: string
       readonly comment: string
     }
+
+/** The window that a device enters or leaves. */
+interface MaintenanceFacts {
+  readonly maintenanceKey: number
+  readonly reason: string
+  readonly since: Millis
+  /** As planned. */
+  readonly until: Millis
+}
 
 export type ChangeKind = ChangeBody['kind']
 

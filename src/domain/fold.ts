@@ -93,6 +93,10 @@ function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEnt
     case 'CONNECTIVITY_CHANGED':
     case 'DEVICE_RETIRED':
     case 'DEVICE_REINSTATED':
+    case 'MAINTENANCE_PLANNED':
+    case 'MAINTENANCE_CANCELLED':
+    case 'DEVICE_MAINTENANCE_STARTED':
+    case 'DEVICE_MAINTENANCE_ENDED':
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':
     case 'LIFECYCLE_ACTION_RECORDED':

@@ -1,3 +1,4 @@
+import type { InMaintenance } from './maintenance.ts'
 import type { Millis, Revision } from './values.ts'
 
 export const targetKinds = ['DEVICE', 'CLUSTER', 'CLOUD_REGION'] as const
@@ -16,7 +17,7 @@ export interface Label {
 }
 
 /** Where a deployment runs: a device, a cluster or a cloud region. A device's `name` is its deviceId. */
-export interface Target {
+export interface Target extends InMaintenance {
   readonly key: number
   readonly kind: TargetKind
   /** Clusters only; empty for the others. */
@@ -41,6 +42,8 @@ export interface Target {
   readonly retiredReason: string | null
   /** The device that replaced it. */
   readonly replacedByKey: number | null
+  /** When it last left a maintenance window: its silence counts from then. */
+  readonly maintenanceEndedAt: Millis | null
   /** The revision from which it is shown in the past. */
   readonly createdRevision: Revision
 }

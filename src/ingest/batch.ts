@@ -146,6 +146,7 @@ export function joinLoaded(a: Loaded, b: Loaded): Loaded {
     targets: [...a.targets, ...b.targets],
     rollouts: [...a.rollouts, ...b.rollouts],
     ...(b.rolloutLabels && { rolloutLabels: b.rolloutLabels }),
+    ...((b.maintenance ?? a.maintenance) && { maintenance: b.maintenance ?? a.maintenance }),
     ...(b.identities && { identities: b.identities }),
     ...(b.orchestration && { orchestration: b.orchestration }),
     ...(b.desired && { desired: b.desired }),

@@ -35,6 +35,17 @@ export const bodies: { readonly [Kind in ChangeKind]: Required<Extract<ChangeBod
   CONNECTIVITY_CHANGED: { kind: 'CONNECTIVITY_CHANGED', from: 'ONLINE', to: 'OFFLINE', source: 'BROKER' },
   DEVICE_RETIRED: { kind: 'DEVICE_RETIRED', reason: 'broken', replacedByKey: 0 },
   DEVICE_REINSTATED: { kind: 'DEVICE_REINSTATED' },
+  MAINTENANCE_PLANNED: {
+    ...{ kind: 'MAINTENANCE_PLANNED', maintenanceKey: 1, reason: 'power', from: 0, until: 1, timeZone: 'UTC' },
+    ...{ repeat: 'FREQ=WEEKLY', by: 'ann' },
+  },
+  MAINTENANCE_CANCELLED: { kind: 'MAINTENANCE_CANCELLED', maintenanceKey: 1, reason: 'power', by: 'ann' },
+  DEVICE_MAINTENANCE_STARTED: {
+    ...{ kind: 'DEVICE_MAINTENANCE_STARTED', maintenanceKey: 1, reason: 'power', since: 0, until: 1 },
+  },
+  DEVICE_MAINTENANCE_ENDED: {
+    ...{ kind: 'DEVICE_MAINTENANCE_ENDED', maintenanceKey: 1, reason: 'power', since: 0, until: 1 },
+  },
   RESOURCE_STATUS_CHANGED: {
     ...{ kind: 'RESOURCE_STATUS_CHANGED', component: 'web', fromSync: 'PENDING', toSync: 'APPLIED', reason: 'Waiting' },
     ...{ fromPresence: 'UNKNOWN', toPresence: 'PRESENT', fromReadiness: 'UNKNOWN', toReadiness: 'READY' },

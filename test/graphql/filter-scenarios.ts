@@ -3,6 +3,7 @@ import type { DeploymentFilterInput } from '../../src/api/graphql/objects/select
 import type { ResourceFilterInput } from '../../src/api/graphql/objects/selectors/filters.ts'
 import { reportConnectivity } from '../../src/ingest/commands/connectivity.ts'
 import { retireDevices } from '../../src/ingest/commands/devices/retire.ts'
+import { moveMaintenance, planMaintenance } from '../../src/ingest/commands/maintenance.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
 import type { Facts } from './filter-facts.ts'
@@ -120,6 +121,16 @@ export function deploymentScenarios(facts: Facts): Scenarios<DeploymentFilterInp
       },
       filter: (id) => ({ connectivity: ['OFFLINE'], where: { reporters: [id] } }),
       act: silent,
+    },
+    inMaintenance: {
+      begin: (id) => report(id),
+      filter: (id) => ({ inMaintenance: true, where: { reporters: [id] } }),
+      async act(id) {
+        const selector = { given: {}, filter: { deviceIds: [id] } }
+        const times = { beginsAt: 0, endsAt: 4e12, repeat: null, timeZone: 'UTC' }
+        const { key: windowKey } = await submit(planMaintenance({ ...times, reason: 'a test', selector }, 'a test'))
+        await submit(moveMaintenance([{ deviceId: id, windowKey }]))
+      },
     },
     lastHeardBefore: reported((id) => ({ lastHeardBefore: farAhead, reporters: [id] })),
     lastHeardAfter: reported((id) => ({ lastHeardAfter: longAgo, reporters: [id] })),

@@ -63,6 +63,8 @@ export interface AlertRule extends AlertCondition {
   readonly severity: AlertSeverity
   readonly labels: readonly Label[]
   readonly runbookUrl: string | null
+  /** Deployments on devices in maintenance are not counted, until that is over. */
+  readonly holdInMaintenance?: true
 }
 
 /** The deployments of a scope in numbers. */

@@ -89,6 +89,7 @@ export const deploymentFilter = {
     ),
     label: label('A condition on a label of the target, from its registration or reported by the device itself.'),
     connectivity: values<Connectivity>('Connectivity')('Connectivity of the target.'),
+    inMaintenance: flag('Whether the target is in a maintenance window.', { option: { name: 'in-maintenance' } }),
     lastHeardBefore: time('The target was last heard before this time, or never.', { isUnindexed: true }),
     lastHeardAfter: time('The target was last heard after this time.', { isUnindexed: true }),
     vendors: texts('Vendors of the device, as its capabilities say.'),

@@ -12,6 +12,7 @@ export const deviceFilter = {
     labels: labels('Labels. The device has at least one of them, from its registration or reported by itself.'),
     label: label('A condition on a label, from the registration or reported by the device itself.'),
     connectivity: values<Connectivity>('Connectivity')('Connectivity.'),
+    inMaintenance: flag('Whether the device is in a maintenance window.'),
     lastHeardBefore: time('Last heard before this time, or never.'),
     lastHeardAfter: time('Last heard after this time.'),
     registered: flag('Whether the device is registered.'),

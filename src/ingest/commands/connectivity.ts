@@ -46,7 +46,7 @@ export function hear(work: UnitOfWork, reporterKey: number, observedAt: Millis |
 }
 
 /**
- * Marks devices OFFLINE that must send heartbeats, and are still silent when the command is decided. `listeningSince`: our own downtime is not their
+ * Marks devices OFFLINE that must send heartbeats, and are still silent when the command is decided. Within a maintenance window silence is expected. `listeningSince`: our own downtime is not their
  * silence.
  */
 export function markSilent(deviceIds: readonly string[], listeningSince: Millis): Command<{ readonly marked: number }> {
@@ -58,8 +58,9 @@ export function markSilent(deviceIds: readonly string[], listeningSince: Millis)
         const device = work.device(deviceId)
         const seconds = device?.expectedInterval ?? work.offlineAfter
         if (!device || seconds === null || device.lastHeardAt === null || device.connectivity === 'OFFLINE') continue
-        if (device.retiredAt !== null) continue
-        if (work.now - Math.max(device.lastHeardAt, listeningSince) <= seconds * 1000) continue
+        if (device.retiredAt !== null || device.maintenanceKey !== null) continue
+        const heardSince = Math.max(device.lastHeardAt, device.maintenanceEndedAt ?? 0, listeningSince)
+        if (work.now - heardSince <= seconds * 1000) continue
         changeConnectivity(work, device, 'OFFLINE', 'SILENCE', null)
         marked += 1
       }

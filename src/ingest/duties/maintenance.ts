@@ -18,6 +18,7 @@ import { createFacetCounts } from './facet-counts.ts'
 import { type Archive, createArchiving, createPartitioning, createRetention } from './history.ts'
 import { createHousekeeping, day, type HousekeepingOptions } from './housekeeping.ts'
 import { inTurn } from './in-turn.ts'
+import { createMaintenanceWindows } from './maintenance-windows.ts'
 import { createProjecting } from './projections.ts'
 import { createStandstill } from './standstill.ts'
 
@@ -98,6 +99,7 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
   const kept = historyDays === null ? null : historyDays * day
   const retention = kept === null ? null : { database, kept, signal, archive }
   return [
+    createMaintenanceWindows(database, writer),
     ...createHousekeeping(options),
     createStandstill(background, writer, stalling),
     createAlertEvaluation(database, writer),

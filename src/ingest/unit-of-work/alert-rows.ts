@@ -1,8 +1,8 @@
 /** The alert rules and alerts of a unit of work. */
 import type { Alert } from '../../domain/alerts/alert.ts'
 import type { Revision } from '../../domain/values.ts'
-import type { StoredRule } from '../../store/alerts/rows.ts'
-import type { AlertEffects, LoadedAlerts } from '../../store/write/contract.ts'
+import type { LoadedAlerts, StoredRule } from '../../store/alerts/rows.ts'
+import type { AlertEffects } from '../../store/write/contract.ts'
 
 export interface AlertRows {
   /** The evaluation's place in the log. Null: it was not loaded, or there is none. */

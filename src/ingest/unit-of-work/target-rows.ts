@@ -1,5 +1,6 @@
 /** The targets of a unit of work, by name, public key and SPIFFE id, with the changes of the batch. */
 import { foldName } from '../../domain/look-alike.ts'
+import { notInMaintenance } from '../../domain/maintenance.ts'
 import { inService, type Target, type TargetKind } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
 import { type Effects, type Loaded, stronger, type Touch } from '../../store/write/contract.ts'
@@ -86,6 +87,8 @@ export function newTarget(
     connectionOrder: null,
     revokedAt: null,
     ...inService,
+    ...notInMaintenance,
+    maintenanceEndedAt: null,
     createdRevision,
   }
 }

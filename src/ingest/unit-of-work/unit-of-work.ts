@@ -32,6 +32,7 @@ import type {
 import { type AlertRows, createAlertRows, noAlerts } from './alert-rows.ts'
 import { createDeploymentRows } from './deployment-rows.ts'
 import { createDesiredState, type DesiredState, nothingLoaded } from './desired-state.ts'
+import { createMaintenanceRows, type MaintenanceRows, noMaintenance } from './maintenance-rows.ts'
 import { createOrchestration, nothingOrchestrated, type Orchestration } from './orchestration.ts'
 import { createRolloutLabelRows, type RolloutLabelRows } from './rollout-label-rows.ts'
 import { createRolloutLives } from './rollout-lives.ts'
@@ -86,6 +87,7 @@ export interface UnitOfWork {
   readonly orchestration: Orchestration
   readonly desired: DesiredState
   readonly alerts: AlertRows
+  readonly maintenance: MaintenanceRows
   newKey(): number
   putTarget(target: Target, touch: Touch): void
   /** Adds a transition's outcome: rows, counters and log. `known` is what the transition started from. */
@@ -97,6 +99,8 @@ export interface UnitOfWork {
   recordInstance(instance: Instance, change: ChangeBody): void
   recordAction(action: LifecycleAction, instance: Instance | null, change: ChangeBody, observedAt: Millis | null): void
   recordAlert(alert: Alert, change: ChangeBody): void
+  /** A change of no device and no rollout. */
+  recordOfFleet(change: ChangeBody): void
   recordRolloutLabels(labels: Omit<RolloutLabels, 'since'>, change: ChangeBody): void
   keepReport(report: Omit<KeptReport, 'key'>): void
   /** The trace context of the entries that follow: that of their command. */
@@ -122,6 +126,7 @@ export function createUnitOfWork(
   const desired = createDesiredState(loaded.desired ?? nothingLoaded)
   const alerts = createAlertRows(loaded.alerts ?? noAlerts)
 
+  const maintenance = createMaintenanceRows(loaded.maintenance ?? noMaintenance)
   const rolloutLabels = createRolloutLabelRows(loaded.rolloutLabels ?? [])
   const lives = createRolloutLives()
   const entries: Entry[] = []
@@ -185,6 +190,7 @@ export function createUnitOfWork(
     orchestration,
     desired,
     alerts,
+    maintenance,
     newKey: () => nextKey++,
     putTarget: targets.put,
     apply(known, { deployment, changes }, observedAt) {
@@ -256,6 +262,7 @@ export function createUnitOfWork(
       alerts.putAlert(alert)
       recordOf({ rolloutKey: alert.rolloutKey === fleetScope ? null : alert.rolloutKey }, change)
     },
+    recordOfFleet: (change) => recordOf({}, change),
     recordRolloutLabels(labels, change) {
       rolloutLabels.put({ ...labels, since: revision + 1 })
       recordOf({ rolloutKey: labels.rolloutKey }, change)

@@ -84,6 +84,12 @@ function nodeIdOfAlert(key: number): string {
   return Buffer.from(`Alert:${key}`).toString('base64url')
 }
 
+function windowOf(key: number, reason: string): object {
+  return { id: Buffer.from(`MaintenanceWindow:${key}`).toString('base64url'), reason }
+}
+
+const iso = (time: number): string => new Date(time).toISOString()
+
 interface Names {
   readonly target: (key: number) => object | undefined
   /** Undefined: the reader does not see it. */
@@ -118,6 +124,19 @@ function ownFields(change: Change, names: Names): object {
       return { reason: change.reason, replacedBy: names.replacement(change.replacedByKey ?? 0) ?? null }
     case 'DEVICE_REINSTATED':
       return {}
+    case 'MAINTENANCE_PLANNED': {
+      const { maintenanceKey, reason, from, until, repeat, timeZone, by } = change
+      return {
+        maintenance: { ...windowOf(maintenanceKey, reason), from: iso(from), until: iso(until), repeat, timeZone, by },
+      }
+    }
+    case 'MAINTENANCE_CANCELLED':
+      return { maintenance: { ...windowOf(change.maintenanceKey, change.reason), by: change.by } }
+    case 'DEVICE_MAINTENANCE_STARTED':
+    case 'DEVICE_MAINTENANCE_ENDED': {
+      const { reason, since, until } = change
+      return { maintenance: { reason, since: iso(since), until: iso(until) } }
+    }
     case 'RESOURCE_STATUS_CHANGED': {
       const { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason } = change
       return { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason }

@@ -3,10 +3,16 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Measure } from '../../domain/alerts/alert.ts'
 import { convergenceCounter, counters as counterNames, stateCounter, zeroCounters } from '../../domain/counters.ts'
 import type { Convergence } from '../../domain/desired.ts'
+import { mentions } from '../../domain/selectors/selector.ts'
 import type { DeploymentState, Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { isListed } from '../read/deployment-scope.ts'
-import { type DeploymentFilter, d, matchesDeployment } from '../read/filters/deployment-filter.ts'
+import {
+  type DeploymentCondition,
+  type DeploymentFilter,
+  d,
+  matchesDeployment,
+} from '../read/filters/deployment-filter.ts'
 import { presentFields } from '../sql/conditions.ts'
 import { all, fixed, isAnyOf } from '../sql/parameters.ts'
 import { type CountersRecord, toCounters } from '../sql/rows.ts'
@@ -86,7 +92,7 @@ export async function measureFiltered(
     sql`select counted.*, ${head} as head from (values (1)) as one left join (
         select ${scope} as scope, ${d.state} as state, ${d.convergence} as convergence, count(*)::int as n,
           (count(*) filter (where ${d.stalled}))::int as stalled,
-          (count(*) filter (where ${d.targetKey} in (${offlineTargets})))::int as offline, max(${d.changedAt}) as last_changed
+          (count(*) filter (where ${d.targetKey} in (${offlineTargets})))::int as offline, max(${lastChanged(filter)}) as last_changed
         from ${deployments} ${d} where ${all(conditions)} group by 1, 2, 3) as counted on true`,
   )
   const measures = new Map<number, Measure>()
@@ -107,6 +113,12 @@ export async function measureFiltered(
     })
   }
   return { revision: rows[0]?.head ?? 0, measures }
+}
+
+/** No progress within a window is expected: it is waited for from its end. */
+function lastChanged(filter: DeploymentFilter): SQL {
+  if (!mentions<DeploymentCondition>(filter, ['inMaintenance'])) return sql`${d.changedAt}`
+  return sql`greatest(${d.changedAt}, (select ${targets.maintenanceEndedAt} from ${targets} where ${targets.key} = ${d.targetKey}))`
 }
 
 /** Rollouts in the order of their keys that have deployments, after a key. */

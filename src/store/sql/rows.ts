@@ -3,14 +3,21 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Change, ChangeBody, ChangeSubject } from '../../domain/change.ts'
 import { type Counters, counters } from '../../domain/counters.ts'
 import type { Component, Deployment, DeploymentImage } from '../../domain/deployment.ts'
+import type { MaintenanceWindow } from '../../domain/maintenance.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { Target } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
-import { deployments, pastDeployments, reports, rollouts, targets } from '../tables/schema.ts'
+import { deployments, maintenanceWindows, pastDeployments, reports, rollouts, targets } from '../tables/schema.ts'
 import { columnList, fieldsBut, type ObjectOf, type RowOf, recordOfFields, rowMapper } from './row-mapping.ts'
 
 export type TargetRecord = RowOf<typeof targets>
 export const toTarget: (row: TargetRecord) => Target = rowMapper(targets, fieldsBut(targets))
+
+export type WindowRecord = RowOf<typeof maintenanceWindows>
+export const toWindow: (row: WindowRecord) => MaintenanceWindow = rowMapper(
+  maintenanceWindows,
+  fieldsBut(maintenanceWindows),
+)
 
 const deploymentFields = fieldsBut(deployments, 'repeats')
 export type DeploymentRecord = RowOf<typeof deployments>

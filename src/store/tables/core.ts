@@ -73,6 +73,11 @@ export const targets = pgTable(
     retiredAt: instant('retired_at'),
     retiredReason: text('retired_reason'),
     replacedByKey: key('replaced_by_key'),
+    maintenanceKey: key('maintenance_key'),
+    maintenanceReason: text('maintenance_reason'),
+    maintenanceSince: instant('maintenance_since'),
+    maintenanceUntil: instant('maintenance_until'),
+    maintenanceEndedAt: instant('maintenance_ended_at'),
     createdRevision: revision('created_revision').notNull(),
   },
   (t) => [
@@ -82,6 +87,7 @@ export const targets = pgTable(
     index('targets_folded').on(t.foldedName).where(sql`folded_name is not null`),
     index('targets_parent').on(t.parentKey).where(sql`parent_key is not null`),
     index('targets_retired').on(t.name).where(sql`retired_at is not null`),
+    index('targets_maintenance').on(t.maintenanceKey).where(sql`maintenance_key is not null`),
     index('targets_connectivity').on(t.connectivity).where(sql`kind = 'DEVICE' and retired_at is null`),
     index('targets_labels').using('gin', sql`labels jsonb_path_ops`),
     // Heartbeats change no name, so they stay HOT updates.

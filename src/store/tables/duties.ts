@@ -66,13 +66,15 @@ export const stepsInProgress = pgTable(
     state: deploymentState('state').notNull(),
     /** The deployment's last change. */
     since: instant('since').notNull(),
+    /** The same, later by the time since then that its device was in maintenance, as far as a search has found that out (standstill.ts). */
+    countsFrom: instant('counts_from').notNull(),
     /** Whether a usual duration is known of one of the deployment's steps: then no fixed limit applies. */
     hasPeers: boolean('has_peers').notNull(),
   },
   (t) => [
     primaryKey({ columns: [t.deploymentKey, t.component] }),
-    index('steps_in_progress_step').on(t.rolloutKey, t.component, t.state, t.since),
-    index('steps_in_progress_since').on(t.hasPeers, t.since),
+    index('steps_in_progress_step').on(t.rolloutKey, t.component, t.state, t.countsFrom),
+    index('steps_in_progress_since').on(t.hasPeers, t.countsFrom),
   ],
 )
 

@@ -7,6 +7,7 @@ import type { Counters } from '../../domain/counters.ts'
 import type { Deployment } from '../../domain/deployment.ts'
 import type { Declaration, Digest, Manifest, ManifestEntry } from '../../domain/desired.ts'
 import type { DeviationKind } from '../../domain/deviation.ts'
+import type { MaintenanceWindow } from '../../domain/maintenance.ts'
 import type { Instance } from '../../domain/orchestration/instance.ts'
 import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
 import type { Presence, Resource, ResourceDetail, SyncStatus } from '../../domain/orchestration/resource.ts'
@@ -14,7 +15,7 @@ import type { OrderKey, StatusReport, Verdict } from '../../domain/report.ts'
 import type { Rollout, RolloutLabels, RolloutName } from '../../domain/rollout.ts'
 import type { Target, TargetName } from '../../domain/target.ts'
 import type { Millis, Readiness, Revision } from '../../domain/values.ts'
-import type { StoredRule } from '../alerts/rows.ts'
+import type { LoadedAlerts, StoredRule } from '../alerts/rows.ts'
 import type { Proof } from '../signature-claims.ts'
 
 /** Everything that commands may read. It is loaded for the whole batch, in one query a table. */
@@ -42,6 +43,8 @@ export interface Needs {
   /** The desired state of the devices whose manifests list these deployments. */
   readonly manifestsOf?: readonly number[]
   readonly alerts?: AlertNeed
+  /** Maintenance windows, and how many have not ended. */
+  readonly maintenance?: readonly number[]
 }
 
 export interface AlertNeed {
@@ -55,12 +58,10 @@ export interface AlertNeed {
   readonly alertKeys?: readonly number[]
 }
 
-export interface LoadedAlerts {
-  readonly cursor: Revision | null
-  /** Rules that are not deleted, of any name. */
-  readonly ruleCount: number
-  readonly rules: readonly StoredRule[]
-  readonly alerts: readonly Alert[]
+export interface LoadedMaintenance {
+  /** Windows that have not ended. */
+  readonly count: number
+  readonly windows: readonly MaintenanceWindow[]
 }
 
 export interface AlertEffects {
@@ -243,6 +244,7 @@ export interface Loaded {
   readonly orchestration?: LoadedOrchestration
   readonly desired?: LoadedDesired
   readonly alerts?: LoadedAlerts
+  readonly maintenance?: LoadedMaintenance
 }
 
 /** How much of a row changed. An update that is only "heard" does not touch its indexes. */

@@ -15,7 +15,8 @@ export async function forgetBatches(session: Session, before: Millis): Promise<v
 
 /**
  * Devices that were silent for longer than they promised (or than `offlineAfter` seconds) and are not marked OFFLINE yet. Silence counts from
- * `listeningSince`: after a downtime, devices that cannot be judged yet would fill the limit and hide the others.
+ * `listeningSince`: after a downtime, devices that cannot be judged yet would fill the limit and hide the others. While devices enter a maintenance
+ * window that has just begun, none is judged.
  */
 export async function findSilent(
   session: Session,
@@ -29,6 +30,10 @@ export async function findSilent(
      where kind = 'DEVICE' and connectivity <> 'OFFLINE' and retired_at is null and last_heard_at is not null
        and coalesce(expected_interval, $2::int) is not null
        and last_heard_at < $1::timestamptz - make_interval(secs => coalesce(expected_interval, $2::int))
+       and maintenance_key is null and not exists (select from maintenance_windows
+         where not begun and ended_revision is null and next_at <= $1::timestamptz and next_end > $1::timestamptz
+           and next_at > $1::timestamptz - interval '1 minute')
+       and coalesce(maintenance_ended_at, last_heard_at) < $1::timestamptz - make_interval(secs => coalesce(expected_interval, $2::int))
        and $3::timestamptz < $1::timestamptz - make_interval(secs => coalesce(expected_interval, $2::int))
      limit $4::int`,
     [iso(now), offlineAfter, iso(listeningSince), limit],

@@ -78,6 +78,7 @@ export async function pruneHistory(
   )
   // No count begins at a checkpoint before the tail.
   await session.run('delete from deployment_checkpoints where revision < (select tail from log_head)')
+  await session.run('delete from maintenance_periods where ended_revision <= (select tail from log_head)')
   await session.run('delete from rollout_labels where until <= (select tail from log_head)')
   await session.run('delete from facet_checkpoints where revision <= (select tail from log_head)')
   await session.run('delete from change_summaries where last_revision <= (select tail from log_head)')

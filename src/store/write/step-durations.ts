@@ -3,6 +3,7 @@
  * has the design. Counting in the writer's transaction was rejected: it would slow every report. A reader of the log is a minute late instead.
  */
 import type { Projection } from '../projection.ts'
+import { maintained } from '../sql/maintained.ts'
 import { sumOfStates } from '../sql/state-counters.ts'
 
 /** Buckets for each doubling of a duration: each is 4.4 % wide. */
@@ -32,7 +33,7 @@ export const stepsProjection: Projection = {
   version: 1,
   tables: ['step_durations', 'usual_durations', 'steps_in_progress'],
   reads: 'entries',
-  columns: 'deployment_key, resource_key, rollout_key, from_target_key, at, changes',
+  columns: 'deployment_key, resource_key, rollout_key, target_key, from_target_key, at, changes',
   most: { postgres: 2_000, pglite: 250 },
   delay: shortest * 1_000,
   write: `changed as materialized (
@@ -41,7 +42,8 @@ export const stepsProjection: Projection = {
         and ${sumOfStates('r')} >= ${fewestPeers} offset 0) r
     where e.deployment_key is not null and e.resource_key is null and e.from_target_key is null
   ), passed as (
-    select e.rollout_key, change.component, change."from" as state, extract(epoch from e.at - change.since)::float8 * 1000 as took
+    select e.rollout_key, change.component, change."from" as state, extract(epoch from e.at - change.since)::float8 * 1000
+        - (${maintained('e.target_key', 'change.since', 'e.at')}) as took
     from changed e cross join lateral (
       select components, changed_at from past_deployments where until = e.first_revision offset 0) was
     cross join lateral (
@@ -98,9 +100,10 @@ export const stepsProjection: Projection = {
         select s.ctid, s.* from steps_in_progress s where s.deployment_key = t.deployment_key offset 0) s
       where not exists (select from parts p where p.key = s.deployment_key and p.component = s.component)))
   ), entered as (
-    insert into steps_in_progress (deployment_key, component, rollout_key, state, since, has_peers)
-    select p.key, p.component, p.rollout_key, p.state, p.since, p.key in (select key from compared) from parts p
+    insert into steps_in_progress (deployment_key, component, rollout_key, state, since, counts_from, has_peers)
+    select p.key, p.component, p.rollout_key, p.state, p.since, p.since, p.key in (select key from compared) from parts p
     on conflict (deployment_key, component) do update
-      set rollout_key = excluded.rollout_key, state = excluded.state, since = excluded.since, has_peers = excluded.has_peers
+      set rollout_key = excluded.rollout_key, state = excluded.state, since = excluded.since, counts_from = excluded.counts_from,
+        has_peers = excluded.has_peers
   )`,
 }

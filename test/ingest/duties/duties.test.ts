@@ -157,6 +157,7 @@ describe.each(stores)('a background duty on $name', (store) => {
         'statistics',
         'summaries',
         ...(server.database.kind === 'pglite' ? ['vacuum', 'wal'] : []),
+        'windows',
       ])
     const { status, duties } = await verbose()
     expect(status).toBe('ready')

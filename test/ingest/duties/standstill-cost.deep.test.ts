@@ -32,8 +32,8 @@ async function fill({ session }: Database, rollouts: number, now: number): Promi
     [rollouts, at],
   )
   await session.run(
-    `insert into steps_in_progress (deployment_key, component, rollout_key, state, since, has_peers)
-     select key, 'web', rollout_key, 'INSTALLING', changed_at, rollout_key <= 20 from deployments`,
+    `insert into steps_in_progress (deployment_key, component, rollout_key, state, since, counts_from, has_peers)
+     select key, 'web', rollout_key, 'INSTALLING', changed_at, changed_at, rollout_key <= 20 from deployments`,
   )
   await session.run(
     `insert into change_log (found_by_changed, first_revision, last_revision, at, deployment_key, rollout_key, changes)

@@ -167,8 +167,8 @@ export async function fill(session: Session): Promise<void> {
     `insert into device_profiles (target_key, onboarded_at) select n, now() from ${series}`,
     `insert into used_signatures (id, until) select 'signature-' || n, now() + interval '1 hour' from ${series}`,
     `insert into audit_log (at, kind, who, credential, address, action, outcome) select now(), 'MUTATION', 'w', 'key', '', 'a', 'done' from ${series}`,
-    `insert into steps_in_progress (deployment_key, component, rollout_key, state, since, has_peers)
-     select 200000 + n, '', 100001 + n % 2, 'PENDING', now(), false from ${series}`,
+    `insert into steps_in_progress (deployment_key, component, rollout_key, state, since, counts_from, has_peers)
+     select 200000 + n, '', 100001 + n % 2, 'PENDING', now(), now(), false from ${series}`,
     `insert into instances (key, rollout_key, instance_id, revision_number, status, goal, has_failed, status_context, created_revision, revision)
      select 400000 + n, 100000 + n, 'i-' || n, 1, 'INSTANTIATED', 'INSTANTIATE', false, 'i-' || n, 1, ${revision} + n from ${series}`,
     `insert into resources (key, rollout_key, instance_key, deployment_key, target_key, component, api_group, version, kind, name, presence, readiness, showable, changed_at, revision)

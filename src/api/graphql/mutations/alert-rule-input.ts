@@ -4,6 +4,7 @@ import type { AlertMetric } from '../../../domain/alerts/alert.ts'
 import { isForecastMetric } from '../../../domain/alerts/ending.ts'
 import type { GivenRule } from '../../../ingest/commands/alert-rules.ts'
 import { longestUrl } from '../../../platform/body/text.ts'
+import type { DeploymentFilter } from '../../../store/read/filters/deployment-filter.ts'
 import { type DeploymentFilterInput, toDeploymentFilter } from '../objects/selectors/deployment-filter.ts'
 import type { InputCheck } from './input-check.ts'
 
@@ -23,6 +24,7 @@ export interface RuleInput {
   readonly description?: string | null | undefined
   readonly runbookUrl?: string | null | undefined
   readonly enabled?: boolean | null | undefined
+  readonly holdInMaintenance?: boolean | null | undefined
 }
 
 /** Fields of a selector, and of its `where`, that name a moment: a rule would select less and less. */
@@ -81,11 +83,16 @@ function checkAnnotations({ labels, description, runbookUrl }: RuleInput, check:
 }
 
 /** A forecast is that of a whole rollout. */
-function checkForecast({ metric, perRollout, selector, deadline }: RuleInput, check: InputCheck): void {
+function checkForecast(
+  { metric, perRollout, selector, deadline, holdInMaintenance }: RuleInput,
+  check: InputCheck,
+): void {
   const hasDeadline = (deadline ?? null) !== null
   if (metric === 'DELAY' && !hasDeadline) check.add(['deadline'], 'is required for DELAY')
   if (metric !== 'DELAY' && hasDeadline) check.add(['deadline'], 'is for DELAY only')
   if (!isForecastMetric(metric)) return
+  if (holdInMaintenance)
+    check.add(['holdInMaintenance'], `must be false for ${metric}: a forecast leaves out maintenance by itself`)
   if (!perRollout) check.add(['perRollout'], `must be true for ${metric}`)
   for (const [field, value] of Object.entries(selector ?? {}))
     if (field !== 'rolloutIds' && (value ?? null) !== null)
@@ -100,6 +107,14 @@ function momentaryFields(part: unknown, path: readonly string[]): (readonly stri
   })
 }
 
+/** What is counted. Without devices in maintenance, no stored counter answers. */
+function heldFilter({ selector, holdInMaintenance }: RuleInput): DeploymentFilter {
+  const filter = toDeploymentFilter(selector)
+  if (!holdInMaintenance) return filter
+  const held = { inMaintenance: false }
+  return { ...filter, where: filter.where ? { and: [filter.where, held] } : held }
+}
+
 export function toGivenRule(input: RuleInput): GivenRule {
   const { name, metric, threshold, selector, unit, deadline, labels, description, runbookUrl } = input
   const given = Object.fromEntries(Object.entries(selector ?? {}).filter(([, value]) => (value ?? null) !== null))
@@ -107,13 +122,14 @@ export function toGivenRule(input: RuleInput): GivenRule {
     name,
     enabled: input.enabled ?? true,
     // As the database returns them: equal rules are then equal values.
-    selector: JSON.parse(JSON.stringify({ given, filter: toDeploymentFilter(selector) })),
+    selector: JSON.parse(JSON.stringify({ given, filter: heldFilter(input) })),
     rule: {
       ...{ metric, threshold, unit: unit ?? 'COUNT', resolveThreshold: input.resolveThreshold ?? threshold },
       ...{ perRollout: input.perRollout ?? false, forSeconds: input.forSeconds ?? 0, minimum: input.minimum ?? 1 },
       ...{ severity: input.severity ?? 'WARNING', description: description || null, runbookUrl: runbookUrl || null },
       // Absent from other rules, so that those saved before the field existed are equal.
       ...(deadline !== null && deadline !== undefined && { deadline }),
+      ...(input.holdInMaintenance && { holdInMaintenance: true as const }),
       labels: (labels ?? []).map(({ key, value }) => ({ key, value })),
     },
   }

@@ -62,6 +62,11 @@ addMutation('saveAlertRule', {
       labels: t.field({ type: [LabelInput], description: 'Labels of the alerts, by which receivers route them.' }),
       description: t.string({ description: 'What an alert means and what to do: up to 2,000 characters.' }),
       runbookUrl: t.string({ description: 'The URL of instructions: http or https.' }),
+      holdInMaintenance: t.boolean({
+        defaultValue: false,
+        description:
+          'Whether deployments on devices in a maintenance window are left out, so that an alert of theirs is raised when the window is over, if there is still a reason. TIME_LEFT and DELAY: only false.',
+      }),
       enabled: t.boolean({ defaultValue: true, description: 'Whether to evaluate the rule.' }),
     }),
   },

@@ -8,7 +8,7 @@ export function deploymentTopics(filter: DeploymentFilter): readonly Topic[] {
   // It may be registered again as the reporter of deployments of other devices.
   if (filter.retired) return ['all']
   if (filter.deviceIds) return filter.deviceIds.map((id): Topic => `device:${id}`)
-  // Changes of a target's connectivity or retirement carry no deployment or rollout topic.
+  // Changes of a target's connectivity, maintenance or retirement carry no deployment or rollout topic.
   if (dependsOnTargets(filter)) return ['all']
   if (filter.deploymentIds) return filter.deploymentIds.map((id): Topic => `deployment:${id}`)
   if (filter.rolloutKeys) return filter.rolloutKeys.map((key): Topic => `rollout:${key}`)
@@ -17,7 +17,7 @@ export function deploymentTopics(filter: DeploymentFilter): readonly Topic[] {
 
 /** Whether a change of a target alone may change what matches. */
 export function dependsOnTargets(filter: DeploymentFilter): boolean {
-  return filter.retired !== undefined || mentions<DeploymentCondition>(filter, ['connectivity'])
+  return filter.retired !== undefined || mentions<DeploymentCondition>(filter, ['connectivity', 'inMaintenance'])
 }
 
 /** Fields whose values have no history: the log does not have their changes. */
@@ -25,6 +25,7 @@ const withoutHistory = [
   'labels',
   'label',
   'connectivity',
+  'inMaintenance',
   'lastHeardBefore',
   'lastHeardAfter',
   'vendors',

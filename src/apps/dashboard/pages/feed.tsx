@@ -71,7 +71,8 @@ const kinds = {
   component: ['COMPONENT_STATE_CHANGED', 'COMPONENT_REMOVED'],
   desired: ['CONVERGENCE_CHANGED'],
   connectivity: ['CONNECTIVITY_CHANGED'],
-  device: ['DEVICE_RETIRED', 'DEVICE_REINSTATED'],
+  device: ['DEVICE_RETIRED', 'DEVICE_REINSTATED', 'DEVICE_MAINTENANCE_STARTED', 'DEVICE_MAINTENANCE_ENDED'],
+  maintenance: ['MAINTENANCE_PLANNED', 'MAINTENANCE_CANCELLED'],
   alert: ['ALERT_RAISED', 'ALERT_ACKNOWLEDGED', 'ALERT_RESOLVED'],
   rollout: [
     'ROLLOUT_LABELS_CHANGED',
@@ -87,6 +88,7 @@ const kindWords = {
   desired: 'Desired state',
   connectivity: 'Connectivity',
   device: 'Devices',
+  maintenance: 'Maintenance plans',
   alert: 'Alerts',
   rollout: 'Rollouts',
 } as const

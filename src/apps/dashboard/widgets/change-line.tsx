@@ -32,6 +32,10 @@ export const changeFragment = graphql(
       ... on AlertResolved { alert { rule } resolution }
       ... on AlertAcknowledged { alert { rule } acknowledgedBy comment }
       ... on DeviceReinstated { target: device { name deviceId } }
+      ... on DeviceMaintenanceStarted { maintenanceReason: reason until target: device { name deviceId } }
+      ... on DeviceMaintenanceEnded { target: device { name deviceId } }
+      ... on MaintenancePlanned { maintenanceReason: reason decidedBy beginsAt }
+      ... on MaintenanceCancelled { maintenanceReason: reason decidedBy }
       ... on InstanceStatusChanged { fromStatus toStatus instance { instanceId } }
       ... on LifecycleActionRecorded { action { state instanceId } rollout { id name } }
       ... on RolloutLabelsChanged { toLabels { key value } rollout { id name } }
@@ -67,6 +71,7 @@ export function ChangeLine({ change, isOwn = false, device }: ChangeLineProps) {
       {'instance' in change && !isOwn && <span class="whose muted">run</span>}
       {'rollout' in change && !isOwn && <span class="whose muted">rollout</span>}
       {'alert' in change && <span class="whose muted">alert</span>}
+      {'decidedBy' in change && <span class="whose muted">maintenance</span>}
       <span class="what">
         {'target' in change && 'deviceId' in change.target && (
           <a href={href(['device', change.target.deviceId])}>device</a>
@@ -85,6 +90,7 @@ export function ChangeLine({ change, isOwn = false, device }: ChangeLineProps) {
         {'rollout' in change && <a href={href(['rollout', change.rollout.id])}>{change.rollout.name}</a>}
         {'component' in change && <span class="component">{change.component}</span>}
         {'alert' in change && <span>{change.alert.rule}</span>}
+        {'decidedBy' in change && <span>{change.maintenanceReason}</span>}
         {isOwn && 'deployment' in change && !('component' in change) && <span class="muted">deployment</span>}
       </span>
       <span class="how">
@@ -134,6 +140,14 @@ function tell(change: Change): ComponentChildren {
       return `retired: ${change.retiredFor}${change.replacedBy ? `; replaced by ${change.replacedBy.name}` : ''}`
     case 'DeviceReinstated':
       return 'back in service'
+    case 'DeviceMaintenanceStarted':
+      return `in maintenance until ${formatTime(change.until)}: ${change.maintenanceReason}`
+    case 'DeviceMaintenanceEnded':
+      return 'maintenance ended'
+    case 'MaintenancePlanned':
+      return `${['planned', byWhom(change.decidedBy)].filter(Boolean).join(' ')}, from ${formatTime(change.beginsAt)}`
+    case 'MaintenanceCancelled':
+      return ['ended', byWhom(change.decidedBy)].filter(Boolean).join(' ')
     case 'AlertRaised':
       return (
         <>

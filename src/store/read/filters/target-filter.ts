@@ -31,6 +31,7 @@ export interface TargetCondition {
   readonly labels?: readonly Label[]
   readonly label?: LabelCondition
   readonly connectivity?: readonly Connectivity[]
+  readonly inMaintenance?: boolean
   readonly lastHeardAfter?: Millis
   /** Or never heard. */
   readonly lastHeardBefore?: Millis
@@ -56,6 +57,7 @@ export function targetConditions(t: TargetRow, seesParent: readonly SQL[]): Cond
     labels: (labels) => either([hasAnyLabel(t.labels, labels), callsItself(t, labels)]),
     label: (condition) => hasEffectiveLabel(t, condition),
     connectivity: (values) => isAnyOf(t.connectivity, values, 'connectivity'),
+    inMaintenance: (wanted) => sql`(${t.maintenanceKey} is not null) = ${wanted}::boolean`,
     lastHeardAfter: (time) => sql`${t.lastHeardAt} > ${timeParameter(time)}`,
     lastHeardBefore: (time) => sql`(${t.lastHeardAt} is null or ${t.lastHeardAt} < ${timeParameter(time)})`,
     vendors: (names) => hasCapability(t, 'vendor', names),
@@ -129,8 +131,8 @@ interface IndexedTargets {
  * labels that devices give themselves have an index of their own.
  */
 export function targetsByIndex(t: TargetRow, condition: TargetCondition): readonly IndexedTargets[] {
-  const { deviceIds, clusters, labels, label, vendors, models, connectivity, lastHeardAfter, lastHeardBefore } =
-    condition
+  const { deviceIds, clusters, labels, label, vendors, models, connectivity, inMaintenance } = condition
+  const { lastHeardAfter, lastHeardBefore } = condition
   const from = (where: SQL): SQL => sql`select ${t.key} as key from ${targets} ${t} where ${where}`
   const conditions = targetConditions(t, [])
   const choices: { readonly [Field in IndexedTargets['field']]: SQL | false | null | undefined } = {
@@ -141,6 +143,7 @@ export function targetsByIndex(t: TargetRow, condition: TargetCondition): readon
     vendors: vendors && withCapability('vendor', vendors),
     models: models && withCapability('modelNumber', models),
     connectivity: connectivity && byConnectivity(t, conditions.connectivity(connectivity)),
+    inMaintenance: inMaintenance && from(sql`${t.maintenanceKey} is not null`),
     lastHeardAfter: lastHeardAfter !== undefined && from(conditions.lastHeardAfter(lastHeardAfter)),
     lastHeardBefore: lastHeardBefore !== undefined && from(conditions.lastHeardBefore(lastHeardBefore)),
   }

@@ -4,6 +4,7 @@ import { type Steps, startsKept } from '../../../domain/insight/forecast.ts'
 import type { Durations } from '../../../domain/insight/survival.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Session, Snapshot } from '../../database.ts'
+import { maintained } from '../../sql/maintained.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { iso } from '../../sql/record-set.ts'
 import { changeLog, deployments, logHead, rollouts } from '../../tables/schema.ts'
@@ -60,13 +61,14 @@ export async function stepsOf(
       union all select parent.key, peer.key, ${mostOfPeer}::int from ${asParents(rolloutKeys)} cross join lateral (${peersOf}) as peer
     ), passages as materialized (
       select members.owner, members.member, members.most, step.* from members cross join lateral (
-        select entry.at, entry.to_state, lead(entry.at) over deployment as ended_at,
+        select entry.at, entry.to_state, entry.target_key, lead(entry.at) over deployment as ended_at,
           case when not lead(entry.has_moved) over deployment then lead(entry.to_state) over deployment end as next_state, count(*) over () as read
         from (${passagesOf(head.revision)} limit members.most + 1) as entry
         window deployment as (partition by entry.deployment_key order by entry.first_revision)) as step
     ), steps as (
       select owner, member, case when to_state = 'PENDING' then 'wait' else 'run' end as kind, ended_at is null as is_open,
-        greatest(extract(epoch from coalesce(ended_at, moment.now) - at) * 1000, 1)::float8 as millis
+        greatest(extract(epoch from coalesce(ended_at, moment.now) - at) * 1000
+          - (${sql.raw(maintained('target_key', 'at', 'coalesce(ended_at, moment.now)'))}), 1)::float8 as millis
       from passages cross join (${moment}) as moment
       where to_state in ('PENDING', 'INSTALLING', 'REMOVING') and read <= most and (ended_at is null or next_state is not null)
     ), started as (
@@ -130,7 +132,7 @@ function momentOf(asOf: Revision | null, at: Millis | null): SQL {
  */
 function passagesOf(revision: Revision): SQL {
   const upTo = sql`${changeLog.firstRevision} <= ${revision}::bigint`
-  const columns = sql`${changeLog.firstRevision}, ${changeLog.deploymentKey}, ${changeLog.at}`
+  const columns = sql`${changeLog.firstRevision}, ${changeLog.deploymentKey}, ${changeLog.at}, ${changeLog.targetKey}`
   return sql`(select ${columns}, ${changeLog.toState}, ${changeLog.fromTargetKey} is not null as has_moved from ${changeLog}
       where ${changeLog.rolloutKey} = members.member and ${upTo}
         and (${changeLog.toState} is distinct from ${changeLog.fromState}

@@ -1,5 +1,5 @@
 /**
- * Targets as of a revision: the present rows, unwound by their own entries of the log. Connectivity, retirement and the revision of their
+ * Targets as of a revision: the present rows, unwound by their own entries of the log. Connectivity, retirement, maintenance and the revision of their
  * creation have a history. Names, labels, parents and intervals have none, so they are those of the present; the last contact is null.
  */
 import { getTableColumns, type SQL, sql } from 'drizzle-orm'
@@ -27,7 +27,7 @@ export function targetsAt(asOf: Revision | null): SQL {
   // A RETIRED of a retired device corrects its reason, and keeps its time.
   const since = sql`(select min(${entry.at}) ${ofTarget(['DEVICE_RETIRED'])} and not ${isLater}
     and ${entry.firstRevision} > coalesce(reinstated.first_revision, 0))`
-  const was: Readonly<Record<string, SQL>> = {
+  const was: Record<string, SQL> = {
     connectivity: sql`case when moved.change is null then ${t.connectivity} else coalesce((moved.change ->> 'from')::connectivity, 'UNKNOWN') end`,
     last_heard_at: sql`null::timestamptz`,
     retired_at: sql`case when ended.is_retired then coalesce(case when ended.is_same then ${t.retiredAt} end, ${since}, ended.at) end`,
@@ -35,6 +35,15 @@ export function targetsAt(asOf: Revision | null): SQL {
     replaced_by_key: sql`case when ended.is_retired then
       case when retired.change is null then ${t.replacedByKey} else (retired.change ->> 'replacedByKey')::bigint end end`,
   }
+  const inMaintenance = (present: SQL, then: SQL): SQL =>
+    sql`case when maintained.change is null then ${present} when maintained.change ->> 'kind' = 'DEVICE_MAINTENANCE_ENDED' then ${then} end`
+  const timeOf = (name: string): SQL => sql`to_timestamp((maintained.change ->> ${name})::float8 / 1000)`
+  Object.assign(was, {
+    maintenance_key: inMaintenance(sql`${t.maintenanceKey}`, sql`(maintained.change ->> 'maintenanceKey')::bigint`),
+    maintenance_reason: inMaintenance(sql`${t.maintenanceReason}`, sql`maintained.change ->> 'reason'`),
+    maintenance_since: inMaintenance(sql`${t.maintenanceSince}`, timeOf('since')),
+    maintenance_until: inMaintenance(sql`${t.maintenanceUntil}`, timeOf('until')),
+  })
   const columns = Object.values(getTableColumns(targets)).map(
     ({ name }) => sql`${was[name] ?? sql`${sql.identifier('t')}.${sql.identifier(name)}`} as ${sql.identifier(name)}`,
   )
@@ -43,6 +52,7 @@ export function targetsAt(asOf: Revision | null): SQL {
       where ${entry.targetKey} = ${t.key} and ${entry.deploymentKey} is null limit 1) as own on true
     left join lateral (${next(['CONNECTIVITY_CHANGED'])}) as moved on true
     left join lateral (${next(ends)}) as later_end on true
+    left join lateral (${next(maintenance)}) as maintained on true
     left join lateral (${newest(['DEVICE_RETIRED'])}) as retired on true
     left join lateral (${newest(['DEVICE_REINSTATED'])}) as reinstated on true
     cross join lateral (select later_end.at, later_end.change is null as is_same, case
@@ -52,6 +62,7 @@ export function targetsAt(asOf: Revision | null): SQL {
     where ${t.createdRevision} <= ${revision}) as ${targets}`
 }
 
+const maintenance = ['DEVICE_MAINTENANCE_STARTED', 'DEVICE_MAINTENANCE_ENDED'] as const
 const ends = ['DEVICE_RETIRED', 'DEVICE_REINSTATED'] as const
 
 /** Entries about the target itself have one change each. */

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { DeviationKind } from '../../../domain/deviation.ts'
+import { notInMaintenance } from '../../../domain/maintenance.ts'
 import type { deviceFilter } from '../../../domain/nouns/device.ts'
 import type { ConditionOf, FilterOf } from '../../../domain/nouns/filter.ts'
 import { mentions } from '../../../domain/selectors/selector.ts'
@@ -62,7 +63,7 @@ function nameOnly({ key, kind, provider, name }: Target): Target {
       expectedInterval: null,
     },
     ...{ parentKey: null, connectivity: 'UNKNOWN', lastHeardAt: null, connectionOrder: null },
-    ...{ revokedAt: null, ...inService },
+    ...{ revokedAt: null, ...inService, ...notInMaintenance, maintenanceEndedAt: null },
     createdRevision: 0,
   }
 }

@@ -2,9 +2,9 @@
 import { storableJson } from '../../../domain/text.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { alertsDuty } from '../../alerts/checks.ts'
-import { type AlertRecord, type RuleRecord, toAlert, toRule } from '../../alerts/rows.ts'
+import { type AlertRecord, type LoadedAlerts, type RuleRecord, toAlert, toRule } from '../../alerts/rows.ts'
 import type { Reader } from '../../database.ts'
-import type { AlertNeed, LoadedAlerts } from '../contract.ts'
+import type { AlertNeed } from '../contract.ts'
 
 const readCursor = `select cursor from duties where name = '${alertsDuty}' for update`
 /** $1 names, $2 keys, $3 whether those of the file are wanted. */

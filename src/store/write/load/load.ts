@@ -22,6 +22,7 @@ import type { DeploymentNeed, Head, Loaded, Needs } from '../contract.ts'
 import { loadAlerts } from './load-alerts.ts'
 import { loadBranches } from './load-branches.ts'
 import { loadDesired } from './load-desired.ts'
+import { loadMaintenance } from './load-maintenance.ts'
 import { loadOrchestration } from './load-orchestration.ts'
 
 export interface LockedHead extends Head {
@@ -118,6 +119,7 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   const ask: Ask = (text, list) => (list.length === 0 ? Promise.resolve([]) : session.run(text, [storableJson(list)]))
   const named = needs.flatMap((need) => need.deployments ?? [])
   const orchestrated = needs.flatMap((need) => need.orchestrated ?? [])
+  const windows = needs.flatMap((need) => (need.maintenance ? [need.maintenance] : []))
   const alerting = needs.flatMap((need) => need.alerts ?? [])
 
   const branches = await loadBranches(session, unique(needs.flatMap((need) => need.branches ?? [])))
@@ -163,6 +165,7 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
     ...(orchestration && { orchestration }),
     ...(desired && { desired }),
     ...(alerting.length > 0 && { alerts: await loadAlerts(session, alerting) }),
+    ...(windows.length > 0 && { maintenance: await loadMaintenance(session, unique(windows.flat())) }),
   }
 }
 

@@ -78,6 +78,10 @@ export const AlertRule = builder.objectRef<StoredRule>('AlertRule').implement({
       description: 'The URL of instructions. Null: none.',
       resolve: ({ rule }) => rule.runbookUrl,
     }),
+    holdInMaintenance: t.boolean({
+      description: 'Whether deployments on devices in a maintenance window are left out.',
+      resolve: ({ rule }) => rule.holdInMaintenance ?? false,
+    }),
     firingCount: t.int({
       description: 'Number of its alerts that fire.',
       resolve: async ({ key }, _, { reader }) => (await (await reader()).firingCount(key)) ?? 0,

@@ -3,6 +3,7 @@ import type { Change as ChangeRow } from '../../../../domain/change.ts'
 import type { Context } from '../../execution/context.ts'
 import { required } from '../../execution/required.ts'
 import { Device, LifecycleAction, Resource, Rollout, RolloutInstance, Target } from '../refs.ts'
+import { windowId } from '../targets/maintenance-id.ts'
 import {
   ConnectivityEnum,
   ConnectivitySourceEnum,
@@ -46,6 +47,52 @@ implementChange(
     device: t.field({ type: Device, description: 'The device in its present state.', resolve: targetNow }),
   }),
 )
+
+const reason = 'The reason that the operator gave.'
+
+implementChange(
+  'MAINTENANCE_PLANNED',
+  'A maintenance window was planned. Callers with an access scope do not see it.',
+  (t) => ({
+    maintenanceId: t.id({
+      description: 'The ID of the window.',
+      resolve: ({ maintenanceKey }) => windowId(maintenanceKey),
+    }),
+    reason: t.exposeString('reason', nullable(reason)),
+    beginsAt: t.expose('from', { type: 'DateTime', description: 'When its first occurrence begins.' }),
+    endsAt: t.expose('until', { type: 'DateTime', description: 'When its first occurrence ends.' }),
+    repeat: t.exposeString('repeat', nullable('How it is repeated, as an RRULE. Null: once.')),
+    timeZone: t.exposeString('timeZone', { description: 'The time zone in which it is repeated.' }),
+    decidedBy: t.exposeString('by', { description: 'The caller that planned it.' }),
+  }),
+)
+
+implementChange(
+  'MAINTENANCE_CANCELLED',
+  'A maintenance window was ended by an operator, with its further occurrences. Callers with an access scope do not see it.',
+  (t) => ({
+    maintenanceId: t.id({
+      description: 'The ID of the window.',
+      resolve: ({ maintenanceKey }) => windowId(maintenanceKey),
+    }),
+    reason: t.exposeString('reason', nullable(reason)),
+    decidedBy: t.exposeString('by', { description: 'The caller that ended it.' }),
+  }),
+)
+
+implementChange('DEVICE_MAINTENANCE_STARTED', 'A device entered a maintenance window.', (t) => ({
+  device: t.field({ type: Device, description: 'The device in its present state.', resolve: targetNow }),
+  reason: t.exposeString('reason', nullable(reason)),
+  since: t.expose('since', { type: 'DateTime', description: 'When it entered the window.' }),
+  until: t.expose('until', { type: 'DateTime', description: 'When the window ends, as planned.' }),
+}))
+
+implementChange('DEVICE_MAINTENANCE_ENDED', 'A device left a maintenance window.', (t) => ({
+  device: t.field({ type: Device, description: 'The device in its present state.', resolve: targetNow }),
+  reason: t.exposeString('reason', nullable(reason)),
+  since: t.expose('since', { type: 'DateTime', description: 'When it entered the window.' }),
+  until: t.expose('until', { type: 'DateTime', description: 'When the window ends, as planned.' }),
+}))
 
 implementChange('RESOURCE_STATUS_CHANGED', 'The sync status, presence or readiness of a resource changed.', (t) => ({
   resource: t.field({

@@ -30,7 +30,9 @@ builder.subscriptionField('deployments', (t) =>
       'The first rows of `deployments`, live: the whole list first, then what changes in it. Values without a history, such as labels and the time when a device was last heard, are compared when something else changes.',
     args: {
       ...deploymentListArgs(),
-      ...liveListArgs('a filter by labels, connectivity, text, capabilities or the time when a device was last heard'),
+      ...liveListArgs(
+        'a filter by labels, connectivity, maintenance, text, capabilities or the time when a device was last heard',
+      ),
     },
     subscribe: (_, { filter: given, orderBy, ordering, ...page }, context) => {
       const filter = toDeploymentFilter(given)
@@ -56,7 +58,7 @@ function watchOf(filter: DeploymentFilter): WatchOptions {
 }
 
 function isOfTarget({ kind }: Change): boolean {
-  return kind === 'CONNECTIVITY_CHANGED' || kind === 'DEVICE_RETIRED' || kind === 'DEVICE_REINSTATED'
+  return kind === 'CONNECTIVITY_CHANGED' || kind.startsWith('DEVICE_')
 }
 
 interface Touched {

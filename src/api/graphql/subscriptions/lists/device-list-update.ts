@@ -25,7 +25,7 @@ builder.subscriptionField('devices', (t) =>
       filter: t.arg({ type: DeviceFilterRef, description: 'Selects devices.' }),
       ...targetOrderArgs(),
       ...liveListArgs(
-        'an order by the last contact or a filter by anything but connectivity, names, retirement and deployments, or for a caller with an access scope',
+        'an order by the last contact or a filter by anything but connectivity, maintenance, names, retirement and deployments, or for a caller with an access scope',
       ),
     },
     subscribe: (_, { filter: given, orderBy, ...page }, context) => {
@@ -63,10 +63,12 @@ function targetsOf({ targetKey, fromTargetKey }: Change): number[] {
 /** Differs if a value of the device itself has changed, except its last contact. In the past, values without a history are the present ones. */
 function versionOf(device: Target): string {
   const { displayName, labels, parentKey, registered, expectedInterval, connectivity } = device
+  const { maintenanceKey, maintenanceReason, maintenanceUntil } = device
   const { revokedAt, retiredAt, retiredReason, replacedByKey } = device
   const values = [
     ...[displayName, labels, parentKey, registered, expectedInterval, connectivity],
     ...[revokedAt, retiredAt, retiredReason, replacedByKey],
+    ...[maintenanceKey, maintenanceReason, maintenanceUntil],
   ]
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 12)
 }

@@ -1,13 +1,13 @@
 /** Operations on one registered device or reporter. */
-import { resetReporterOrder } from '../../../ingest/commands/devices/reset-reporter-order.ts'
-import { revokeDevice } from '../../../ingest/commands/devices/revoke.ts'
-import { rotateToken } from '../../../ingest/commands/devices/rotate-token.ts'
-import { newDeviceToken } from '../../../ingest/device-token.ts'
-import type { Context } from '../execution/context.ts'
-import type { TargetNode } from '../execution/loaders/targets.ts'
-import { required } from '../execution/required.ts'
-import { Device } from '../objects/refs.ts'
-import { addMutation } from './mutation.ts'
+import { resetReporterOrder } from '../../../../ingest/commands/devices/reset-reporter-order.ts'
+import { revokeDevice } from '../../../../ingest/commands/devices/revoke.ts'
+import { rotateToken } from '../../../../ingest/commands/devices/rotate-token.ts'
+import { newDeviceToken } from '../../../../ingest/device-token.ts'
+import type { Context } from '../../execution/context.ts'
+import type { TargetNode } from '../../execution/loaders/targets.ts'
+import { required } from '../../execution/required.ts'
+import { Device } from '../../objects/refs.ts'
+import { addMutation } from '../mutation.ts'
 
 const defaultOverlap = 3_600
 const maxOverlap = 30 * 86_400

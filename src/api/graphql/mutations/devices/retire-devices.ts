@@ -1,13 +1,13 @@
-import { retireDevices } from '../../../ingest/commands/devices/retire.ts'
-import { lazyList } from '../../../ingest/item-list.ts'
-import type { Retirement } from '../../../store/read/targets/retirement.ts'
-import { builder } from '../builder.ts'
-import { required } from '../execution/required.ts'
-import { Device } from '../objects/refs.ts'
-import { DeviceFilterRef, toDeviceFilter } from '../objects/selectors/filters.ts'
-import { maxListSize } from './input.ts'
-import { manifestUpdateOf } from './manifest-update.ts'
-import { addMutation } from './mutation.ts'
+import { retireDevices } from '../../../../ingest/commands/devices/retire.ts'
+import { lazyList } from '../../../../ingest/item-list.ts'
+import type { Retirement } from '../../../../store/read/targets/retirement.ts'
+import { builder } from '../../builder.ts'
+import { required } from '../../execution/required.ts'
+import { Device } from '../../objects/refs.ts'
+import { DeviceFilterRef, toDeviceFilter } from '../../objects/selectors/filters.ts'
+import { maxListSize } from '../input.ts'
+import { manifestUpdateOf } from '../manifest-update.ts'
+import { addMutation } from '../mutation.ts'
 
 const RetiringDeviceInput = builder.inputType('RetiringDeviceInput', {
   description: 'A device to retire.',

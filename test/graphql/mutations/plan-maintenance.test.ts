@@ -1,0 +1,137 @@
+/** Planned downtime by GraphQL: who plans it, who sees it, and which alerts it holds. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { defaultTimeouts } from '../../../src/api/rest/guard.ts'
+import { type RunningApp, startApp } from '../../support/servers/app.ts'
+
+const admin = 'a'.repeat(40)
+let app: RunningApp
+beforeAll(async () => {
+  app = await startApp({
+    env: { API_AUTH: 'key', API_ADMIN_KEY: admin },
+    timeouts: { ...defaultTimeouts, duties: 100 },
+  })
+})
+afterAll(() => app.stop())
+
+// biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+async function ask(query: string, variables: object = {}, token = admin): Promise<any> {
+  const response = await fetch(`${app.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query, variables }),
+  })
+  const { data, errors } = (await response.json()) as { data: unknown; errors?: { message: string }[] }
+  if (errors) throw new Error(errors.map(({ message }) => message).join('\n'))
+  return data
+}
+
+const planDocument = `mutation ($input: PlanMaintenanceInput!) { planMaintenance(input: $input) {
+  __typename ... on PlanMaintenanceSuccess { window { id reason next { from until } repeat plannedBy devices filter } }
+  ... on InvalidInput { problems { path } } } }`
+const endDocument = `mutation ($id: ID!) { endMaintenance(input: { id: $id }) { __typename ... on UserError { message } } }`
+const site = (value: string) => ({ labels: [{ key: 'site', value }] })
+const later = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
+const plan = async (input: object) =>
+  (await ask(planDocument, { input: { reason: 'power', to: later(60), filter: site('a'), ...input } })).planMaintenance
+const keyOf = async (roles: readonly string[], scopes: readonly string[]): Promise<string> =>
+  (
+    await ask(
+      `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { ... on CreateApiKeySuccess { key } } }`,
+      { input: { name: `${roles} ${scopes}`, roles, scopes } },
+    )
+  ).createApiKey.key
+const report = async (device: string, status: object) => {
+  const response = await fetch(`${app.url}/device/${device}/deployment/vision/status`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ deploymentId: 'vision', status, components: [] }),
+  })
+  expect(response.ok).toBe(true)
+}
+const deviceDocument = `query ($id: String!, $at: Revision) { revision
+  device(deviceId: $id, atRevision: $at) { maintenance { reason until } } }`
+const maintenanceOf = async (id: string, at: string | null = null, token = admin) =>
+  (await ask(deviceDocument, { id, at }, token)).device?.maintenance ?? null
+
+it('is planned by operators, entered, seen by those who see the device, held for alerts, and ended', async () => {
+  const register = (deviceId: string, value: string) =>
+    ask(`mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }`, {
+      devices: [{ deviceId, ...site(value) }],
+    })
+  await register('press', 'a')
+  await register('other', 'b')
+  for (const device of ['press', 'other']) await report(device, { state: 'installed' })
+  const { window } = await plan({})
+  expect(window).toMatchObject({ reason: 'power', repeat: null, filter: site('a'), devices: 0 })
+  await expect.poll(() => maintenanceOf('press')).toEqual({ reason: 'power', until: window.next.until })
+  expect(await maintenanceOf('other')).toBeNull()
+  const { revision: inside } = await ask('{ revision }')
+
+  const lists = `{ devices(filter: { inMaintenance: true }) { nodes { deviceId } }
+    deploymentCounts(filter: { inMaintenance: true }) { total }
+    maintenanceWindows { totalCount nodes { id devices } } }`
+  expect(await ask(lists)).toEqual({
+    devices: { nodes: [{ deviceId: 'press' }] },
+    deploymentCounts: { total: 1 },
+    maintenanceWindows: { totalCount: 1, nodes: [{ id: window.id, devices: 1 }] },
+  })
+
+  const [ofA, ofB] = [await keyOf(['OPERATOR'], ['label:site=a']), await keyOf(['OPERATOR'], ['label:site=b'])]
+  const kinds = async (token: string) =>
+    (
+      await ask(
+        `{ changes(filter: { kinds: [MAINTENANCE_PLANNED, MAINTENANCE_CANCELLED, DEVICE_MAINTENANCE_STARTED, DEVICE_MAINTENANCE_ENDED] }, first: 10) {
+          nodes { kind ... on DeviceMaintenanceStarted { reason } } } }`,
+        {},
+        token,
+      )
+    ).changes.nodes
+  const started = { kind: 'DEVICE_MAINTENANCE_STARTED', reason: 'power' }
+  expect(await kinds(admin)).toEqual([{ kind: 'MAINTENANCE_PLANNED' }, started])
+  expect(await kinds(ofA)).toEqual([started])
+  expect(await kinds(ofB)).toEqual([])
+  expect(await maintenanceOf('press', null, ofA)).toMatchObject({ reason: 'power' })
+  expect(await maintenanceOf('press', null, ofB)).toBeNull()
+  await expect(ask('{ maintenanceWindows { totalCount } }', {}, ofA)).rejects.toThrow()
+  expect((await ask(endDocument, { id: window.id }, ofA)).endMaintenance.__typename).toBe('Forbidden')
+
+  for (const [name, holdInMaintenance] of [
+    ['at once', false],
+    ['held', true],
+  ])
+    await ask(
+      `mutation ($name: String!, $held: Boolean) {
+        saveAlertRule(input: { name: $name, metric: FAILED, threshold: 1, holdInMaintenance: $held }) { __typename } }`,
+      { name, held: holdInMaintenance },
+    )
+  await report('press', { state: 'failed', error: { code: '1', message: 'broken' } })
+  const alerts = async () =>
+    (await ask('{ alerts { nodes { rule state } } }')).alerts.nodes.map(
+      ({ rule, state }: Record<string, string>) => `${rule} ${state}`,
+    )
+  await expect.poll(alerts).toEqual(['at once FIRING'])
+  expect(await ask(endDocument, { id: window.id })).toEqual({ endMaintenance: { __typename: 'EndMaintenanceSuccess' } })
+  await expect.poll(alerts).toEqual(['held FIRING', 'at once FIRING'])
+  await expect.poll(() => maintenanceOf('press')).toBeNull()
+  expect(await maintenanceOf('press', inside)).toEqual({ reason: 'power', until: window.next.until })
+  const { auditLog } = await ask('{ auditLog(last: 10) { nodes { action outcome } } }')
+  for (const action of ['planMaintenance', 'endMaintenance'])
+    expect(auditLog.nodes).toContainEqual({ action, outcome: 'done' })
+})
+
+it('refuses what would never begin, would not end, or would change by itself', async () => {
+  const problems = async (input: object) =>
+    ((await plan(input)).problems ?? []).map(({ path }: { path: string[] }) => path.join('.'))
+  expect(await problems({ filter: {} })).toEqual(['filter'])
+  expect(await problems({ filter: { where: { or: [{ connectivity: ['OFFLINE'] }] } } })).toEqual([
+    'filter.where.or.0.connectivity',
+  ])
+  expect(await problems({ to: later(-1) })).toEqual(['to', 'to'])
+  expect(await problems({ to: later(93 * 24 * 60) })).toEqual(['to'])
+  expect(await problems({ timeZone: 'Mars/Base' })).toEqual(['timeZone'])
+  expect(await problems({ repeat: 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30' })).toEqual(['repeat'])
+  expect(await problems({ repeat: 'FREQ=DAILY', to: later(24 * 60) })).toEqual(['to'])
+  const from = '2099-01-01T00:00:00Z'
+  expect(await problems({ from, to: '2099-01-01T01:00:00Z' })).toEqual(['from'])
+  expect((await ask(endDocument, { id: 'x' })).endMaintenance).toMatchObject({ __typename: 'NotFound' })
+})

@@ -1,0 +1,193 @@
+/** Planned downtime: who is in it and when, and what silence and standing still mean meanwhile. */
+import { afterEach, describe, expect, it } from 'vitest'
+import type { MaintenancePlan } from '../../../src/domain/maintenance.ts'
+import type { DeploymentState } from '../../../src/domain/values.ts'
+import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
+import { endMaintenance, planMaintenance } from '../../../src/ingest/commands/maintenance.ts'
+import { recordReport } from '../../../src/ingest/commands/report.ts'
+import { createMaintenance, type MaintenanceOptions } from '../../../src/ingest/duties/maintenance.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
+import { targetByName } from '../../../src/store/read/targets/targets.ts'
+import { report } from '../../support/clients/reports.ts'
+import { openFresh } from '../../support/databases/databases.ts'
+import { type Store, stores } from '../../support/databases/stores.ts'
+import { createRoad } from '../../support/servers/road.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+const minute = 60_000
+
+async function open(store: Store, options: Partial<MaintenanceOptions> = {}) {
+  const database = await openFresh(store)
+  let now = Date.now()
+  const clock = () => now
+  const road = await createRoad(database, { writer: { clock } })
+  closing.push(() => road.close())
+  const failures: unknown[] = []
+  closing.push(async () => expect(failures).toEqual([]))
+  const { session } = database
+  const keeper = () => {
+    const made = createMaintenance({
+      ...{ database, writer: road.writer, clock, offlineAfter: null, stalling: { factor: null, after: null } },
+      ...{ historyDays: null, forgetRemovedDays: null, interval: 2 ** 30, ...options },
+      failed: (error) => failures.push(error),
+    })
+    closing.push(() => made.stop())
+    return made
+  }
+  const one = keeper()
+  await one.tick()
+  return {
+    road,
+    session,
+    one,
+    keeper,
+    now: () => now,
+    register: (deviceId: string, site: string) =>
+      road.writer.submit(
+        registerDevices([
+          {
+            ...{ deviceId, name: null, labels: [{ key: 'site', value: site }], parent: null },
+            ...{ expectedInterval: 60, tokenHash: `of ${deviceId}` },
+          },
+        ]),
+      ),
+    send: (reporter: string, state: DeploymentState = 'INSTALLED') =>
+      road.writer.submit(recordReport(report({ reporter, deploymentId: `of-${reporter}`, state }))),
+    /** Of the devices of a site, from so many minutes from now to others. */
+    plan: (site: string, from: number, to: number, more: Partial<MaintenancePlan> = {}) =>
+      road.writer.submit(
+        planMaintenance(
+          {
+            ...{ reason: 'power', beginsAt: now + from * minute, endsAt: now + to * minute, repeat: null },
+            ...{ timeZone: 'UTC', selector: { given: {}, filter: { labels: [{ key: 'site', value: site }] } } },
+            ...more,
+          },
+          'ann',
+        ),
+      ),
+    /** In minutes, the timekeeper awake all the while. */
+    async pass(minutes: number) {
+      for (const until = now + minutes * minute; now < until; ) {
+        now = Math.min(now + minute / 2, until)
+        await one.tick()
+      }
+    },
+    /** In minutes, while no server runs. */
+    sleep(minutes: number) {
+      now += minutes * minute
+    },
+    device: async (name: string, asOf: number | null = null) => {
+      const found = await targetByName(session, 'DEVICE', '', name, asOf)
+      const { connectivity, maintenanceReason: reason = null, maintenanceUntil: until = null } = found ?? {}
+      return { connectivity, reason, until }
+    },
+    kinds: async () =>
+      (
+        await session.run<{ kind: string }>(
+          `select c->>'kind' as kind from change_log, json_array_elements(changes) c where c->>'kind' like '%MAINTENANCE%' order by first_revision`,
+        )
+      ).map(({ kind }) => kind),
+  }
+}
+
+describe.each(stores)('maintenance on $name', (store) => {
+  it('makes silence of its devices no absence, now and in the past, and counts it from the end', async () => {
+    const { session, register, send, plan, pass, device, kinds, now } = await open(store)
+    await register('press', 'a')
+    await register('other', 'b')
+    await send('press')
+    await send('other')
+    const { nextEnd: until } = await plan('a', 1, 11)
+    await pass(5)
+    expect(await device('press')).toEqual({ connectivity: 'ONLINE', reason: 'power', until })
+    expect(await device('other')).toEqual({ connectivity: 'OFFLINE', reason: null, until: null })
+    const { revision: inside } = await readHead(session)
+    await pass(6.5)
+    expect(await device('press')).toEqual({ connectivity: 'ONLINE', reason: null, until: null })
+    expect(await device('press', inside)).toEqual({ connectivity: 'ONLINE', reason: 'power', until })
+    await pass(1)
+    expect(await device('press')).toMatchObject({ connectivity: 'OFFLINE' })
+    expect(await kinds()).toEqual(['MAINTENANCE_PLANNED', 'DEVICE_MAINTENANCE_STARTED', 'DEVICE_MAINTENANCE_ENDED'])
+    const { revision: before } = await readHead(session)
+    await plan('b', 0, 1)
+    await pass(0.5)
+    expect(await device('other', before)).toMatchObject({ reason: null })
+    expect(await device('other')).toMatchObject({ reason: 'power', until: now() + minute / 2 })
+  })
+
+  it('is entered and left once, whatever servers look at once', async () => {
+    const { register, plan, one, keeper, kinds, pass } = await open(store)
+    await register('press', 'a')
+    await plan('a', 0, 1)
+    await Promise.all([one.tick(), keeper().tick(), keeper().tick()])
+    await pass(2)
+    expect(await kinds()).toEqual(['MAINTENANCE_PLANNED', 'DEVICE_MAINTENANCE_STARTED', 'DEVICE_MAINTENANCE_ENDED'])
+  })
+
+  it('takes in devices that come to match, lets others go, and ends early, once', async () => {
+    const { road, register, plan, pass, device, kinds } = await open(store)
+    await register('moved', 'a')
+    const { key } = await plan('a', 0, 60)
+    await pass(1)
+    await register('moved', 'b')
+    await register('late', 'a')
+    await pass(2)
+    expect([(await device('moved')).reason, (await device('late')).reason]).toEqual([null, 'power'])
+    const end = (by: string) => road.writer.submit(endMaintenance(key, by))
+    expect((await Promise.allSettled([end('ann'), end('ben')])).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+    ])
+    await expect(road.writer.submit(endMaintenance(key + 1, 'ann'))).rejects.toThrow('no such maintenance window')
+    await pass(0.5)
+    expect((await device('late')).reason).toBeNull()
+    expect((await kinds()).filter((kind) => kind === 'MAINTENANCE_CANCELLED')).toHaveLength(1)
+  })
+
+  it('stays with another window that lasts longer', async () => {
+    const { register, plan, pass, device } = await open(store)
+    await register('press', 'a')
+    await plan('a', 0, 2)
+    await plan('a', 0, 4, { reason: 'longer' })
+    await pass(1)
+    expect((await device('press')).reason).toBe('power')
+    await pass(2)
+    expect((await device('press')).reason).toBe('longer')
+    await pass(2)
+    expect((await device('press')).reason).toBeNull()
+  })
+
+  it('is repeated', async () => {
+    const { register, plan, pass, sleep, device } = await open(store)
+    await register('press', 'a')
+    await plan('a', 0, 2, { repeat: 'FREQ=DAILY' })
+    await pass(3)
+    expect((await device('press')).reason).toBeNull()
+    // The servers are away for two occurrences, and back within the third.
+    sleep(3 * 24 * 60 - 2)
+    await pass(0.5)
+    expect((await device('press')).reason).toBe('power')
+    await pass(1)
+    expect((await device('press')).reason).toBeNull()
+  })
+
+  it('pauses the clock of standing still, and durations leave it out', async () => {
+    const { session, register, send, plan, pass } = await open(store, { stalling: { factor: null, after: 600 } })
+    const stalled = async () =>
+      (await session.run<{ n: number }>('select count(*)::int as n from deployments where stalled'))[0]?.n
+    await register('press', 'a')
+    await send('press', 'INSTALLING')
+    await pass(5)
+    await plan('a', 0, 60)
+    await pass(61)
+    expect(await stalled()).toBe(0)
+    await pass(3)
+    expect(await stalled()).toBe(0)
+    await pass(3)
+    expect(await stalled()).toBe(1)
+  })
+})
