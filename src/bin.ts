@@ -9,6 +9,7 @@ const programs: Readonly<Record<string, () => Promise<unknown>>> = {
   backup: () => import('./apps/cli/backup/backup.ts'),
   restore: () => import('./apps/cli/backup/restore.ts'),
   export: () => import('./apps/cli/export.ts'),
+  maintenance: () => import('./apps/cli/maintenance/maintenance.ts'),
   'new-epoch': () => import('./apps/cli/new-epoch.ts'),
   migrate: () => import('./apps/cli/migrate.ts'),
   rebuild: () => import('./apps/cli/rebuild.ts'),

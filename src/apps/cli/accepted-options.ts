@@ -6,6 +6,7 @@ import { UsageError } from '../../server/process/arguments.ts'
 import { objects } from './completion.ts'
 import { options as exportOptions } from './export-options.ts'
 import { filterOptionNames } from './filter-options.ts'
+import { maintenanceOptions } from './maintenance/options.ts'
 import type { options } from './usage.ts'
 
 type Option = keyof typeof options
@@ -52,6 +53,7 @@ const simulateOptions = [
 export const optionsByCommand = new Map<string, readonly string[]>([
   ...Object.entries(accepted).map(([command, own]) => [command, [...own, ...everywhere]] as const),
   ['export', Object.keys(exportOptions)],
+  ['maintenance', Object.keys(maintenanceOptions)],
   ['serve', ['help']],
   ['demo', simulateOptions],
   ['simulate', ['url', ...simulateOptions]],

@@ -13,6 +13,7 @@ export const commands: readonly string[] = [
   'alerts',
   'wait',
   'export',
+  'maintenance',
   'login',
   'logout',
   'serve',
@@ -40,7 +41,12 @@ export const objects: readonly string[] = [
 const states = deploymentStates.map((state) => state.toLowerCase())
 
 /** What may follow a command. */
-const nouns: Readonly<Record<string, readonly string[]>> = { get: objects, export: kinds, completion: shells }
+const nouns: Readonly<Record<string, readonly string[]>> = {
+  get: objects,
+  export: kinds,
+  completion: shells,
+  maintenance: ['plan', 'end'],
+}
 /** What may follow an option. */
 const values: Readonly<Record<string, readonly string[]>> = {
   for: [...states, 'converged'],

@@ -16,9 +16,11 @@ interface Connection<Node> {
 
 export interface List<Node> {
   /** The field of the query that has the list. */
-  readonly of: 'alerts' | 'clusters' | 'deployments' | 'devices' | 'resources' | 'rollouts'
+  readonly of: 'alerts' | 'clusters' | 'deployments' | 'devices' | 'maintenanceWindows' | 'resources' | 'rollouts'
   /** The type of its filter, and the filter. Null: it has none. */
   readonly filter: readonly [type: string, value: object] | null
+  /** More arguments of the field. */
+  readonly arguments?: string
   /** The selected fields of a node. */
   readonly fields: string
   readonly head: readonly string[]
@@ -49,12 +51,12 @@ export async function printList<Node>(
 
 export async function* readNodes<Node>(
   api: Api,
-  { of, filter, fields }: List<Node>,
+  { of, filter, arguments: more = '', fields }: List<Node>,
   limit: number,
 ): AsyncGenerator<Node> {
   const [declared, given] = filter ? [`$filter: ${filter[0]}, `, 'filter: $filter, '] : ['', '']
   const document = `query List(${declared}$first: Int!, $after: String) {
-    ${of}(${given}first: $first, after: $after) { nodes { ${fields} } pageInfo { hasNextPage endCursor } }
+    ${of}(${given}${more} first: $first, after: $after) { nodes { ${fields} } pageInfo { hasNextPage endCursor } }
   }`
   let left = limit
   for (let after: string | null = null, isMore = true; isMore && left > 0; ) {

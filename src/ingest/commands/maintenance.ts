@@ -131,5 +131,5 @@ function factsOf(device: Target) {
 }
 
 function refusal(code: 'NOT_FOUND' | 'CONFLICT', message: string): DomainError {
-  return new DomainError(code, message, { problems: [{ field: 'id', message }] })
+  return new DomainError(code, message, { problems: [{ field: 'maintenanceId', message }] })
 }

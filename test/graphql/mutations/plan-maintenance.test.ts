@@ -26,9 +26,9 @@ async function ask(query: string, variables: object = {}, token = admin): Promis
 }
 
 const planDocument = `mutation ($input: PlanMaintenanceInput!) { planMaintenance(input: $input) {
-  __typename ... on PlanMaintenanceSuccess { window { id reason next { from until } repeat plannedBy devices filter } }
+  __typename ... on PlanMaintenanceSuccess { window { maintenanceId reason next { from until } repeat plannedBy devices filter } }
   ... on InvalidInput { problems { path } } } }`
-const endDocument = `mutation ($id: ID!) { endMaintenance(input: { id: $id }) { __typename ... on UserError { message } } }`
+const endDocument = `mutation ($id: ID!) { endMaintenance(input: { maintenanceId: $id }) { __typename ... on UserError { message } } }`
 const site = (value: string) => ({ labels: [{ key: 'site', value }] })
 const later = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
 const plan = async (input: object) =>
@@ -69,11 +69,11 @@ it('is planned by operators, entered, seen by those who see the device, held for
 
   const lists = `{ devices(filter: { inMaintenance: true }) { nodes { deviceId } }
     deploymentCounts(filter: { inMaintenance: true }) { total }
-    maintenanceWindows { totalCount nodes { id devices } } }`
+    maintenanceWindows { totalCount nodes { maintenanceId devices } } }`
   expect(await ask(lists)).toEqual({
     devices: { nodes: [{ deviceId: 'press' }] },
     deploymentCounts: { total: 1 },
-    maintenanceWindows: { totalCount: 1, nodes: [{ id: window.id, devices: 1 }] },
+    maintenanceWindows: { totalCount: 1, nodes: [{ maintenanceId: window.maintenanceId, devices: 1 }] },
   })
 
   const [ofA, ofB] = [await keyOf(['OPERATOR'], ['label:site=a']), await keyOf(['OPERATOR'], ['label:site=b'])]
@@ -93,7 +93,7 @@ it('is planned by operators, entered, seen by those who see the device, held for
   expect(await maintenanceOf('press', null, ofA)).toMatchObject({ reason: 'power' })
   expect(await maintenanceOf('press', null, ofB)).toBeNull()
   await expect(ask('{ maintenanceWindows { totalCount } }', {}, ofA)).rejects.toThrow()
-  expect((await ask(endDocument, { id: window.id }, ofA)).endMaintenance.__typename).toBe('Forbidden')
+  expect((await ask(endDocument, { id: window.maintenanceId }, ofA)).endMaintenance.__typename).toBe('Forbidden')
 
   for (const [name, holdInMaintenance] of [
     ['at once', false],
@@ -110,7 +110,9 @@ it('is planned by operators, entered, seen by those who see the device, held for
       ({ rule, state }: Record<string, string>) => `${rule} ${state}`,
     )
   await expect.poll(alerts).toEqual(['at once FIRING'])
-  expect(await ask(endDocument, { id: window.id })).toEqual({ endMaintenance: { __typename: 'EndMaintenanceSuccess' } })
+  expect(await ask(endDocument, { id: window.maintenanceId })).toEqual({
+    endMaintenance: { __typename: 'EndMaintenanceSuccess' },
+  })
   await expect.poll(alerts).toEqual(['held FIRING', 'at once FIRING'])
   await expect.poll(() => maintenanceOf('press')).toBeNull()
   expect(await maintenanceOf('press', inside)).toEqual({ reason: 'power', until: window.next.until })

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks'
 import { graphql, type ResultOf } from '../data/graphql.ts'
 import { plural } from '../data/labels.ts'
-import { formatAge, formatFull, formatSpan, justAfter, now } from '../data/time.ts'
+import { formatAge, formatFull, formatSpan, formatTime, justAfter, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { orOutside } from '../data/viewer.ts'
 import { at, href, moment } from '../route.ts'
@@ -14,7 +14,7 @@ import { writeLabel } from '../widgets/lists/filters.tsx'
 import { Loading } from '../widgets/loading.tsx'
 import { Manifests } from '../widgets/manifests.tsx'
 import { CountsBar, CountsLegend } from '../widgets/states/counts-bar.tsx'
-import { ConnectivityMark } from '../widgets/states/state-mark.tsx'
+import { ConnectivityMark, StateMark } from '../widgets/states/state-mark.tsx'
 import { FilteredDeployments } from './deployments.tsx'
 
 const deviceDocument = graphql(
@@ -25,6 +25,7 @@ const deviceDocument = graphql(
         ...DeviceRow
         deviations @include(if: $isPresent) { kind count lastAt example }
         retirement { at reason replacedBy { deviceId name } }
+        maintenance { until reason }
         expectedInterval
         manifestVersion @include(if: $isPresent)
         repository @include(if: $isPresent)
@@ -250,6 +251,11 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
           {device.name !== device.deviceId && <small class="muted">{device.deviceId}</small>}
         </h1>
         {device.retirement && <Retired deviceId={deviceId} retirement={device.retirement} />}
+        {device.maintenance && (
+          <p class="headline marks" role="status">
+            <StateMark of="WAITING">{`In maintenance until ${formatTime(device.maintenance.until)}: ${device.maintenance.reason}`}</StateMark>
+          </p>
+        )}
         {!device.retirement && <SilentDevice device={device} />}
         <Facts device={device} />
         {device.deploymentCounts.total > 0 && (

@@ -74,6 +74,7 @@ export function DevicesPage() {
     ...(label ? { labels: [label] } : {}),
     ...(isRetired ? { retired: true } : {}),
     ...(isSet('failing') ? { failing: true } : {}),
+    ...(isSet('maintenance') ? { inMaintenance: true } : {}),
     // To the minute, so that the query is not repeated each second.
     ...(silence && silence in silences
       ? { lastHeardBefore: new Date((Math.floor(now.value / minute) - Number(silence)) * minute).toISOString() }
@@ -98,7 +99,7 @@ export function DevicesPage() {
       <h1>Devices</h1>
       <Filters
         label="Filter devices"
-        names="text label connectivity failing retired silent"
+        names="text label connectivity failing maintenance retired silent"
         fields={
           <>
             <SearchField label="ID or name" />
@@ -108,6 +109,7 @@ export function DevicesPage() {
       >
         <Choice name="connectivity" label="Connectivity" options={connectivityWords} />
         <Toggle name="failing">Failing</Toggle>
+        <Toggle name="maintenance">In maintenance</Toggle>
         <Toggle name="retired">Retired</Toggle>
         <Orders isPresent={asOf === null} silence={silence} />
       </Filters>
@@ -195,6 +197,7 @@ const columns: Columns<DeviceRow> = {
   labels: (row) => row.labels.map(({ key, value }) => `${key}=${value}`).join(' '),
   connectivity: (row) => row.connectivity,
   lastHeardAt: (row) => row.lastHeardAt,
+  maintenanceUntil: (row) => row.maintenance?.until,
   registered: (row) => row.registered,
   revokedAt: (row) => row.revokedAt,
   retiredAt: (row) => row.retirement?.at,

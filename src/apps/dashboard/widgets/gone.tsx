@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { countRetirement, reinstateDevices, retireSelected } from '../data/actions.ts'
 import { graphql, type VariablesOf } from '../data/graphql.ts'
 import { formatNumber, plural } from '../data/labels.ts'
-import { formatSpan, now } from '../data/time.ts'
+import { formatSpan, formatTime, now } from '../data/time.ts'
 import { useAnswer } from '../data/use-query.ts'
 import { isOperator } from '../data/viewer.ts'
 import { at, href } from '../route.ts'
@@ -19,6 +19,7 @@ const leavingDocument = graphql(`
       leftOut: deploymentGroups(by: RETIREMENT, filter: { retired: true }, first: 4) { totalCount nodes { key counts { total } } }
       waiting: deploymentCounts(filter: $silent) @include(if: $isPresent) { total }
     }
+    paused: devices(filter: { rolloutIds: [$id], inMaintenance: true }, asOf: $asOf, first: 1) { totalCount nodes { maintenance { until reason } } }
     devices(filter: $filter, first: 1) @include(if: $isPresent) { totalCount }
   }
 `)
@@ -116,9 +117,18 @@ export function Leaving({ id }: { readonly id: string }) {
   )
   const { leftOut, waiting } = data?.rollout ?? {}
   const left = leftOut?.nodes.reduce((sum, { counts }) => sum + counts.total, 0) ?? 0
+  const paused = data?.paused.totalCount ?? 0
+  const window = data?.paused.nodes[0]?.maintenance
   const devices = data?.devices?.totalCount ?? 0
   return (
     <>
+      {paused > 0 && (
+        <p class="note">
+          {plural(paused, 'device')} in maintenance
+          {paused === 1 && window && ` until ${formatTime(window.until)}: ${window.reason}`}. The time does not count as
+          standing still.
+        </p>
+      )}
       {leftOut && left > 0 && (
         <p class="note">
           Not counted, because the device was retired: {leftOut.totalCount > leftOut.nodes.length && 'at least '}

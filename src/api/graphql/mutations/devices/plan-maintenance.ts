@@ -84,11 +84,11 @@ addMutation('endMaintenance', {
   description: 'Ends a maintenance window, with its further occurrences. Its devices leave it within seconds.',
   input: {
     description: 'The maintenance window.',
-    fields: (t) => ({ id: t.id({ required: true, description: 'The ID of the window.' }) }),
+    fields: (t) => ({ maintenanceId: t.id({ required: true, description: 'The ID of the window.' }) }),
   },
   errors: ['NotFound', 'Conflict'],
-  act: async ({ id }, context) => ({
-    window: await context.write(endMaintenance(windowKeyOf(id), context.principal.name)),
+  act: async ({ maintenanceId }, context) => ({
+    window: await context.write(endMaintenance(windowKeyOf(maintenanceId), context.principal.name)),
   }),
   success: { description: 'The window is ended.', access: 'viewer of all', fields },
 })

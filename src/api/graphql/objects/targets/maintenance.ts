@@ -25,7 +25,7 @@ export const MaintenanceWindow = builder.objectRef<WindowRow>('MaintenanceWindow
   description:
     'Planned downtime of devices. While a device is in it, silence does not make it OFFLINE, its deployments do not stall, and rules that say so do not count it.',
   fields: (t) => ({
-    id: t.id({ description: 'The ID, which `endMaintenance` takes.', resolve: ({ key }) => windowId(key) }),
+    maintenanceId: t.id({ description: 'The ID, which `endMaintenance` takes.', resolve: ({ key }) => windowId(key) }),
     reason: t.exposeString('reason', { description: 'The reason that the operator gave.' }),
     filter: t.field({
       type: 'JSON',

@@ -9,6 +9,7 @@ import { href } from '../../route.ts'
 import { useTitle } from '../../widgets/tab.ts'
 import { AlertRules } from './alert-rules.tsx'
 import { ApiKeys } from './api-keys.tsx'
+import { MaintenanceWindows } from './maintenance.tsx'
 import { Receivers } from './receivers.tsx'
 import { RegisterDevice } from './register-device.tsx'
 
@@ -20,6 +21,7 @@ interface Part {
 
 const parts: Readonly<Record<string, Part>> = {
   devices: { title: 'Register a device', part: RegisterDevice },
+  maintenance: { title: 'Maintenance', part: MaintenanceWindows },
   'alert-rules': { title: 'Alert rules', part: AlertRules },
   notifications: { title: 'Notifications', part: Receivers },
   'api-keys': { title: 'API keys', part: ApiKeys, isForAdmins: true },

@@ -2,7 +2,7 @@
 import { writeGroup } from '../../data/causes.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { formatNumber, plural, stateWords } from '../../data/labels.ts'
-import { clock, formatSpan, now } from '../../data/time.ts'
+import { clock, formatSpan, formatTime, now } from '../../data/time.ts'
 import { useAnswer } from '../../data/use-query.ts'
 import { at, href, moment } from '../../route.ts'
 import { changeFragment } from '../change-line.tsx'
@@ -18,7 +18,7 @@ export const headFragment = graphql(
       deploymentId reporter application applicationVersion state derivedState consistent stalled attempt convergence
       changedAt revision
       error { code message source originalLength }
-      target { id name connectivity ... on Device { deviceId } }
+      target { id name connectivity ... on Device { deviceId maintenance { reason until } } }
       rollout { name }
       broken: resources(filter: { readiness: [FAILED] }, first: 1) { nodes { id kind name reason message } }
       history(last: 100) { nodes { ...Line } }
@@ -69,6 +69,11 @@ export function Head({ deployment, alike }: HeadProps) {
         <StateMark of={toMark(deployment.state, error !== null)} />
         {deployment.stalled && <StateMark of="STALLED" />}
         {deployment.convergence !== 'UNKNOWN' && <ConvergenceMark of={deployment.convergence} />}
+        {'maintenance' in deployment.target && deployment.target.maintenance && (
+          <StateMark of="WAITING">
+            {`Device in maintenance until ${formatTime(deployment.target.maintenance.until)}: ${deployment.target.maintenance.reason}`}
+          </StateMark>
+        )}
         {deployment.target.connectivity === 'OFFLINE' && <StateMark of="OFFLINE">Device offline</StateMark>}
         {!deployment.consistent && deployment.derivedState && (
           <StateMark of="INCONSISTENT">{`Components report ${stateWords[deployment.derivedState].toLowerCase()}`}</StateMark>

@@ -1,7 +1,7 @@
 /** Devices as table rows: labels, connectivity, deployments, and when they were last heard. */
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { type Counts, expectedOf, formatNumber, formatOutside } from '../../data/labels.ts'
-import { formatAge, formatFull, now } from '../../data/time.ts'
+import { formatAge, formatFull, formatTime, now } from '../../data/time.ts'
 import { at, href } from '../../route.ts'
 import { Name } from '../name.tsx'
 import { CountsBar } from '../states/counts-bar.tsx'
@@ -14,7 +14,7 @@ import { Cell } from './virtual-list.tsx'
 export const deviceFragment = graphql(
   `
     fragment DeviceRow on Device {
-      id deviceId name connectivity lastHeardAt registered revokedAt retirement { at } labels { key value } parent { deviceId name lastHeardAt }
+      id deviceId name connectivity lastHeardAt registered revokedAt retirement { at } maintenance { until } labels { key value } parent { deviceId name lastHeardAt }
       deploymentCounts { ...Counts }
     }
   `,
@@ -102,6 +102,7 @@ function DeviceCells({ device, selection, isOneGateway }: CellsProps) {
             device.name === device.deviceId ? null : device.deviceId,
             device.parent && !isOneGateway && `via ${device.parent.name}`,
             device.retirement ? 'retired' : device.revokedAt && 'revoked',
+            device.maintenance && `in maintenance until ${formatTime(device.maintenance.until)}`,
           ]
             .filter(Boolean)
             .join(' · ')}

@@ -1,0 +1,125 @@
+/** `rollcall maintenance`: lists maintenance windows, plans one, or ends one. */
+import { parseArgs } from 'node:util'
+import { escapeLine } from '../../../domain/look-alike.ts'
+import { exitCodes, parseDuration, UsageError, usageErrorOf } from '../../../server/process/arguments.ts'
+import { ApiError } from '../../client/client.ts'
+import { createApi, forTerminal, problemOf } from '../api.ts'
+import { findServer } from '../download.ts'
+import { type List, printList } from '../list.ts'
+import { jsonLine, momentOf } from '../show.ts'
+import { exitWithoutOutput, terminalOf } from '../terminal.ts'
+import { maintenanceOptions, usage } from './options.ts'
+
+interface ShownWindow {
+  readonly maintenanceId: string
+  readonly reason: string
+  readonly next: { readonly from: string; readonly until: string } | null
+  readonly repeat: string | null
+  readonly timeZone: string
+  readonly plannedBy: string
+  readonly devices: number
+  readonly filter: unknown
+}
+
+interface Changed {
+  readonly window?: ShownWindow
+  readonly message?: string
+  readonly problems?: readonly { readonly path: readonly string[]; readonly message: string }[]
+}
+
+const fields = 'maintenanceId reason next { from until } repeat timeZone plannedBy devices filter'
+const row = ({ maintenanceId, reason, next, repeat, timeZone, plannedBy, devices, filter }: ShownWindow): string[] => [
+  ...[maintenanceId, next ? momentOf(next.from) : 'over', next ? momentOf(next.until) : '-'],
+  ...[repeat === null ? '-' : `${repeat} ${timeZone}`, String(devices), JSON.stringify(filter), plannedBy, reason],
+]
+
+async function main(): Promise<number> {
+  const { values, positionals } = parse()
+  const [verb, id, ...rest] = positionals
+  if (values.help) {
+    console.log(usage)
+    return exitCodes.reached
+  }
+  if (rest.length > 0 || (verb === 'plan' && id !== undefined)) throw new UsageError('unexpected argument')
+  const { address, token } = await findServer(values)
+  const output = { terminal: terminalOf(process.stdout), isJson: values.json === true }
+  exitWithoutOutput(process.stdout)
+  const api = output.isJson ? createApi(address, token) : forTerminal(createApi(address, token))
+  if (verb === undefined) {
+    const head = ['ID', 'FROM', 'UNTIL', 'REPEATED', 'DEVICES', 'FILTER', 'BY', 'REASON']
+    const list: List<ShownWindow> = {
+      of: 'maintenanceWindows',
+      filter: null,
+      arguments: `over: ${values.over === true},`,
+      ...{ fields, head, row, empty: 'No maintenance windows.' },
+    }
+    await printList(api, output, list, Number.POSITIVE_INFINITY)
+    return exitCodes.reached
+  }
+  if (verb !== 'plan' && verb !== 'end') throw new UsageError(`unknown: maintenance ${verb}. Use plan or end`)
+  if (verb === 'end' && id === undefined) throw new UsageError('missing ID: use maintenance end <id>')
+  const name = verb === 'plan' ? 'planMaintenance' : 'endMaintenance'
+  const { result } = await api.ask<{ result: Changed }>(
+    `mutation Change($input: ${verb === 'plan' ? 'Plan' : 'End'}MaintenanceInput!) { result: ${name}(input: $input) {
+      ... on ${verb === 'plan' ? 'Plan' : 'End'}MaintenanceSuccess { window { ${fields} } }
+      ... on InvalidInput { message problems { path message } } ... on UserError { message } } }`,
+    { input: verb === 'plan' ? inputOf(values) : { maintenanceId: id } },
+  )
+  if (!result.window) {
+    console.error(
+      escapeLine(
+        [result.message, ...(result.problems ?? []).map(({ path, message }) => `${path.join('.')} ${message}`)].join(
+          '; ',
+        ),
+      ),
+    )
+    return exitCodes.failed
+  }
+  output.terminal.write(output.isJson ? jsonLine(result.window) : `${row(result.window).join('  ')}\n`)
+  return exitCodes.reached
+}
+
+function parse() {
+  try {
+    return parseArgs({ args: process.argv.slice(2), allowPositionals: true, options: maintenanceOptions })
+  } catch (error) {
+    throw usageErrorOf(error, maintenanceOptions)
+  }
+}
+
+type Values = ReturnType<typeof parse>['values']
+
+function inputOf(values: Values): object {
+  const { from, to, reason, repeat, label = [], device = [], 'time-zone': timeZone } = values
+  const filter = {
+    ...(label.length > 0 && { labels: label.map(labelOf) }),
+    ...(device.length > 0 && { deviceIds: device }),
+  }
+  if (Object.keys(filter).length === 0) throw new UsageError('missing devices: use --label or --device')
+  if (reason === undefined) throw new UsageError('missing reason: use --reason')
+  const begins = from === undefined ? Date.now() : Date.parse(from)
+  if (Number.isNaN(begins)) throw new UsageError(`--from must be a time such as 2026-12-05T18:00:00Z, but is "${from}"`)
+  if ((to === undefined) === (values.for === undefined)) throw new UsageError('say when it ends: use --to or --for')
+  const ends = values.for === undefined ? to : new Date(begins + parseDuration('--for', values.for)).toISOString()
+  return { filter, from, to: ends, reason, repeat, ...(timeZone !== undefined && { timeZone }) }
+}
+
+function labelOf(text: string): object {
+  const at = text.indexOf('=')
+  if (at < 1) throw new UsageError(`--label must be <key>=<value>, but is ${JSON.stringify(text)}`)
+  return { key: text.slice(0, at), value: text.slice(at + 1) }
+}
+
+function fail(error: unknown): number {
+  if (!(error instanceof UsageError || error instanceof ApiError)) throw error
+  console.error(error.message.split('\n').map(escapeLine).join('\n'))
+  if (error instanceof UsageError) return exitCodes.usage
+  const problem = problemOf(error)
+  if (problem === 'refused') return exitCodes.refused
+  return problem === 'invalid' ? exitCodes.failed : exitCodes.unavailable
+}
+
+process.exitCode = await main().catch(fail)
+// The output, and its failure, may be late.
+await new Promise<void>((resolve) => process.stdout.write('', () => setImmediate(resolve)))
+process.exit()
