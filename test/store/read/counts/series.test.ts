@@ -147,6 +147,23 @@ describe.each(stores)('series on $name', (store) => {
     })
   })
 
+  it('read each state once where each moment would read all deployments', async () => {
+    const limits = { ...sourceLimits, candidates: 0 }
+    const moments = life.moments.map(({ at }) => at)
+    for (const filter of [
+      { consistent: true },
+      { where: { not: { states: ['FAILED'] } } },
+    ] satisfies DeploymentFilter[])
+      await inSnapshot(database, async (snapshot) => {
+        const { session, statements } = watched(snapshot)
+        const points = (await countOverTime(session, { of: 'fleet' }, filter, moments, limits)).get(0) ?? []
+        // One for each moment asks for the entry that spans it.
+        expect([points.length, statements.length < moments.length + 10]).toEqual([moments.length, true])
+        for (const { revision, counts } of points)
+          expect(counts).toEqual((await countDeployments(snapshot, { of: 'fleet' }, filter, revision)).get(0))
+      })
+  })
+
   it('read an interval up to its first checkpoint only', async () => {
     const [low = 0, high = 0] = [7, 39].map((index) => life.moments[index]?.revision ?? 0)
     const [between] = await database.session.run<{ n: number }>(
