@@ -7,6 +7,7 @@ import { endMaintenance, planMaintenance } from '../../../src/ingest/commands/ma
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { createMaintenance, type MaintenanceOptions } from '../../../src/ingest/duties/maintenance.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
+import { stepsOf } from '../../../src/store/read/insight/progress.ts'
 import { targetByName } from '../../../src/store/read/targets/targets.ts'
 import { report } from '../../support/clients/reports.ts'
 import { openFresh } from '../../support/databases/databases.ts'
@@ -189,5 +190,30 @@ describe.each(stores)('maintenance on $name', (store) => {
     expect(await stalled()).toBe(0)
     await pass(3)
     expect(await stalled()).toBe(1)
+  })
+
+  it('is left out of durations and of what forecasts are made of', async () => {
+    const { road, session, register, plan, pass } = await open(store)
+    const names = Array.from({ length: 10 }, (_, index) => `press-${index}`)
+    const send = (state: DeploymentState) =>
+      Promise.all(
+        names.map((reporter) => road.writer.submit(recordReport(report({ reporter, deploymentId: 'vision', state })))),
+      )
+    await Promise.all(names.map((name) => register(name, 'a')))
+    await send('INSTALLING')
+    await pass(5)
+    await plan('a', 0, 60)
+    await pass(65)
+    await send('INSTALLED')
+    await pass(3)
+    const [counted] = await session.run<{ minutes: number; key: number }>(
+      `select sum(total) / sum(count) / 60000 as minutes, max(rollout_key) as key from step_durations where state = 'INSTALLING'`,
+    )
+    // The devices enter with the round after the beginning.
+    expect(counted?.minutes).toBeCloseTo(10.5, 3)
+    const steps = await stepsOf({ ...session, kind: road.database.kind }, [counted?.key ?? 0], null)
+    expect(steps.get(counted?.key ?? 0)?.own.runs.map(({ n, millis }) => [n, millis / minute])).toEqual([
+      [10, expect.closeTo(10.5, 3)],
+    ])
   })
 })

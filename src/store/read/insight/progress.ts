@@ -68,7 +68,7 @@ export async function stepsOf(
     ), steps as (
       select owner, member, case when to_state = 'PENDING' then 'wait' else 'run' end as kind, ended_at is null as is_open,
         greatest(extract(epoch from coalesce(ended_at, moment.now) - at) * 1000
-          - (${sql.raw(maintained('target_key', 'at', 'coalesce(ended_at, moment.now)'))}), 1)::float8 as millis
+          - (${sql.raw(maintained('passages.target_key', 'passages.at', 'coalesce(passages.ended_at, moment.now)'))}), 1)::float8 as millis
       from passages cross join (${moment}) as moment
       where to_state in ('PENDING', 'INSTALLING', 'REMOVING') and read <= most and (ended_at is null or next_state is not null)
     ), started as (
