@@ -66,14 +66,15 @@ async function askEverywhere(request: RandomRequest): Promise<boolean> {
 describe('a document', () => {
   it('made from the schema is answered alike on every transport', async () => {
     let answered = 0
+    const numRuns = someOf(50, 200)
     await fc.assert(
       fc.asyncProperty(randomRequest('Query'), async (request) => {
         if (await askEverywhere(request)) answered += 1
       }),
-      { numRuns: someOf(50, 200) },
+      { numRuns },
     )
     // Otherwise only the validation was tested.
-    expect(answered).toBeGreaterThan(5)
+    expect(answered).toBeGreaterThan(numRuns / 40)
   })
 
   it('that is broken is refused alike on every transport', async () => {
