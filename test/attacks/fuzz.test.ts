@@ -65,8 +65,7 @@ async function askEverywhere(request: RandomRequest): Promise<boolean> {
 
 describe('a document', () => {
   it('made from the schema is answered alike on every transport', async () => {
-    let answered = 0
-    const numRuns = someOf(50, 200)
+    let [answered, numRuns] = [0, someOf(50, 200)]
     await fc.assert(
       fc.asyncProperty(randomRequest('Query'), async (request) => {
         if (await askEverywhere(request)) answered += 1
