@@ -254,6 +254,24 @@ describe('the result of a change', () => {
     },
   )
 
+  it('is kept with those of the same change for other operations, which are bounded, too', async () => {
+    const shared = createSharedExecution()
+    const execute = vi.fn(() => createEventResult({ data: { text: 'x'.repeat(65_000) } }, 7, true))
+    const changes = Array.from({ length: 40 }, () => ({}))
+    const executeAll = (): void => {
+      for (const [cursor, change] of changes.entries())
+        for (let operation = 0; operation < 10; operation += 1)
+          shared.execute(`operation ${operation}`, event(change, cursor), execute)
+    }
+    executeAll()
+    await turn()
+    // Those that are kept are read first.
+    changes.reverse()
+    executeAll()
+    expect(3 * 65_000 * (800 - execute.mock.calls.length)).toBeLessThan(16 << 20)
+    expect(execute.mock.calls.length).toBeLessThan(800)
+  })
+
   it.each([
     ['the texts of its change', { text: 'x'.repeat(65_000) }, {}, 1],
     // Its text and its frame are as large.

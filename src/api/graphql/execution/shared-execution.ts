@@ -24,7 +24,7 @@ type MaybeLater<T> = T | Promise<T>
 /** Results that depend on a change alone, by operation. */
 interface Kept {
   readonly results: Map<string, EventResult>
-  size: number
+  readonly size: number
 }
 
 /**
@@ -40,11 +40,12 @@ export function createSharedExecution(): SharedExecution {
   const kept = new LRUCache<Change, Kept>({ maxSize: keptBytes })
 
   function keep(change: Change, operation: string, result: EventResult): void {
-    const own = kept.get(change) ?? { results: new Map(), size: sizeOf(change) }
-    own.results.set(operation, result)
+    const { results, size: before } = kept.get(change) ?? { results: new Map(), size: sizeOf(change) }
+    results.set(operation, result)
     // Its text and its frame are made when it is sent.
-    own.size += operation.length + Math.max(leastResult, 3 * sizeOf(result.result.data))
-    kept.set(change, own, { size: own.size })
+    const size = before + operation.length + Math.max(leastResult, 3 * sizeOf(result.result.data))
+    // A new object: the cache keeps the size of a value that it has already.
+    kept.set(change, { results, size }, { size })
   }
 
   return {
