@@ -27,7 +27,11 @@ const failing = (message: string) => () => {
 }
 
 /** A service that answers as a test says, in time that passes as a test says. */
-function create(directory = temporaryFolder(), domains: readonly string[] = ['factory.example']) {
+function create(
+  directory = temporaryFolder(),
+  domains: readonly string[] = ['factory.example'],
+  kept = createKeptBundles(directory),
+) {
   const logged: string[] = []
   const log = (...said: readonly unknown[]) => void logged.push(String(said.at(-1)))
   let answer: () => ReadonlyMap<string, Bundle> = () => new Map([['factory.example', bundle(1, first)]])
@@ -39,7 +43,7 @@ function create(directory = temporaryFolder(), domains: readonly string[] = ['fa
     sources: [{ trustDomain: null, url: 'https://mis.example' }],
     domains: () => domains,
     ask: async () => ({ bundles: answer(), refresh }),
-    kept: createKeptBundles(directory),
+    kept,
     // biome-ignore lint/suspicious/noExplicitAny: only three of its methods are used.
     log: { info: log, warn: log, error: log } as any,
     changed: () => (changes += 1),
@@ -203,6 +207,23 @@ describe('the authorities of a trust domain', () => {
     await one.authorities.start()
     expect(one.held()).toEqual(['first'])
     expect(one.logged.at(-1)).toContain('was not kept')
+    await one.authorities.stop()
+  })
+  it('are in use before they are kept, however long the disk takes', async () => {
+    const [writing, disk] = [Promise.withResolvers<unknown>(), Promise.withResolvers<void>()]
+    const one = create(undefined, ['a', 'b'], {
+      read: async () => null,
+      pathOf: String,
+      write() {
+        writing.resolve([one.changes(), one.held('a'), one.held('b')])
+        return disk.promise
+      },
+    })
+    one.answers(() => new Map(['a', 'b'].map((domain) => [domain, bundle(1, first)])))
+    const started = one.authorities.start()
+    expect(await writing.promise).toEqual([1, ['first'], ['first']])
+    disk.resolve()
+    await started
     await one.authorities.stop()
   })
 })

@@ -94,31 +94,40 @@ export function createAuthorities(deps: AuthoritiesDeps): Authorities {
           `it answers with the bundle ${sequence} of ${domain} after the bundle ${before}. If it was restored, remove ${kept.pathOf(domain)} and restart`,
         )
     }
-    let isChanged = false
-    for (const [domain, bundle] of bundles) isChanged = (await take(domain, bundle, service)) || isChanged
-    if (isChanged) changed()
+    const found = [...bundles].filter(([domain, bundle]) => isNew(domain, bundle))
+    if (found.map(([domain, bundle]) => take(domain, bundle)).includes(true)) changed()
+    // Last: the trust in a removed authority must not wait for the disk.
+    for (const [domain, bundle] of found)
+      await kept.write(domain, service, bundle).catch((error: Error) => {
+        log.warn(
+          { error },
+          'a bundle of authorities was not kept: a start without the identity service would know none',
+        )
+      })
   }
 
-  async function take(domain: string, bundle: Bundle, service: string): Promise<boolean> {
+  function isNew(domain: string, bundle: Bundle): boolean {
     const before = held.get(domain)
-    const [now, then] = [fingerprintsOf(bundle), fingerprintsOf(before)]
-    const isSame = now.symmetricDifference(then).size === 0
-    if (before && isSame && before.sequence === bundle.sequence) return false
+    return (
+      before?.sequence !== bundle.sequence ||
+      fingerprintsOf(bundle).symmetricDifference(fingerprintsOf(before)).size > 0
+    )
+  }
+
+  /** Whether the authorities have changed. */
+  function take(domain: string, bundle: Bundle): boolean {
+    const [now, then] = [fingerprintsOf(bundle), fingerprintsOf(held.get(domain))]
     held.set(domain, bundle)
+    const [added, removed] = [[...now.difference(then)], [...then.difference(now)]]
+    if (added.length + removed.length === 0) return false
     const facts = { trustDomain: domain, sequence: bundle.sequence, authorities: now.size }
-    if (!isSame) {
-      const [added, removed] = [[...now.difference(then)], [...then.difference(now)]]
-      log.info({ ...facts, added, removed }, 'the authorities of a trust domain have changed')
-      if (bundle.unusable > 0)
-        log.warn(
-          { ...facts, unusable: bundle.unusable },
-          'a bundle has authorities that cannot be used: they are left out',
-        )
-    }
-    await kept.write(domain, service, bundle).catch((error: Error) => {
-      log.warn({ error }, 'a bundle of authorities was not kept: a start without the identity service would know none')
-    })
-    return !isSame
+    log.info({ ...facts, added, removed }, 'the authorities of a trust domain have changed')
+    if (bundle.unusable > 0)
+      log.warn(
+        { ...facts, unusable: bundle.unusable },
+        'a bundle has authorities that cannot be used: they are left out',
+      )
+    return true
   }
 
   async function readKept(): Promise<void> {
