@@ -42,7 +42,7 @@ export function problemOfLeaf(certificate: X509Certificate): string | null {
   if (!facts || !key) return 'it cannot be read'
   const { usage } = facts
   if (!isKeyOfSvid(key))
-    return `its key is ${kindOfKey(key)}: it must be ECDSA on P-256 or P-384, Ed25519, or RSA of at least 3072 bits`
+    return `its key is ${kindOfKey(key)}: it must be ECDSA on P-256 or P-384, Ed25519, or RSA of 3072 to 8192 bits with an exponent below 2^32`
   if (!usage?.isCritical || !usage.signs) return 'it needs a critical key usage with digitalSignature'
   if (usage.signsCertificates || usage.signsLists) return 'its key usage must have neither keyCertSign nor cRLSign'
   if (facts.purposes && !Object.values(purposes).every((purpose) => facts.purposes?.includes(purpose)))
@@ -130,9 +130,11 @@ function isKeyOfSvid(key: KeyObject): boolean {
   return kind in signaturesBy || isRsa(key, 3_072)
 }
 
+/** A signature is verified in 28 ms with an exponent of 3072 bits, and in 13 ms with a modulus of 15,000: a device could send many such authorities with each request. */
 function isRsa(key: KeyObject, least: number): boolean {
-  const { modulusLength = 0 } = key.asymmetricKeyDetails ?? {}
-  return kindOfKey(key).startsWith('rsa') && modulusLength >= least
+  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
+  const isBounded = modulusLength <= 8_192 && publicExponent < 2n ** 32n
+  return kindOfKey(key).startsWith('rsa') && modulusLength >= least && isBounded
 }
 
 function keyOfAuthority(certificate: X509Certificate): KeyObject | null {
