@@ -61,6 +61,11 @@ describe('a client', () => {
     await app.stop()
     const lenient = await start(await plant.env({ TLS_MIN_VERSION: '1.2' }))
     expect((await report(lenient, 'press', press, { maxVersion: 'TLSv1.2' })).status).toBe(201)
+    // Also if the authorities have more names than a handshake can hold.
+    const named = (_: unknown, at: number) => plant.first.subordinate(`${at}`.padEnd(1_100, 'x'))
+    plant.publish(2, plant.first, ...(await Promise.all(Array.from({ length: 63 }, named))))
+    await lenient.app.reload()
+    expect((await report(lenient, 'press', press)).status).toBe(201)
     await lenient.stop()
   })
 

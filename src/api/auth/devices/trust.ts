@@ -15,7 +15,7 @@ export interface Trust {
   isListed(recognized: Recognized): boolean | null
   /** Whether clients of several trust domains may have the same name. */
   readonly hasManyDomains: boolean
-  /** All authorities in PEM, which a TLS server names to clients. */
+  /** All authorities in PEM, which a TLS server names to clients. Empty: none is known, or they are too large to be named. */
   authorities(): readonly string[]
   /** Calls back when they have changed. */
   follow(changed: () => void): void

@@ -49,6 +49,8 @@ export interface OpenTrust extends Trust {
 const firstWait = 5_000
 /** Verified certificates: more than a plant has devices that report at the same time. */
 const mostVerified = 10_000
+/** Bytes. A request for certificates has at most 64 KiB of names: beyond that, each handshake fails, also of a client without a certificate. */
+const mostNamed = 65_000
 
 /** Throws a ConfigError. */
 export async function openTrust({ config, own, log, clock, interval, pause }: TrustDeps): Promise<OpenTrust> {
@@ -130,7 +132,10 @@ export async function openTrust({ config, own, log, clock, interval, pause }: Tr
     },
     isListed: ({ spiffeId, client }) => admitted?.has(spiffeId, client) ?? null,
     hasManyDomains: domains().length > 1,
-    authorities: () => domains().flatMap((domain) => authorities.of(domain)?.authorities.map(String) ?? []),
+    authorities() {
+      const all = domains().flatMap((domain) => authorities.of(domain)?.authorities ?? [])
+      return all.reduce((size, { raw }) => size + raw.length, 0) > mostNamed ? [] : all.map(String)
+    },
     follow: (changed) => void followers.push(changed),
     async reload() {
       await Promise.all([authorities.refresh(), admitted?.reload()])
