@@ -1,7 +1,12 @@
 /** Bodies of devices and orchestrators that are compressed. */
 import { randomBytes } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync, constants as zlib, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ClientGone, createBodies } from '../../src/platform/limits/bodies.ts'
+import { createHeldBytes } from '../../src/platform/limits/held-bytes.ts'
+import { createRefuse } from '../../src/platform/limits/limits.ts'
 import { bodyOf, registerAll, statusOf } from '../auth/devices/devices.ts'
 import { newKey, signed } from '../auth/devices/signing.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
@@ -91,6 +96,53 @@ describe('a compressed body', () => {
       ).toBe(201)
     },
   )
+})
+
+describe('the decoders', () => {
+  const request = (address: string) =>
+    ({ headers: { 'content-encoding': 'gzip' }, address }) as unknown as IncomingMessage
+  const response = () => new EventEmitter() as ServerResponse
+  const ofMebibyte = gzipSync(Buffer.alloc(1 << 20))
+  const serve = (most: number) => {
+    const refuse = createRefuse()
+    return createBodies(
+      createHeldBytes(most, refuse),
+      1_000,
+      refuse,
+      (sent) => (sent as never as { address: string }).address,
+    )
+  }
+
+  it('count as many bytes as a body has without its coding, until the response is complete', async () => {
+    const { decode } = serve(8 << 20)
+    const first = response()
+    const second = () => decode(request('here'), response(), ofMebibyte, 2 << 20)
+    await decode(request('here'), first, ofMebibyte, 2 << 20)
+    await second()
+    await expect(second()).rejects.toMatchObject({ facts: { limit: 'bufferedBytes' } })
+    first.emit('close')
+    await second()
+  })
+
+  it('are a few at once, and one address has half of them', async () => {
+    const { decode } = serve(1 << 30)
+    const ended: string[] = []
+    const one = async (address: string) => {
+      await decode(request(address), response(), ofMebibyte, 2 << 20)
+      ended.push(address)
+    }
+    await Promise.all([...Array.from({ length: 40 }, () => one('there')), one('here')])
+    expect(ended.indexOf('here')).toBeLessThan(20)
+  })
+
+  it('are not used for a client that is gone', async () => {
+    const { decode } = serve(1 << 30)
+    const gone = Array.from({ length: 8 }, response)
+    const bodies = gone.map((to) => decode(request('here'), to, ofMebibyte, 2 << 20))
+    for (const to of gone) to.emit('close')
+    for (const body of bodies) await expect(body).rejects.toBeInstanceOf(ClientGone)
+    await decode(request('here'), response(), ofMebibyte, 2 << 20)
+  })
 })
 
 /** A frame of zstd that asks for a window of 2^exponent bytes (RFC 8878 §3.1.1). */

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../../domain/errors.ts'
+import { createCallerSemaphore } from './caller-semaphore.ts'
 import { codingOf, decode } from './content-coding.ts'
 import { gather } from './gather.ts'
 import { type HeldBytes, uncounted } from './held-bytes.ts'
@@ -27,6 +28,9 @@ export const leastBytes = 10 << 10
 /** Each piece is an event, so a body of single bytes would take the processor for a minute. Beyond `fewPieces`, a piece must have so many bytes on average. */
 export const [fewPieces, leastPiece] = [16_384, 16]
 
+/** Bodies that are decompressed at once: of all, and half of them of one address. A decoder of zstd has a window of up to 8 MiB beside the counted bytes. */
+const mostDecoders = 8
+
 /** `timeout`: milliseconds in which `leastBytes` more of a body must arrive. */
 export function createBodies(
   held: HeldBytes,
@@ -34,6 +38,9 @@ export function createBodies(
   refuse: Refuse,
   networkOf: (request: IncomingMessage) => string,
 ): Bodies {
+  const ownDecoders = createCallerSemaphore(mostDecoders / 2)
+  const allDecoders = createCallerSemaphore(mostDecoders)
+
   function collect(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
     const body = gather()
@@ -83,7 +90,7 @@ export function createBodies(
       clearInterval(watch)
       if (!isOver) resolve(body.take())
     })
-    request.on('error', (cause) => stop(new ClientGone('the request broke off', { cause })))
+    request.on('error', (cause) => stop(brokeOff({ cause })))
     return promise
   }
 
@@ -105,21 +112,36 @@ export function createBodies(
     async read(request, response, limit) {
       if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
       // The connection closed while the credential was checked, and emits no further event.
-      if (request.destroyed) throw new ClientGone('the request broke off')
+      if (request.destroyed) throw brokeOff()
       return await collect(request, response, limit)
     },
     async decode(request, response, sent, limit) {
       const coding = codingOf(request.headers['content-encoding'])
       if (coding === null) return sent
+      if (response.destroyed) throw brokeOff()
+      const gone = new AbortController()
       let counted = 0
-      response.once('close', () => held.release(networkOf(request), counted))
-      return await decode(coding, sent, (size) => {
-        if (response.destroyed) throw new ClientGone('the request broke off')
-        if (size > limit) throw tooLarge(limit)
-        const more = Math.max(size - uncounted, 0) - counted
-        if (more > 0) held.hold(networkOf(request), more)
-        counted += Math.max(more, 0)
+      response.once('close', () => {
+        held.release(networkOf(request), counted)
+        gone.abort(brokeOff())
       })
+      const leaveOwn = await ownDecoders.enter(networkOf(request), gone.signal)
+      try {
+        const leave = await allDecoders.enter('all', gone.signal)
+        try {
+          return await decode(coding, sent, (size) => {
+            gone.signal.throwIfAborted()
+            if (size > limit) throw tooLarge(limit)
+            const more = Math.max(size - uncounted, 0) - counted
+            if (more > 0) held.hold(networkOf(request), more)
+            counted += Math.max(more, 0)
+          })
+        } finally {
+          leave()
+        }
+      } finally {
+        leaveOwn()
+      }
     },
   }
 }
@@ -138,6 +160,10 @@ function cutOff({ socket }: IncomingMessage, stop: (error: Error) => void, refus
   refuse('slowRequest', 'the connection was closed')
   stop(new ClientGone('the body came too slowly'))
   socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n', () => socket.destroy())
+}
+
+function brokeOff(options?: ErrorOptions): ClientGone {
+  return new ClientGone('the request broke off', options)
 }
 
 function tooLarge(limit: number): DomainError {
