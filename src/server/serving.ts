@@ -99,6 +99,7 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
     deadline,
     newestRevision: () => hub.last,
     graphql: graphql.handle,
+    introspection,
     origins,
     timeouts: { ...timeouts, reading: timeouts.reading + config.limits.operation.time },
     isClosing: connections.isClosing,

@@ -40,4 +40,13 @@ describe('GET /schema.graphql', () => {
     const etag = answer.headers.get('etag') ?? ''
     expect((await fetch(url, { headers: { authorization, 'if-none-match': etag } })).status).toBe(304)
   })
+
+  it('is not there where introspection is off', async () => {
+    const closed = await startApp({ env: { INTROSPECTION: 'false' } })
+    try {
+      expect((await fetch(`${closed.url}/schema.graphql`)).status).toBe(404)
+    } finally {
+      await closed.stop()
+    }
+  })
 })

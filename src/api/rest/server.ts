@@ -75,6 +75,8 @@ interface ServerDeps
     response: ServerResponse,
     headers: Readonly<Record<string, string>>,
   ) => unknown
+  /** Whether callers may read the schema. */
+  readonly introspection: boolean
   /** Origins of other sites whose pages may use /graphql. */
   readonly origins: readonly string[]
 }
@@ -98,7 +100,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/': { GET: { access: 'public', handle: page.show } },
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
-    '/schema.graphql': { GET: { access: 'viewer', handle: sendSchema } },
+    ...(deps.introspection && { '/schema.graphql': { GET: { access: 'viewer', handle: sendSchema } } }),
     '/version': { GET: { access: 'viewer', handle: sendVersion } },
     '/session': sessionMethods(deps),
     '/backup': backupMethods(deps),
