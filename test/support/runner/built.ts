@@ -16,6 +16,7 @@ export async function buildPrograms(): Promise<string> {
   }
   const folder = join(cache, state.digest('hex').slice(0, 16))
   if (existsSync(folder)) return folder
+  removeOld()
   const { bundlePrograms } = await import('../../../src/server/build/build.ts')
   const made = join(cache, randomUUID())
   mkdirSync(made, { recursive: true })
@@ -28,4 +29,12 @@ export async function buildPrograms(): Promise<string> {
     rmSync(made, { recursive: true })
   }
   return folder
+}
+
+/** Those of sources that have changed since. Another run may still use a new one. */
+function removeOld(): void {
+  for (const folder of globSync('*', { cwd: cache }).map((name) => join(cache, name))) {
+    const { mtimeMs } = statSync(folder, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
+    if (Date.now() - mtimeMs > 86_400_000) rmSync(folder, { recursive: true, force: true })
+  }
 }
