@@ -752,7 +752,7 @@ CREATE INDEX "change_log_from_rollout" ON "change_log" USING btree ("from_rollou
 CREATE INDEX "change_log_target" ON "change_log" USING btree ("target_key","first_revision") WHERE deployment_key is null and target_key is not null;--> statement-breakpoint
 CREATE INDEX "past_deployments_state" ON "past_deployments" USING btree ("state","revision","until");--> statement-breakpoint
 CREATE INDEX "change_summaries_time" ON "change_summaries" USING btree ("last_at","last_revision");--> statement-breakpoint
-CREATE INDEX "maintenance_periods_ended" ON "maintenance_periods" USING btree ("ended_revision") WHERE ended_revision is not null;--> statement-breakpoint
+CREATE INDEX "maintenance_periods_ended" ON "maintenance_periods" USING btree ("ended_revision");--> statement-breakpoint
 CREATE INDEX "maintenance_windows_next" ON "maintenance_windows" USING btree ("next_at") WHERE next_at is not null and ended_revision is null;--> statement-breakpoint
 CREATE INDEX "maintenance_windows_planned" ON "maintenance_windows" USING btree ("planned_revision");--> statement-breakpoint
 CREATE INDEX "oidc_sessions_refresh" ON "oidc_sessions" USING btree ("refresh_at");--> statement-breakpoint

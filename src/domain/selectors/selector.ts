@@ -28,6 +28,20 @@ export function foldSelector<Leaf extends object, Result>(selector: Selector<Lea
   ])
 }
 
+/** The same selector of other leaves. */
+export function mapLeaves<Leaf extends object>(
+  { and, or, not, ...leaf }: Selector<Leaf>,
+  change: (leaf: Leaf) => Leaf,
+): Selector<Leaf> {
+  const inside = (part: Selector<Leaf>): Selector<Leaf> => mapLeaves(part, change)
+  return {
+    ...change(leaf as unknown as Leaf),
+    ...(and && { and: and.map(inside) }),
+    ...(or && { or: or.map(inside) }),
+    ...(not && { not: inside(not) }),
+  }
+}
+
 /** The leaves of a filter and of its selector that every row matches. A leaf within `or` or `not` is none of them. */
 export function leavesOf<Leaf extends object>({
   where,

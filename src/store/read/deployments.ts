@@ -220,11 +220,9 @@ export async function pageDeployments(
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentRow>>> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  const list = { scope, filter, order }
+  const list = { scope, filter: filterAt(filter, asOf), order }
   const source = await sourceOfPage(session, list, limits)
-  const attempts = past
-    ? await inPast(session, { ...list, filter: filterAt(filter, asOf) }, past, source, limits)
-    : [inPresent(session, list, source)]
+  const attempts = past ? await inPast(session, list, past, source, limits) : [inPresent(session, list, source)]
   const isAll = presentFields(filter).length === 0 && !session.accessScope
   for (const { walk, mayBeShort, isOrdered } of attempts) {
     const pages = await pageOf<DeploymentRow, ShownRecord>(session, {

@@ -47,7 +47,7 @@ export const maintenancePeriods = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.targetKey, t.beganRevision] }),
-    // For retention.
-    index('maintenance_periods_ended').on(t.endedRevision).where(sql`ended_revision is not null`),
+    // For retention, and for who was in a window at a revision.
+    index('maintenance_periods_ended').on(t.endedRevision),
   ],
 )

@@ -69,8 +69,17 @@ it('is planned by operators, entered, seen by those who see the device, held for
 
   const lists = `{ devices(filter: { inMaintenance: true }) { nodes { deviceId } }
     deploymentCounts(filter: { inMaintenance: true }) { total }
-    maintenanceWindows { totalCount nodes { maintenanceId devices } } }`
+    maintenanceWindows { totalCount nodes { maintenanceId devices } }
+    sitesInMaintenance(labelKey: "site") { site devices until }
+    maintenanceBands(from: "2020-01-01T00:00:00Z") { devices until reason }
+    rollouts { nodes { maintenance { devices until } maintenanceBands(from: "2020-01-01T00:00:00Z") { devices reason } } } }`
+  const { until } = window.next
   expect(await ask(lists)).toEqual({
+    sitesInMaintenance: [{ site: 'a', devices: 1, until }],
+    maintenanceBands: [{ devices: 1, until, reason: 'power' }],
+    rollouts: {
+      nodes: [{ maintenance: { devices: 1, until }, maintenanceBands: [{ devices: 1, reason: 'power' }] }],
+    },
     devices: { nodes: [{ deviceId: 'press' }] },
     deploymentCounts: { total: 1 },
     maintenanceWindows: { totalCount: 1, nodes: [{ maintenanceId: window.maintenanceId, devices: 1 }] },
@@ -92,6 +101,21 @@ it('is planned by operators, entered, seen by those who see the device, held for
   expect(await kinds(ofB)).toEqual([])
   expect(await maintenanceOf('press', null, ofA)).toMatchObject({ reason: 'power' })
   expect(await maintenanceOf('press', null, ofB)).toBeNull()
+  const badges = `query ($at: Revision) { sitesInMaintenance(labelKey: "site", atRevision: $at) { site devices }
+    maintenanceBands(from: "2020-01-01T00:00:00Z") { devices }
+    rollouts(atRevision: $at) { nodes { maintenance { devices until } } } }`
+  const shown = {
+    sitesInMaintenance: [{ site: 'a', devices: 1 }],
+    maintenanceBands: [{ devices: 1 }],
+    rollouts: { nodes: [{ maintenance: { devices: 1, until } }] },
+  }
+  const hidden = { sitesInMaintenance: [], maintenanceBands: [], rollouts: { nodes: [{ maintenance: null }] } }
+  expect(await ask(badges, {}, ofA)).toEqual(shown)
+  expect(await ask(badges, {}, ofB)).toEqual(hidden)
+  await expect(ask('{ sitesInMaintenance(labelKey: "site", first: 51) { site } }')).rejects.toThrow('from 1 to 50')
+  await expect(
+    ask('{ maintenanceBands(from: "2100-01-01T00:00:00Z", to: "2099-01-01T00:00:00Z") { devices } }'),
+  ).rejects.toThrow('later than to')
   await expect(ask('{ maintenanceWindows { totalCount } }', {}, ofA)).rejects.toThrow()
   expect((await ask(endDocument, { id: window.maintenanceId }, ofA)).endMaintenance.__typename).toBe('Forbidden')
 
@@ -115,7 +139,23 @@ it('is planned by operators, entered, seen by those who see the device, held for
   })
   await expect.poll(alerts).toEqual(['held FIRING', 'at once FIRING'])
   await expect.poll(() => maintenanceOf('press')).toBeNull()
-  expect(await maintenanceOf('press', inside)).toEqual({ reason: 'power', until: window.next.until })
+  expect(await maintenanceOf('press', inside)).toEqual({ reason: 'power', until })
+  expect(await ask(badges, { at: inside }, ofA)).toEqual(shown)
+  expect(await ask(badges)).toEqual({ ...hidden, maintenanceBands: [{ devices: 1 }] })
+  const then = `query ($at: Revision, $held: DeploymentFilter = { where: { not: { inMaintenance: false } } }) {
+    deployments(filter: { inMaintenance: true }, atRevision: $at) { nodes { device { deviceId } } }
+    deploymentCounts(filter: $held, atRevision: $at) { total }
+    deploymentGroups(by: TARGET, filter: $held, atRevision: $at) { nodes { counts { total } } } }`
+  expect(await ask(then, { at: inside })).toEqual({
+    deployments: { nodes: [{ device: { deviceId: 'press' } }] },
+    deploymentCounts: { total: 1 },
+    deploymentGroups: { nodes: [{ counts: { total: 1 } }] },
+  })
+  expect(await ask(then)).toEqual({
+    deployments: { nodes: [] },
+    deploymentCounts: { total: 0 },
+    deploymentGroups: { nodes: [] },
+  })
   const { auditLog } = await ask('{ auditLog(last: 10) { nodes { action outcome } } }')
   for (const action of ['planMaintenance', 'endMaintenance'])
     expect(auditLog.nodes).toContainEqual({ action, outcome: 'done' })

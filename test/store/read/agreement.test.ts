@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Change } from '../../../src/domain/change.ts'
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import { convergences } from '../../../src/domain/desired.ts'
 import type { Resource } from '../../../src/domain/orchestration/resource.ts'
@@ -115,8 +116,10 @@ describe.each(everyStore)('a fleet with orchestrators on $name', (store) => {
         for (const asked of fc.sample(question, { numRuns: 60, seed })) {
           const { scope, filter, order, limits, by, inner, asOf } = asked
           const isWhole = scope.of === 'instance' || filter.instanceIds !== undefined
+          const inMaintenance = maintainedAt(changes, asOf)
           const listed = then(asOf).filter((d) => {
-            const target = targets.get(d.targetKey)
+            const present = targets.get(d.targetKey)
+            const target = present && { ...present, maintenanceKey: inMaintenance.get(d.targetKey) ?? null }
             return d.forgottenAt === null && (d.isCurrent || isWhole) && target && matches(filter, d, target)
           })
           const own = (parent: number) => listed.filter((d) => ownerOf(scope, d) === parent)
@@ -166,6 +169,17 @@ describe.each(everyStore)('a fleet with orchestrators on $name', (store) => {
     )
   })
 })
+
+/** The window that each target was in at a revision. */
+function maintainedAt(changes: readonly Change[], asOf: Revision | null): ReadonlyMap<number, number> {
+  const inside = new Map<number, number>()
+  for (const change of changes) {
+    if (change.revision > (asOf ?? change.revision) || change.targetKey === null) continue
+    if (change.kind === 'DEVICE_MAINTENANCE_STARTED') inside.set(change.targetKey, change.maintenanceKey)
+    if (change.kind === 'DEVICE_MAINTENANCE_ENDED') inside.delete(change.targetKey)
+  }
+  return inside
+}
 
 async function keysOf(
   session: Session,

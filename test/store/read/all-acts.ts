@@ -12,6 +12,7 @@ import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { retireDevices } from '../../../src/ingest/commands/devices/retire.ts'
 import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts'
+import { endMaintenance, moveMaintenance, planMaintenance } from '../../../src/ingest/commands/maintenance.ts'
 import { forgetDeployments, removeDeployments } from '../../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { reportResources, reportStateSnapshot } from '../../../src/ingest/commands/resources.ts'
@@ -49,7 +50,7 @@ export const anyAct: NextAct = (pick, known) => {
 }
 
 function otherAct(pick: Picker, known: readonly Deployment[]): Act {
-  switch (pick.number(14)) {
+  switch (pick.number(16)) {
     case 0:
     case 1:
       return declareDocument(pick)
@@ -80,6 +81,9 @@ function otherAct(pick: Picker, known: readonly Deployment[]): Act {
     case 11:
     case 12:
       return tellBundle(pick)
+    case 13:
+    case 14:
+      return maintain(pick)
     default: {
       const target = cluster(pick)
       const to = pick.one(['ONLINE', 'OFFLINE', 'RETRYING'] as const)
@@ -110,6 +114,20 @@ function register(pick: Picker): Act {
   const device = { deviceId: pick.one(devices), name: null, labels: null, parent: null, expectedInterval: null }
   const tokenHash = `hash${pick.number(1e9)}`
   return (submit) => submit(registerDevices([{ ...device, tokenHash }]))
+}
+
+/** Windows that the devices of all sites enter and leave, also from one to another. */
+export function maintain(pick: Picker): Act {
+  const selector = { given: {}, filter: { deviceIds: devices } }
+  const times = { beginsAt: 0, endsAt: 4e12, repeat: null, timeZone: 'UTC' }
+  const moved = devices.filter(() => pick.number(3) === 0)
+  const [isEntered, isNext] = [pick.number(3) > 0, pick.flip()]
+  return async (submit) => {
+    const plan = { ...times, reason: `no power ${pick.number(3)}`, selector }
+    const { key: windowKey } = await submit(planMaintenance(plan, 'an operator'))
+    await submit(moveMaintenance(moved.map((deviceId) => ({ deviceId, windowKey: isEntered ? windowKey : null }))))
+    if (isNext) await submit(endMaintenance(windowKey, 'an operator'))
+  }
 }
 
 /** One instance is updated by another: its deployments are in no list any more, and still change. */

@@ -21,6 +21,7 @@ export function matches(filter: DeploymentFilter, deployment: Deployment, target
     (error) => error !== null,
   )
   const { text } = filter
+  const isInMaintenance = target.maintenanceKey !== null
   const texts = [
     deployment.deploymentId,
     deployment.reporter,
@@ -55,6 +56,7 @@ export function matches(filter: DeploymentFilter, deployment: Deployment, target
     (filter.clusters === undefined || filter.clusters.some((name) => isNamed(target, name))) &&
     any(filter.vendors) &&
     any(filter.models) &&
+    (filter.inMaintenance ?? isInMaintenance) === isInMaintenance &&
     (filter.label === undefined || matchesLabel(filter.label, valuesOf(target, filter.label.key))) &&
     (filter.lastHeardAfter === undefined || (target.lastHeardAt ?? 0) > filter.lastHeardAfter) &&
     (filter.lastHeardBefore === undefined || (target.lastHeardAt ?? 0) < filter.lastHeardBefore) &&
@@ -160,6 +162,7 @@ export function conditions(keys: readonly number[], rolloutKeys: readonly number
         { key: 'line', value: '2' },
       ]),
       connectivity: some(connectivities),
+      inMaintenance: fc.boolean(),
       consistent: fc.boolean(),
       stalled: fc.boolean(),
       hasError: fc.boolean(),

@@ -25,7 +25,6 @@ const withoutHistory = [
   'labels',
   'label',
   'connectivity',
-  'inMaintenance',
   'lastHeardBefore',
   'lastHeardAfter',
   'vendors',

@@ -19,7 +19,8 @@ export interface SiteLabels {
   readonly answered: string | null
 }
 
-const usualLabel = 'site'
+/** Where it is not known which labels there are. */
+export const usualLabel = 'site'
 
 /**
  * `asked`: the label in the address. Which labels there are is known from an answer only, so the first question is a guess. If it was wrong, the query

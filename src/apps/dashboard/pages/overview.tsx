@@ -2,8 +2,9 @@
 import { causesFragment } from '../data/causes.ts'
 import { graphql } from '../data/graphql.ts'
 import { type Counts, formatNumber, plural, readinessOrder } from '../data/labels.ts'
+import { useBands } from '../data/maintenance.ts'
 import { usePoints } from '../data/past-points.ts'
-import { useCauses } from '../data/use-causes.ts'
+import { useCauses, usualLabel } from '../data/use-causes.ts'
 import { knownUntil, useStream } from '../data/use-query.ts'
 import { inScope } from '../data/viewer.ts'
 import { at, href, moment, type Parameters } from '../route.ts'
@@ -14,6 +15,7 @@ import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { useFilters } from '../widgets/lists/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/lists/group-lines.tsx'
 import { Loading, LoadingPast } from '../widgets/loading.tsx'
+import { SitesInMaintenance, sitesFragment } from '../widgets/maintenance.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
 import { ConvergenceSummary } from '../widgets/states/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/states/counts-bar.tsx'
@@ -42,6 +44,7 @@ const overviewDocument = graphql(
       then: deploymentGroups(by: ROLLOUT, orderBy: FAILED_DESC, first: 6, asOf: $asOf) @skip(if: $isPresent) { ...GroupLines }
       ...Alerts
       ...Causes
+      ...SitesInMaintenance
     }
   `,
   [
@@ -52,6 +55,7 @@ const overviewDocument = graphql(
     alertsFragment,
     causesFragment,
     declarationFragment,
+    sitesFragment,
   ],
 )
 
@@ -132,6 +136,8 @@ export function OverviewPage() {
       {!isEmpty && (
         <Latest declaration={data.newestDeclaration} rolloutIds={null} hasActions={data.orchestrated.totalCount > 0} />
       )}
+
+      <SitesInMaintenance of={data.inMaintenance} labelKey={labels.answered ?? usualLabel} />
 
       <section class="panel trend" aria-labelledby="trend">
         <h2 id="trend">
@@ -214,11 +220,13 @@ function Trend({ present, until }: TrendProps) {
   const range = useWindow()
   const { from, to, step } = range
   const past = usePoints(null, from, to, step)
+  const bands = useBands(null, from, to)
   const last = past.at(-1)
   const points = present && last && last.time < until ? [...past, { time: until, counts: present, rate: null }] : past
   return (
     <AreaChart
       points={points}
+      bands={bands}
       from={from}
       to={to}
       label="Deployments by state over time"

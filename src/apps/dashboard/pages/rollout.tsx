@@ -6,6 +6,7 @@ import { useDatedId } from '../data/dated-id.ts'
 import { graphql, type ResultOf } from '../data/graphql.ts'
 import { type Insight, useInsight } from '../data/insight.ts'
 import { type Counts, formatStatus } from '../data/labels.ts'
+import { useBands } from '../data/maintenance.ts'
 import { chooseStep, usePoints } from '../data/past-points.ts'
 import { useResources } from '../data/resource-rows.ts'
 import { formatSpan, now } from '../data/time.ts'
@@ -240,6 +241,7 @@ function Progress({ id, first, last, counts, until }: ProgressProps) {
   const isPresent = at.value === null
   // In the past one point further: the last change may lie between the last two.
   const past = usePoints(id, began, isPresent ? end : end + step, step)
+  const bands = useBands(id, began, to)
   const points = isPresent ? [...past, { time: end, counts, rate: null }] : past
   return (
     <section class="panel" aria-labelledby="progress">
@@ -248,6 +250,7 @@ function Progress({ id, first, last, counts, until }: ProgressProps) {
       </h2>
       <AreaChart
         points={points}
+        bands={bands}
         from={began}
         to={to}
         label="Progress"

@@ -18,6 +18,7 @@ import {
   useFilters,
 } from '../widgets/lists/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/lists/group-lines.tsx'
+import { MaintenanceBadge } from '../widgets/maintenance.tsx'
 import { Name } from '../widgets/name.tsx'
 import { LabelLinks } from '../widgets/rollout/rollout-labels.tsx'
 import { FirstRollout } from '../widgets/setup/first-report.tsx'
@@ -33,6 +34,7 @@ export const rolloutFragment = graphql(
       broken: deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }) { total }
       stalled: deploymentCounts(filter: { stalled: true }) { total }
       old: deploymentCounts(filter: { states: [INSTALLED], convergence: [STALE] }) { total }
+      maintenance { devices until }
     }
   `,
   [countsFragment],
@@ -164,6 +166,7 @@ const columns: Columns<RolloutSummary> = {
   pending: (row) => row.deploymentCounts.pending,
   failed: (row) => row.deploymentCounts.failed,
   stalled: (row) => row.stalled.total,
+  inMaintenance: (row) => row.maintenance?.devices ?? 0,
   removing: (row) => row.deploymentCounts.removing,
   removed: (row) => row.deploymentCounts.removed,
 }
@@ -230,6 +233,7 @@ export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
         {rollout.stalled.total > 0 && (
           <StateMark of="STALLED">{`${formatNumber(rollout.stalled.total)} stalled`}</StateMark>
         )}
+        <MaintenanceBadge of={rollout.maintenance} />
       </span>
       <LabelLinks labels={rollout.labels} />
     </div>

@@ -1,11 +1,14 @@
 /** A stacked chart of counts over time, with the rate of changes below. Plain SVG: a few paths need no library. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { countOf, deploymentStates, formatNumber, stateWords } from '../data/labels.ts'
+import { countOf, deploymentStates, formatNumber, plural, stateWords } from '../data/labels.ts'
+import type { Band } from '../data/maintenance.ts'
 import type { Point } from '../data/past-points.ts'
 import { chooseTicks, formatMinute, formatTime, zoneName } from '../data/time.ts'
 
 interface AreaChartProps {
   readonly points: readonly Point[]
+  /** When devices were in maintenance windows. */
+  readonly bands?: readonly Band[]
   readonly from: number
   readonly to: number
   readonly label: string
@@ -18,7 +21,16 @@ interface AreaChartProps {
 /** From the bottom: good states, then states in progress. Failures are on top, where they are visible. */
 const stacked = ['INSTALLED', 'INSTALLING', 'PENDING', 'REMOVING', 'REMOVED', 'FAILED'] as const
 
-export function AreaChart({ points, from, to, label, height = 180, at = null, isLoading = false }: AreaChartProps) {
+export function AreaChart({
+  points,
+  bands = [],
+  from,
+  to,
+  label,
+  height = 180,
+  at = null,
+  isLoading = false,
+}: AreaChartProps) {
   const [frame, width] = useWidth()
   const hatch = useId()
   const [hovered, setHovered] = useState<number | null>(null)
@@ -50,7 +62,7 @@ export function AreaChart({ points, from, to, label, height = 180, at = null, is
         height={height}
         role="img"
         class={isLoading ? 'loading' : undefined}
-        aria-label={`${label}, ${formatMinute(from)} to ${formatMinute(to)} ${zoneName}. ${last ? summarize(last, say) : isLoading ? 'Loading…' : 'No data yet.'}`}
+        aria-label={`${label}, ${formatMinute(from)} to ${formatMinute(to)} ${zoneName}. ${last ? summarize(last, say) : isLoading ? 'Loading…' : 'No data yet.'}${bands.map((band) => ` ${describeBand(band)}.`).join('')}`}
         onPointerMove={hover}
         onPointerLeave={() => setHovered(null)}
       >
@@ -88,6 +100,22 @@ export function AreaChart({ points, from, to, label, height = 180, at = null, is
             )
           )
         })}
+        {bands.map((band) => {
+          const begin = Math.max(x(Date.parse(band.from)), 0)
+          const end = Math.min(x(Date.parse(band.until)), width)
+          return (
+            <rect
+              key={`${band.from} ${band.until}`}
+              class="band"
+              x={begin}
+              width={Math.max(end - begin, 1)}
+              y={0}
+              height={height}
+            >
+              <title>{describeBand(band)}</title>
+            </rect>
+          )
+        })}
         {ticks.map((time) => (
           <line key={time} x1={x(time)} x2={x(time)} y1={height - 4} y2={height} class="tick" />
         ))}
@@ -112,6 +140,11 @@ export function AreaChart({ points, from, to, label, height = 180, at = null, is
             <i /> {stateWords[state]}
           </li>
         ))}
+        {bands.length > 0 && (
+          <li class="tip-row maintenance">
+            <i /> In maintenance
+          </li>
+        )}
         <li class="muted zone">{zoneName}</li>
       </ul>
       {shown && (
@@ -134,6 +167,9 @@ export function AreaChart({ points, from, to, label, height = 180, at = null, is
     </figure>
   )
 }
+
+const describeBand = ({ from, until, reason, devices }: Band): string =>
+  `${plural(devices, 'device')} in maintenance from ${formatMinute(Date.parse(from))} to ${formatMinute(Date.parse(until))}: ${reason}`
 
 const summarize = ({ time, counts }: Point, say: (time: number) => string): string =>
   `At ${say(time)} ${deploymentStates

@@ -112,12 +112,13 @@ async function countBy<Value extends CountedValue>(
   limits: SourceLimits,
 ): Promise<Map<number, Record<Lowercase<Value>, number>>> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  const flat = flattened(given)
+  const then = filterAt(given, asOf)
+  const flat = flattened(then)
   // Stored counters ignore access scopes.
   const counted = session.accessScope ? null : scopeOfCounters(scope, flat)
   const named = counted ? null : facetsOf(session, scope, flat)
   const facets = named && (await areCounted(session, asOf)) ? named : null
-  const filter = counted || facets ? flat : given
+  const filter = counted || facets ? flat : then
   const question: Question<Value> = { by, scope, filter, asOf, past, counted, facets }
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts(by)]))
   const add = ({ parent, value, n }: Omit<CountRecord<Value>, 'read'>): void => {
@@ -253,7 +254,7 @@ function countEach<Value>(
   )
 }
 
-/** `from … where …` of the rows `d` of parent.key, from the source that was chosen for them. */
+/** `from … where …` of the rows `d` of parent.key, from the source that was chosen for them. `filter`: as of the past (filterAt). */
 export function rowsOf(
   reader: Session,
   scope: Scope,
@@ -261,10 +262,9 @@ export function rowsOf(
   past: Past | null,
   source: Source,
 ): SQL {
-  const then = filterAt(filter, past?.revision ?? null)
   const listed = isListed(reader, scope, filter)
   if (source.of !== 'candidates') {
-    const conditions = [matchesDeployment(then), ...listed]
+    const conditions = [matchesDeployment(filter), ...listed]
     return past ? fromThen(past, scope, filter, conditions) : fromPresent(scope, conditions)
   }
   const found = (isThen: readonly SQL[]): SQL =>
@@ -272,7 +272,7 @@ export function rowsOf(
   if (!past) return found([])
   return sql`from (
     select ${deploymentColumns} ${found([sql`${d.revision} <= ${past.revision}::bigint`])}
-    union all select ${deploymentColumns} ${fromUnwound(past, scope, filter, [matchesDeployment(then), ...listed])}) as ${d}`
+    union all select ${deploymentColumns} ${fromUnwound(past, scope, filter, [matchesDeployment(filter), ...listed])}) as ${d}`
 }
 
 export function noCounts<Value extends CountedValue>(by: Dimension<Value>): Record<Lowercase<Value>, number> {

@@ -1,10 +1,17 @@
 /** Counts at many moments of deployments that no stored counts answer: each state that a deployment was in is read once, and belongs to the moments at which it held. */
 import { sql } from 'drizzle-orm'
+import { mentions } from '../../../domain/selectors/selector.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all, asParents, listParameter } from '../../sql/parameters.ts'
 import { fromPresent, isListed, ownedBy, parentsOf, type Scope } from '../deployment-scope.ts'
-import { type DeploymentFilter, d, flattened, matchesDeployment } from '../filters/deployment-filter.ts'
+import {
+  type DeploymentCondition,
+  type DeploymentFilter,
+  d,
+  flattened,
+  matchesDeployment,
+} from '../filters/deployment-filter.ts'
 import { readingOf } from '../filters/past-candidates.ts'
 import type { SourceLimits } from '../filters/source.ts'
 import { openPast } from '../past.ts'
@@ -29,8 +36,9 @@ export async function isOnePass(
   [first, second]: readonly Revision[],
   limits: SourceLimits,
 ): Promise<boolean> {
-  // Whether a deployment was closed with its device is another condition at each revision.
+  // Whether a deployment was closed with its device, or its device was in maintenance, is another condition at each revision.
   if (first === undefined || second === undefined || filter.retired) return false
+  if (mentions<DeploymentCondition>(filter, ['inMaintenance'])) return false
   if (facetsOf(session, scope, flattened(filter)) && (await areCounted(session, first))) return false
   const { candidates } = await readingOf(session, await openPast(session, first), scope, filter, limits)
   return candidates === 'scan'

@@ -3,7 +3,7 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { deploymentFilter } from '../../../domain/nouns/deployment.ts'
 import type { ConditionOf } from '../../../domain/nouns/filter.ts'
-import { conjunctionOf, type Selector } from '../../../domain/selectors/selector.ts'
+import { conjunctionOf, mapLeaves, type Selector } from '../../../domain/selectors/selector.ts'
 import { isStorable } from '../../../domain/text.ts'
 import type { Revision } from '../../../domain/values.ts'
 import { type Conditions, conditionsIn, mapConditions, presentFields } from '../../sql/conditions.ts'
@@ -36,8 +36,9 @@ export interface DeploymentFilter extends DeploymentCondition {
   readonly where?: DeploymentSelector
 }
 
-/** What a leaf of a selector says of a deployment. The target is the present one, also in the past. */
-export type DeploymentCondition = ConditionOf<typeof deploymentFilter.conditions>
+/** What a leaf of a selector says of a deployment. The target is the present one, also in the past, but for its maintenance (filterAt). */
+export type DeploymentCondition = Omit<ConditionOf<typeof deploymentFilter.conditions>, 'inMaintenance'> &
+  Pick<TargetCondition, 'inMaintenance'>
 export type DeploymentSelector = Selector<DeploymentCondition>
 
 /** The row of deployments that conditions use, from any source. */
@@ -139,9 +140,14 @@ function closedWith(condition: SQL): SQL {
     where (${onTarget.key} = ${d.targetKey} or ${isDevice} and ${onTarget.name} = ${d.reporter}) and (${condition}))`
 }
 
-/** The filter as of a revision: whether a device was retired then is not what the device says now. Null: the present. */
-export function filterAt(filter: DeploymentFilter, revision: Revision | null): DeploymentFilter {
-  return filter.retired && revision !== null ? { ...filter, retired: revision } : filter
+/** The filter as of a revision: whether a device was retired or in maintenance then is not what the device says now. Null: the present. */
+export function filterAt({ where, ...own }: DeploymentFilter, revision: Revision | null): DeploymentFilter {
+  if (revision === null) return { ...own, ...(where && { where }) }
+  const at = <Leaf extends DeploymentCondition>(leaf: Leaf): Leaf =>
+    typeof leaf.inMaintenance === 'boolean'
+      ? { ...leaf, inMaintenance: { wanted: leaf.inMaintenance, at: revision } }
+      : leaf
+  return { ...at(own), ...(own.retired && { retired: revision }), ...(where && { where: mapLeaves(where, at) }) }
 }
 
 /** Fields of which a deployment has one value: it matches two lists if it matches what both have. */

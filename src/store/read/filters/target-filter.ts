@@ -4,7 +4,7 @@ import { alias } from 'drizzle-orm/pg-core'
 import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import type { Connectivity, Label } from '../../../domain/target.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
-import type { Millis } from '../../../domain/values.ts'
+import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Conditions } from '../../sql/conditions.ts'
 import {
   all,
@@ -16,7 +16,7 @@ import {
   listParameter,
   timeParameter,
 } from '../../sql/parameters.ts'
-import { deviceProfiles, targets } from '../../tables/schema.ts'
+import { deviceProfiles, maintenancePeriods as period, targets } from '../../tables/schema.ts'
 import { callsItself } from '../targets/profiles.ts'
 
 /** Any value within a field, and all fields together. */
@@ -31,13 +31,19 @@ export interface TargetCondition {
   readonly labels?: readonly Label[]
   readonly label?: LabelCondition
   readonly connectivity?: readonly Connectivity[]
-  readonly inMaintenance?: boolean
+  readonly inMaintenance?: boolean | MaintenanceThen
   readonly lastHeardAfter?: Millis
   /** Or never heard. */
   readonly lastHeardBefore?: Millis
   /** As its capabilities say. */
   readonly vendors?: readonly string[]
   readonly models?: readonly string[]
+}
+
+/** Whether a target was in a maintenance window at a revision. */
+export interface MaintenanceThen {
+  readonly wanted: boolean
+  readonly at: Revision
 }
 
 /** A row of targets under any name. */
@@ -57,12 +63,26 @@ export function targetConditions(t: TargetRow, seesParent: readonly SQL[]): Cond
     labels: (labels) => either([hasAnyLabel(t.labels, labels), callsItself(t, labels)]),
     label: (condition) => hasEffectiveLabel(t, condition),
     connectivity: (values) => isAnyOf(t.connectivity, values, 'connectivity'),
-    inMaintenance: (wanted) => sql`(${t.maintenanceKey} is not null) = ${wanted}::boolean`,
+    inMaintenance: (asked) =>
+      typeof asked === 'boolean'
+        ? sql`(${t.maintenanceKey} is not null) = ${asked}::boolean`
+        : sql`exists (select 1 ${periodsAt(asked.at)} and ${period.targetKey} = ${t.key}) = ${asked.wanted}::boolean`,
     lastHeardAfter: (time) => sql`${t.lastHeardAt} > ${timeParameter(time)}`,
     lastHeardBefore: (time) => sql`(${t.lastHeardAt} is null or ${t.lastHeardAt} < ${timeParameter(time)})`,
     vendors: (names) => hasCapability(t, 'vendor', names),
     models: (names) => hasCapability(t, 'modelNumber', names),
   }
+}
+
+/** `from … where …` of the periods of targets in maintenance at a revision. */
+export function periodsAt(revision: Revision): SQL {
+  const at = sql`${revision}::bigint`
+  return sql`from ${period} where ${period.beganRevision} <= ${at} and (${period.endedRevision} > ${at} or ${period.endedRevision} is null)`
+}
+
+/** A target is in one window at a time. */
+function inMaintenanceAt(revision: Revision): SQL {
+  return sql`select ${period.targetKey} as key ${periodsAt(revision)}`
 }
 
 export const isDeviceRow = (t: TargetRow): SQL => sql`${t.kind} = 'DEVICE' and ${t.provider} = ''`
@@ -143,7 +163,10 @@ export function targetsByIndex(t: TargetRow, condition: TargetCondition): readon
     vendors: vendors && withCapability('vendor', vendors),
     models: models && withCapability('modelNumber', models),
     connectivity: connectivity && byConnectivity(t, conditions.connectivity(connectivity)),
-    inMaintenance: inMaintenance && from(sql`${t.maintenanceKey} is not null`),
+    inMaintenance:
+      typeof inMaintenance === 'object'
+        ? inMaintenance.wanted && inMaintenanceAt(inMaintenance.at)
+        : inMaintenance && from(sql`${t.maintenanceKey} is not null`),
     lastHeardAfter: lastHeardAfter !== undefined && from(conditions.lastHeardAfter(lastHeardAfter)),
     lastHeardBefore: lastHeardBefore !== undefined && from(conditions.lastHeardBefore(lastHeardBefore)),
   }

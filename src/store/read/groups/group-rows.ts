@@ -4,7 +4,7 @@ import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { rowsOf } from '../counts/deployment-counts.ts'
 import type { Scope } from '../deployment-scope.ts'
-import { type DeploymentFilter, d } from '../filters/deployment-filter.ts'
+import { type DeploymentFilter, d, filterAt } from '../filters/deployment-filter.ts'
 import { sourceOfGroups } from '../filters/deployment-source.ts'
 import { readingOf } from '../filters/past-candidates.ts'
 import { type SourceLimits, sourceLimits } from '../filters/source.ts'
@@ -32,9 +32,10 @@ export async function alikeRows(session: Session, query: GroupQuery, limits = so
 /** `from …` of the rows `d` of parent.key, one for each deployment. */
 export async function foundRows(
   session: Session,
-  { scope, filter, asOf, within }: Omit<GroupQuery, 'by'>,
+  { scope, filter: given, asOf, within }: Omit<GroupQuery, 'by'>,
   limits: SourceLimits = sourceLimits,
 ): Promise<SQL> {
+  const filter = filterAt(given, asOf)
   const past = asOf === null ? null : await readingOf(session, await openPast(session, asOf), scope, filter, limits)
   const source = await sourceOfGroups(session, scope, filter, limits)
   const rows = rowsOf(session, scope, filter, past, source)

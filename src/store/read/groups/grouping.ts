@@ -3,7 +3,7 @@
  * into the group (value, detail) and names the state that is counted there. Every grouping but those of components gives exactly one row for each
  * deployment, so the sizes of its groups add up to the number of deployments.
  */
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import { isStorable } from '../../../domain/text.ts'
 import { fixed, nothing } from '../../sql/parameters.ts'
@@ -125,16 +125,17 @@ function componentsWhere(condition: SQL): SQL {
 /** The rows `part` of a row `d`, for `cross join lateral`. */
 export function partsOf({ by, labelKey }: GroupedBy): SQL {
   if (by !== 'LABEL') return sources[by]
-  const isOfKey = labelKey !== null && isStorable(labelKey) ? sql`label ->> 'key' = ${labelKey}` : nothing
-  // The label of the registration, else what the device says of itself: the filter by labels has the same rule.
-  return sql`(
-      select coalesce(
-          (select label ->> 'value' from ${targets} cross join jsonb_array_elements(${targets.labels}) as label
-            where ${targets.key} = ${d.targetKey} and ${isOfKey} limit 1),
-          (select label ->> 'value' from ${deviceProfiles} cross join jsonb_array_elements(${deviceProfiles.labels}) as label
-            where ${deviceProfiles.targetKey} = ${d.targetKey} and ${isOfKey} limit 1)) as value,
-        null::text as detail, ${d.state} as state, null::text as component
-    ) as part`
+  return sql`(select ${labelOf(d.targetKey, labelKey ?? '\0')} as value, null::text as detail, ${d.state} as state, null::text as component) as part`
+}
+
+/** The label of the registration of a target, else what the device says of itself: the filter by labels has the same rule. */
+export function labelOf(target: SQLWrapper, labelKey: string): SQL {
+  const isOfKey = isStorable(labelKey) ? sql`label ->> 'key' = ${labelKey}` : nothing
+  return sql`coalesce(
+      (select label ->> 'value' from ${targets} cross join jsonb_array_elements(${targets.labels}) as label
+        where ${targets.key} = ${target} and ${isOfKey} limit 1),
+      (select label ->> 'value' from ${deviceProfiles} cross join jsonb_array_elements(${deviceProfiles.labels}) as label
+        where ${deviceProfiles.targetKey} = ${target} and ${isOfKey} limit 1))`
 }
 
 /** The condition that `d` belongs to the group. */

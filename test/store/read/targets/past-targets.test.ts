@@ -26,6 +26,7 @@ import type { Page, PageRequest } from '../../../../src/store/sql/order.ts'
 import { type DeploymentRecord, type TargetRecord, toDeployment, toTarget } from '../../../../src/store/sql/rows.ts'
 import { stores } from '../../../support/databases/stores.ts'
 import { someOf } from '../../../support/runner/depth.ts'
+import { maintain } from '../all-acts.ts'
 import { devices, liveBy, pickerOf, randomReport } from '../history.ts'
 import { labelConditions, selectors, some, valuesOf } from '../reference.ts'
 
@@ -42,7 +43,7 @@ const manifestUpdate: ManifestUpdate = {
 }
 
 function matches({ where, retired, ...leaf }: DeviceFilter, target: Target, then: Then): boolean {
-  const { deviceIds, connectivity, label, registered, text, rolloutKeys, failing } = leaf
+  const { deviceIds, connectivity, label, registered, inMaintenance, text, rolloutKeys, failing } = leaf
   const own = then.deployments.filter(({ targetKey }) => targetKey === target.key)
   const isRetired = target.retiredAt !== null
   return (
@@ -51,6 +52,7 @@ function matches({ where, retired, ...leaf }: DeviceFilter, target: Target, then
     (!connectivity || connectivity.includes(target.connectivity)) &&
     (!label || matchesLabel(label, valuesOf(target, label.key))) &&
     (registered === undefined || registered === target.registered) &&
+    (inMaintenance === undefined || inMaintenance === (target.maintenanceKey !== null)) &&
     (text === undefined || target.name.includes(text)) &&
     (!rolloutKeys || own.some(({ rolloutKey }) => rolloutKeys.includes(rolloutKey))) &&
     (failing === undefined || failing === own.some(({ state }) => state === 'FAILED')) &&
@@ -71,6 +73,7 @@ const conditionsOf = (rolloutKeys: readonly number[]): fc.Arbitrary<DeviceCondit
       connectivity: some(connectivities),
       label: labelConditions,
       registered: fc.boolean(),
+      inMaintenance: fc.boolean(),
       text: fc.constantFrom('a', 'gw'),
       rolloutKeys: some(rolloutKeys),
       failing: fc.boolean(),
@@ -117,7 +120,8 @@ describe.each(stores)('targets in the past on $name', (store) => {
       const deviceId = pick.one(devices)
       const roll = pick.number(10)
       const act = async (): Promise<unknown> => {
-        if (roll < 5) return submit(recordReport(randomReport(pick)))
+        if (roll < 4) return submit(recordReport(randomReport(pick)))
+        if (roll === 4) return maintain(pick)(submit)
         if (roll === 5) {
           const labels = [{ key: 'site', value: pick.one(['north', 'south']) }]
           const device = { deviceId, name: null, labels, parent: null, expectedInterval: null }
@@ -149,10 +153,13 @@ describe.each(stores)('targets in the past on $name', (store) => {
     const shownAt = (then: Then): Target[] =>
       then.targets.map((target) => {
         const { connectivity, retiredAt, retiredReason, replacedByKey } = target
+        const { maintenanceKey, maintenanceReason, maintenanceSince, maintenanceUntil } = target
+        const maintenance = { maintenanceKey, maintenanceReason, maintenanceSince, maintenanceUntil }
         const present = now.get(target.key) ?? target
-        return { ...present, connectivity, retiredAt, retiredReason, replacedByKey, lastHeardAt: null }
+        return { ...present, ...maintenance, connectivity, retiredAt, retiredReason, replacedByKey, lastHeardAt: null }
       })
     expect(moments.some(({ targets }) => targets.some(({ retiredAt }) => retiredAt !== null))).toBe(true)
+    expect(moments.some(({ targets }) => targets.some(({ maintenanceKey }) => maintenanceKey !== null))).toBe(true)
     expect(new Set(moments.map(({ targets }) => targets.length)).size).toBeGreaterThan(4)
 
     for (const then of moments) {

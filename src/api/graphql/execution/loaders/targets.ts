@@ -1,10 +1,15 @@
 /** The reads of devices and clusters of one snapshot (reader.ts). */
 import type { Target, TargetKind } from '../../../../domain/target.ts'
-import type { Revision } from '../../../../domain/values.ts'
+import type { Millis, Revision } from '../../../../domain/values.ts'
 import type { Snapshot } from '../../../../store/database.ts'
 import type { TargetOrder } from '../../../../store/read/orders/target-order.ts'
 import { type ClusterFilter, countClusters, pageClusters } from '../../../../store/read/targets/clusters.ts'
 import { countDeviations, deviationsOf } from '../../../../store/read/targets/deviations.ts'
+import {
+  maintenanceBands,
+  maintenanceOfRollouts,
+  maintenanceOfSites,
+} from '../../../../store/read/targets/in-maintenance.ts'
 import { profilesOf } from '../../../../store/read/targets/profiles.ts'
 import { countRetirement, namesToRetire } from '../../../../store/read/targets/retirement.ts'
 import {
@@ -74,6 +79,15 @@ export function targetLoaders(s: Snapshot) {
     clusterCount: remembered((filter: ClusterFilter, asOf: Revision | null) => countClusters(s, filter, asOf)),
     namesToRetire: (filter: DeviceFilter, most: number) => namesToRetire(s, filter, most),
     retirement: remembered((filter: DeviceFilter, withChildren: boolean) => countRetirement(s, filter, withChildren)),
+    maintenanceOfRollout: batched((keys: readonly number[], asOf: Revision | null) =>
+      maintenanceOfRollouts(s, keys, asOf),
+    ),
+    maintenanceOfSites: remembered((labelKey: string, size: number, asOf: Revision | null) =>
+      maintenanceOfSites(s, labelKey, size, asOf),
+    ),
+    maintenanceBands: remembered((rolloutKey: number | null, from: Millis, to: Millis) =>
+      maintenanceBands(s, rolloutKey, from, to),
+    ),
     profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
     deviations: batched((keys: readonly number[]) => deviationsOf(s, keys)),
     deviationCounts: remembered(() => countDeviations(s)),

@@ -3,6 +3,7 @@ import { writeGroup } from '../../data/causes.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { formatNumber } from '../../data/labels.ts'
 import { href } from '../../route.ts'
+import { MaintenanceBadge } from '../maintenance.tsx'
 import { Name } from '../name.tsx'
 import { CountsBar } from '../states/counts-bar.tsx'
 import { ShortHeadline } from '../states/standing.tsx'
@@ -11,7 +12,7 @@ import { StateMark } from '../states/state-mark.tsx'
 export const groupsFragment = graphql(`
   fragment GroupLines on DeploymentGroupConnection {
     totalCount
-    nodes { key rollout { presentId name } counts { total pending installing installed failed removing removed } }
+    nodes { key rollout { presentId name maintenance { devices until } } counts { total pending installing installed failed removing removed } }
   }
 `)
 
@@ -37,6 +38,7 @@ export function GroupLines({ of: { nodes, totalCount } }: { readonly of: Fragmen
               <ShortHeadline of={{ counts }} />
               <span class="marks">
                 {counts.failed > 0 && <StateMark of="FAILED">{`${formatNumber(counts.failed)} failed`}</StateMark>}
+                <MaintenanceBadge of={rollout?.maintenance ?? null} />
               </span>
             </li>
           )

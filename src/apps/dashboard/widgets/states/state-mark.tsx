@@ -21,6 +21,7 @@ export type Mark =
   | 'CONVERGED'
   | 'APPLYING'
   | 'STALE'
+  | 'MAINTENANCE'
 
 const shapes: Readonly<Record<Mark, ComponentChildren>> = {
   PENDING: <circle cx="8" cy="8" r="5.2" class="line" />,
@@ -95,6 +96,12 @@ const shapes: Readonly<Record<Mark, ComponentChildren>> = {
       <path d="M8 4.8v3.8M8 11h.01" class="line" />
     </>
   ),
+  MAINTENANCE: (
+    <>
+      <circle cx="8" cy="8" r="5.8" class="line" />
+      <path d="M6.4 5.8v4.4M9.6 5.8v4.4" class="line" />
+    </>
+  ),
   INCONSISTENT: <path d="M4 6h8M4 10h8M10.5 3.5l-5 9" class="line" />,
 }
 
@@ -108,6 +115,7 @@ const markWords: Readonly<Record<Mark, string>> = {
   WAITING: 'Waiting',
   BROKEN: 'Installed, not working',
   INCONSISTENT: 'Components disagree',
+  MAINTENANCE: 'In maintenance',
 }
 
 interface MarkProps {

@@ -1,0 +1,106 @@
+/** How many devices of rollouts and sites are in maintenance windows, and when devices were: for badges and charts. */
+import { DomainError } from '../../../../domain/errors.ts'
+import type {
+  MaintenanceBand as BandRow,
+  SiteInMaintenance as SiteRow,
+  InMaintenanceSummary as SummaryRow,
+} from '../../../../store/read/targets/in-maintenance.ts'
+import { builder } from '../../builder.ts'
+import type { Context } from '../../execution/context.ts'
+import { pastArgs, resolvePastArgs } from '../past.ts'
+import { Rollout } from '../refs.ts'
+
+const mostSites = 50
+
+const InMaintenanceSummary = builder.objectRef<SummaryRow>('InMaintenanceSummary').implement({
+  access: 'viewer',
+  description: 'Devices that are in maintenance windows.',
+  fields: (t) => ({
+    devices: t.exposeInt('devices', { description: 'Number of devices.' }),
+    until: t.expose('until', { type: 'DateTime', description: 'The latest end of their windows, as planned.' }),
+  }),
+})
+
+const SiteInMaintenance = builder.objectRef<SiteRow>('SiteInMaintenance').implement({
+  access: 'viewer',
+  description: 'Devices with one value of a label that are in maintenance windows.',
+  fields: (t) => ({
+    site: t.exposeString('site', { nullable: true, description: 'The value of the label. Null: they have none.' }),
+    devices: t.exposeInt('devices', { description: 'Number of devices that are in a window.' }),
+    until: t.expose('until', { type: 'DateTime', description: 'The latest end of their windows, as planned.' }),
+  }),
+})
+
+const MaintenanceBand = builder.objectRef<BandRow>('MaintenanceBand').implement({
+  access: 'viewer',
+  description: 'A stretch of time in which devices were in one occurrence of a maintenance window.',
+  fields: (t) => ({
+    from: t.expose('from', { type: 'DateTime', description: 'When the first of the devices entered it.' }),
+    until: t.expose('until', {
+      type: 'DateTime',
+      description: 'When the last of the devices left it, or when it ends as planned.',
+    }),
+    reason: t.exposeString('reason', { description: 'The reason that the operator gave.' }),
+    devices: t.exposeInt('devices', { description: 'Number of devices that were in it.' }),
+  }),
+})
+
+const bandArgs = () =>
+  builder.args((t) => ({
+    from: t.field({ type: 'DateTime', required: true, description: 'The beginning of the chart.' }),
+    to: t.field({ type: 'DateTime', description: 'Its end. Null: now.' }),
+  }))
+
+interface BandArguments {
+  readonly from: number
+  readonly to?: number | null | undefined
+}
+
+async function bandsOf({ reader, clock }: Context, rolloutKey: number | null, { from, to }: BandArguments) {
+  const end = to ?? Math.max(clock(), from)
+  if (from > end) throw new DomainError('BAD_USER_INPUT', 'from must not be later than to')
+  return (await reader()).maintenanceBands(rolloutKey, from, end)
+}
+
+builder.queryFields((t) => ({
+  sitesInMaintenance: t.field({
+    access: 'viewer',
+    type: [SiteInMaintenance],
+    description:
+      'The values of a label whose devices are in maintenance windows, those with the most devices first. Labels have no history: in the past, they are the present ones.',
+    args: {
+      labelKey: t.arg.string({ required: true, description: 'The key of the label, such as `site`.' }),
+      first: t.arg.int({ required: true, defaultValue: 10, description: `Number of values: 1 to ${mostSites}.` }),
+      ...pastArgs(),
+    },
+    async resolve(_, { labelKey, first, ...when }, context) {
+      if (first < 1 || first > mostSites)
+        throw new DomainError('BAD_USER_INPUT', `first must be from 1 to ${mostSites}, but is ${first}`)
+      const reader = await context.reader()
+      return reader.maintenanceOfSites(labelKey, first, await resolvePastArgs(reader, when))
+    },
+  }),
+  maintenanceBands: t.field({
+    access: 'viewer',
+    type: [MaintenanceBand],
+    description:
+      'When devices were in maintenance windows: at most the 100 newest occurrences, the earliest first, as far back as history is stored.',
+    args: bandArgs(),
+    resolve: (_, args, context) => bandsOf(context, null, args),
+  }),
+}))
+
+builder.objectFields(Rollout, (t) => ({
+  maintenance: t.field({
+    type: InMaintenanceSummary,
+    nullable: true,
+    description: 'The devices with deployments of it that are in maintenance windows. Null: none.',
+    resolve: async ({ key, asOf }, _, { reader }) => (await (await reader()).maintenanceOfRollout(key, asOf)) ?? null,
+  }),
+  maintenanceBands: t.field({
+    type: [MaintenanceBand],
+    description: 'The same as `Query.maintenanceBands`, of the devices that have deployments of it now.',
+    args: bandArgs(),
+    resolve: ({ key }, args, context) => bandsOf(context, key, args),
+  }),
+}))

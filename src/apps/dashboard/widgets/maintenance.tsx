@@ -1,0 +1,55 @@
+/** How many devices are in maintenance, and until when: of a rollout, and by site. */
+import { type FragmentOf, graphql } from '../data/graphql.ts'
+import { plural } from '../data/labels.ts'
+import { formatTime } from '../data/time.ts'
+import { href } from '../route.ts'
+import { writeLabel } from './lists/filters.tsx'
+import { StateMark } from './states/state-mark.tsx'
+
+interface BadgeProps {
+  readonly of: { readonly devices: number; readonly until: string } | null
+}
+
+export function MaintenanceBadge({ of }: BadgeProps) {
+  if (!of) return null
+  return (
+    <StateMark of="MAINTENANCE">{`${plural(of.devices, 'device')} in maintenance until ${formatTime(of.until)}`}</StateMark>
+  )
+}
+
+export const sitesFragment = graphql(`
+  fragment SitesInMaintenance on Query {
+    inMaintenance: sitesInMaintenance(labelKey: $labelKey, first: 10, asOf: $asOf) { site devices until }
+  }
+`)
+
+interface SitesProps {
+  readonly of: FragmentOf<typeof sitesFragment>['inMaintenance']
+  /** The label whose values the sites are. */
+  readonly labelKey: string
+}
+
+export function SitesInMaintenance({ of, labelKey }: SitesProps) {
+  if (of.length === 0) return null
+  return (
+    <section class="panel" aria-labelledby="in-maintenance">
+      <h2 id="in-maintenance">
+        In maintenance <a href={href(['devices'], { maintenance: 'true' })}>All devices in maintenance</a>
+      </h2>
+      <ul class="sites" aria-label={`In maintenance, by ${labelKey}`}>
+        {of.map(({ site, devices, until }) => (
+          <li key={site}>
+            {site === null ? (
+              `no ${labelKey}`
+            ) : (
+              <a href={href(['devices'], { maintenance: 'true', label: writeLabel({ key: labelKey, value: site }) })}>
+                {site}
+              </a>
+            )}{' '}
+            <MaintenanceBadge of={{ devices, until }} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

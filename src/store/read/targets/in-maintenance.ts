@@ -1,0 +1,108 @@
+/** Which devices of rollouts and sites are or were in maintenance windows, and when: what badges and charts show. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Millis, Revision } from '../../../domain/values.ts'
+import type { Session, Snapshot } from '../../database.ts'
+import { all, asParents, isAnyOf, timeParameter } from '../../sql/parameters.ts'
+import { deployments, maintenancePeriods as period, targets } from '../../tables/schema.ts'
+import { visiblePlace, visibleTarget } from '../access-scope.ts'
+import { rowsOf } from '../counts/deployment-counts.ts'
+import { d, filterAt } from '../filters/deployment-filter.ts'
+import { isDeviceRow, periodsAt, targetRow } from '../filters/target-filter.ts'
+import { labelOf } from '../groups/grouping.ts'
+import { openPast, revisionsAt } from '../past.ts'
+
+export interface InMaintenanceSummary {
+  readonly devices: number
+  /** The latest end of their windows, as planned. */
+  readonly until: Millis
+}
+
+export interface SiteInMaintenance extends InMaintenanceSummary {
+  /** The value of the label. Null: they have none. */
+  readonly site: string | null
+}
+
+/** A stretch of time in which devices were in one occurrence of a window. */
+export interface MaintenanceBand extends InMaintenanceSummary {
+  readonly reason: string
+  readonly from: Millis
+}
+
+const mostBands = 100
+
+const summary = sql`count(distinct found.target_key)::int as devices, max(found.until) as until`
+
+/** Of the devices with listed deployments of rollouts. Rollouts without such devices are absent. */
+export async function maintenanceOfRollouts(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision | null,
+): Promise<Map<number, InMaintenanceSummary>> {
+  const found = asOf === null ? ofPresent(session, keys) : await ofPast(session, keys, asOf)
+  const rows = await session.rows<InMaintenanceSummary & { readonly key: number }>(
+    sql`select found.rollout_key as key, ${summary} ${found} group by 1`,
+  )
+  return new Map(rows.map(({ key, ...one }) => [key, one]))
+}
+
+/** From the devices in windows, which are few or none, and not from all deployments of a rollout. */
+function ofPresent(session: Session, keys: readonly number[]): SQL {
+  const isListed = [sql`${d.forgottenAt} is null`, sql`${d.isCurrent}`, ...visiblePlace(session, d)]
+  return sql`from (select ${period.targetKey}, ${period.until} from ${period} where ${period.endedRevision} is null offset 0) as inside
+    cross join lateral (select inside.target_key, inside.until, ${d.rolloutKey} from ${deployments} ${d}
+      where ${d.targetKey} = inside.target_key and ${all([isAnyOf(d.rolloutKey, keys, 'bigint'), ...isListed])} offset 0) as found`
+}
+
+async function ofPast(session: Session, keys: readonly number[], asOf: Revision): Promise<SQL> {
+  const filter = filterAt({ rolloutKeys: keys, inMaintenance: true }, asOf)
+  const rows = rowsOf(session, { of: 'fleet' }, filter, await openPast(session, asOf), { of: 'index' })
+  return sql`from ${asParents([0])} cross join lateral (
+    select ${d.targetKey}, ${d.rolloutKey}, (select max(${period.until}) ${periodsAt(asOf)} and ${period.targetKey} = ${d.targetKey}) as until ${rows}) as found`
+}
+
+/** Of devices in service by a label, the sites with the most devices first. Labels have no history: they are the present ones. */
+export function maintenanceOfSites(
+  session: Session,
+  labelKey: string,
+  size: number,
+  asOf: Revision | null,
+): Promise<SiteInMaintenance[]> {
+  const t = targetRow('t')
+  const inside = asOf === null ? sql`from ${period} where ${period.endedRevision} is null` : periodsAt(asOf)
+  return session.rows<SiteInMaintenance>(
+    sql`select found.site, ${summary} from (select ${period.targetKey}, ${period.until} ${inside} offset 0) as inside
+      cross join lateral (select inside.target_key, inside.until, ${labelOf(t.key, labelKey)} as site from ${targets} ${t}
+        where ${t.key} = inside.target_key and ${all([isDeviceRow(t), ...visibleTarget(session, t)])} offset 0) as found
+      group by 1 order by 2 desc, 1 limit ${size}`,
+  )
+}
+
+/** Within the history that is kept, the newest of them, in the order of their beginnings. `rolloutKey`: of devices with deployments of it now. */
+export async function maintenanceBands(
+  session: Snapshot,
+  rolloutKey: number | null,
+  from: Millis,
+  to: Millis,
+): Promise<MaintenanceBand[]> {
+  const { tailAt } = await session.head
+  const begin = Math.max(from, tailAt)
+  const [before = 0] = await revisionsAt(session, [begin])
+  const t = targetRow('t')
+  const isOwn =
+    rolloutKey === null
+      ? []
+      : [
+          sql`exists (select 1 from ${deployments} ${d} where ${d.targetKey} = ${t.key} and ${d.rolloutKey} = ${rolloutKey}::bigint
+            and ${all([sql`${d.forgottenAt} is null`, ...visiblePlace(session, d)])})`,
+        ]
+  const isSeen = all([isDeviceRow(t), ...visibleTarget(session, t), ...isOwn])
+  const rows = await session.rows<MaintenanceBand>(
+    sql`select min(${period.reason}) as reason, min(${period.beganAt}) as "from", max(coalesce(${period.endedAt}, ${period.until})) as until,
+        count(distinct ${period.targetKey})::int as devices
+      from ${period} where (${period.endedRevision} > ${before}::bigint or ${period.endedRevision} is null)
+        and ${period.beganAt} < ${timeParameter(to)} and coalesce(${period.endedAt}, ${period.until}) > ${timeParameter(begin)}
+        and exists (select 1 from ${targets} ${t} where ${t.key} = ${period.targetKey} and ${isSeen} offset 0)
+      group by ${period.windowKey}, ${period.until} order by 2 desc limit ${sql.raw(String(mostBands))}`,
+  )
+  return rows.toReversed()
+}
