@@ -514,6 +514,8 @@ CREATE TABLE "maintenance_periods" (
 	"until" timestamp(3) with time zone NOT NULL,
 	"ended_revision" bigint,
 	"ended_at" timestamp(3) with time zone,
+	"gone_at" timestamp(3) with time zone,
+	"gone_source" text,
 	CONSTRAINT "maintenance_periods_target_key_began_revision_pk" PRIMARY KEY("target_key","began_revision")
 );
 --> statement-breakpoint
@@ -753,6 +755,7 @@ CREATE INDEX "change_log_target" ON "change_log" USING btree ("target_key","firs
 CREATE INDEX "past_deployments_state" ON "past_deployments" USING btree ("state","revision","until");--> statement-breakpoint
 CREATE INDEX "change_summaries_time" ON "change_summaries" USING btree ("last_at","last_revision");--> statement-breakpoint
 CREATE INDEX "maintenance_periods_ended" ON "maintenance_periods" USING btree ("ended_revision");--> statement-breakpoint
+CREATE INDEX "maintenance_periods_gone" ON "maintenance_periods" USING btree ("gone_at") WHERE gone_at is not null and ended_revision is not null;--> statement-breakpoint
 CREATE INDEX "maintenance_windows_next" ON "maintenance_windows" USING btree ("next_at") WHERE next_at is not null and ended_revision is null;--> statement-breakpoint
 CREATE INDEX "maintenance_windows_planned" ON "maintenance_windows" USING btree ("planned_revision");--> statement-breakpoint
 CREATE INDEX "oidc_sessions_refresh" ON "oidc_sessions" USING btree ("refresh_at");--> statement-breakpoint

@@ -74,8 +74,8 @@ export type ChangeBody =
       readonly reason: string
       readonly by: string
     }
-  | (MaintenanceFacts & { readonly kind: 'DEVICE_MAINTENANCE_STARTED' })
-  | (MaintenanceFacts & { readonly kind: 'DEVICE_MAINTENANCE_ENDED' })
+  | (MaintenanceFacts & { readonly kind: 'MAINTENANCE_STARTED' })
+  | (MaintenanceFacts & { readonly kind: 'MAINTENANCE_ENDED' })
   | {
       readonly kind: 'RESOURCE_STATUS_CHANGED'
       readonly component: string

@@ -95,8 +95,8 @@ function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEnt
     case 'DEVICE_REINSTATED':
     case 'MAINTENANCE_PLANNED':
     case 'MAINTENANCE_CANCELLED':
-    case 'DEVICE_MAINTENANCE_STARTED':
-    case 'DEVICE_MAINTENANCE_ENDED':
+    case 'MAINTENANCE_STARTED':
+    case 'MAINTENANCE_ENDED':
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':
     case 'LIFECYCLE_ACTION_RECORDED':

@@ -16,10 +16,12 @@ export interface MaintenancePlan {
   readonly selector: MaintenanceSelector
 }
 
-/** Which devices. `given`: the input, for showing. `filter`: a DeviceFilter of store/read. */
+/** Which devices, which clusters, or both. `given`, `givenClusters`: the inputs, for showing. `filter`, `clusters`: a DeviceFilter and a ClusterFilter of store/read. */
 export interface MaintenanceSelector {
-  readonly given: Readonly<Record<string, unknown>>
-  readonly filter: Readonly<Record<string, unknown>>
+  readonly given?: Readonly<Record<string, unknown>>
+  readonly filter?: Readonly<Record<string, unknown>>
+  readonly givenClusters?: Readonly<Record<string, unknown>>
+  readonly clusters?: Readonly<Record<string, unknown>>
 }
 
 export interface MaintenanceWindow extends MaintenancePlan {
@@ -38,7 +40,7 @@ export interface MaintenanceWindow extends MaintenancePlan {
   readonly endedBy: string | null
 }
 
-/** The window that a device is in. All null: none. */
+/** The window that a device or a cluster is in. All null: none. */
 export interface InMaintenance {
   readonly maintenanceKey: number | null
   readonly maintenanceReason: string | null

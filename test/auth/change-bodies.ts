@@ -40,11 +40,11 @@ export const bodies: { readonly [Kind in ChangeKind]: Required<Extract<ChangeBod
     ...{ repeat: 'FREQ=WEEKLY', by: 'ann' },
   },
   MAINTENANCE_CANCELLED: { kind: 'MAINTENANCE_CANCELLED', maintenanceKey: 1, reason: 'power', by: 'ann' },
-  DEVICE_MAINTENANCE_STARTED: {
-    ...{ kind: 'DEVICE_MAINTENANCE_STARTED', maintenanceKey: 1, reason: 'power', since: 0, until: 1 },
+  MAINTENANCE_STARTED: {
+    ...{ kind: 'MAINTENANCE_STARTED', maintenanceKey: 1, reason: 'power', since: 0, until: 1 },
   },
-  DEVICE_MAINTENANCE_ENDED: {
-    ...{ kind: 'DEVICE_MAINTENANCE_ENDED', maintenanceKey: 1, reason: 'power', since: 0, until: 1 },
+  MAINTENANCE_ENDED: {
+    ...{ kind: 'MAINTENANCE_ENDED', maintenanceKey: 1, reason: 'power', since: 0, until: 1 },
   },
   RESOURCE_STATUS_CHANGED: {
     ...{ kind: 'RESOURCE_STATUS_CHANGED', component: 'web', fromSync: 'PENDING', toSync: 'APPLIED', reason: 'Waiting' },

@@ -21,9 +21,9 @@ describe('rollcall get and counts', () => {
   it('lists devices and clusters, and shows one device', async () => {
     const devices = rollcall('get', 'devices')
     expect(await devices.ended).toBe(0)
-    expect(devices.lines[0]).toMatch(/^DEVICE +CONNECTIVITY +LAST HEARD +DEPLOYMENTS$/)
+    expect(devices.lines[0]).toMatch(/^DEVICE +CONNECTIVITY +MAINTENANCE UNTIL +LAST HEARD +DEPLOYMENTS$/)
     expect(devices.lines.find((line) => line.startsWith('edge-get-1'))).toMatch(
-      /^edge-get-1 +unknown +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +1 deployment: 1 installed/,
+      /^edge-get-1 +unknown +- +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +1 deployment: 1 installed/,
     )
     const device = rollcall('get', 'device', 'edge-get-2')
     expect(await device.ended).toBe(0)
@@ -40,14 +40,14 @@ describe('rollcall get and counts', () => {
     const clusters = rollcall('get', 'clusters')
     expect(await clusters.ended).toBe(0)
     expect(clusters.lines).toEqual([
-      expect.stringMatching(/^PROVIDER +CLUSTER +CONNECTIVITY$/),
-      expect.stringMatching(/^acme +edge01 +unknown$/),
-      expect.stringMatching(/^acme +empty +offline$/),
+      expect.stringMatching(/^PROVIDER +CLUSTER +CONNECTIVITY +MAINTENANCE UNTIL$/),
+      expect.stringMatching(/^acme +edge01 +unknown +-$/),
+      expect.stringMatching(/^acme +empty +offline +-$/),
     ])
     const one = rollcall('get', 'clusters', '--json', '--limit', '1')
     expect(await one.ended).toBe(0)
     expect(one.lines.map((line) => JSON.parse(line))).toEqual([
-      { provider: 'acme', name: 'edge01', connectivity: 'UNKNOWN' },
+      { provider: 'acme', name: 'edge01', connectivity: 'UNKNOWN', maintenance: null },
     ])
   })
 

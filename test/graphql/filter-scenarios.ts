@@ -129,7 +129,7 @@ export function deploymentScenarios(facts: Facts): Scenarios<DeploymentFilterInp
         const selector = { given: {}, filter: { deviceIds: [id] } }
         const times = { beginsAt: 0, endsAt: 4e12, repeat: null, timeZone: 'UTC' }
         const { key: windowKey } = await submit(planMaintenance({ ...times, reason: 'a test', selector }, 'a test'))
-        await submit(moveMaintenance([{ deviceId: id, windowKey }]))
+        await submit(moveMaintenance([{ target: { kind: 'DEVICE', provider: '', name: id }, windowKey }]))
       },
     },
     lastHeardBefore: reported((id) => ({ lastHeardBefore: farAhead, reporters: [id] })),

@@ -5,16 +5,24 @@ import { labelFilter, NotThereError, type Selection } from './selection.ts'
 import { type CountData, countFields, describeCounts, jsonLine, momentOf, readCounts } from './show.ts'
 import { table } from './terminal.ts'
 
+/** Null: it is in no window. */
+type ShownMaintenance = { readonly reason: string; readonly until: string } | null
+
+const maintenanceFields = 'maintenance { reason until }'
+
 interface ShownDevice {
   readonly deviceId: string
   readonly name: string
   readonly connectivity: string
+  readonly maintenance: ShownMaintenance
   readonly lastHeardAt: string | null
   readonly labels: readonly { readonly key: string; readonly value: string }[]
   readonly deploymentCounts: CountData
 }
 
-const deviceFields = `deviceId name connectivity lastHeardAt labels { key value } deploymentCounts { ${countFields} }`
+const deviceFields = `deviceId name connectivity ${maintenanceFields} lastHeardAt labels { key value } deploymentCounts { ${countFields} }`
+
+const untilOf = (maintenance: ShownMaintenance): string => (maintenance ? momentOf(maintenance.until) : '-')
 
 const moment = (at: string | null): string => (at === null ? 'never' : momentOf(at))
 
@@ -23,10 +31,11 @@ export function getDevices(api: Api, output: Output, selection: Selection, limit
     of: 'devices',
     filter: ['DeviceFilter', labelFilter(selection)],
     fields: deviceFields,
-    head: ['DEVICE', 'CONNECTIVITY', 'LAST HEARD', 'DEPLOYMENTS'],
-    row: ({ deviceId, connectivity, lastHeardAt, deploymentCounts }: ShownDevice) => [
+    head: ['DEVICE', 'CONNECTIVITY', 'MAINTENANCE UNTIL', 'LAST HEARD', 'DEPLOYMENTS'],
+    row: ({ deviceId, connectivity, maintenance, lastHeardAt, deploymentCounts }: ShownDevice) => [
       deviceId,
       connectivity.toLowerCase(),
+      untilOf(maintenance),
       moment(lastHeardAt),
       describeCounts(output.terminal, readCounts(deploymentCounts)),
     ],
@@ -46,6 +55,7 @@ export async function getDevice(api: Api, { terminal, isJson }: Output, deviceId
     ['device', device.deviceId],
     ['name', device.name === device.deviceId ? '' : device.name],
     ['connectivity', device.connectivity.toLowerCase()],
+    ['maintenance', device.maintenance ? `until ${untilOf(device.maintenance)}: ${device.maintenance.reason}` : ''],
     ['last heard', moment(device.lastHeardAt)],
     ['labels', labels],
     ['deployments', describeCounts(terminal, readCounts(device.deploymentCounts))],
@@ -58,15 +68,18 @@ interface ShownCluster {
   readonly provider: string | null
   readonly name: string
   readonly connectivity: string
+  readonly maintenance: ShownMaintenance
 }
 
 export function getClusters(api: Api, output: Output, limit: number): Promise<void> {
   const list = {
     of: 'clusters',
     filter: null,
-    fields: 'provider name connectivity',
-    head: ['PROVIDER', 'CLUSTER', 'CONNECTIVITY'],
-    row: ({ provider, name, connectivity }: ShownCluster) => [provider ?? '-', name, connectivity.toLowerCase()],
+    fields: `provider name connectivity ${maintenanceFields}`,
+    head: ['PROVIDER', 'CLUSTER', 'CONNECTIVITY', 'MAINTENANCE UNTIL'],
+    row: ({ provider, name, connectivity, maintenance }: ShownCluster) => [
+      ...[provider ?? '-', name, connectivity.toLowerCase(), untilOf(maintenance)],
+    ],
   } as const
   return printList(api, output, list, limit)
 }

@@ -142,8 +142,8 @@ export const changeFields = `revision at observedAt kind
     ... on ConnectivityChanged { fromConnectivity toConnectivity target { name } }
     ... on DeviceRetired { reason target: device { name } }
     ... on DeviceReinstated { target: device { name } }
-    ... on DeviceMaintenanceStarted { reason target: device { name } }
-    ... on DeviceMaintenanceEnded { reason target: device { name } }
+    ... on MaintenanceStarted { reason target { name } }
+    ... on MaintenanceEnded { reason target { name } }
     ... on MaintenancePlanned { reason }
     ... on MaintenanceCancelled { reason }
     ... on RolloutLabelsChanged { rollout { name } toLabels { key value } }`

@@ -1,5 +1,5 @@
 import type { Connectivity } from '../target.ts'
-import { type FilterDeclaration, labels, text, texts, values } from './filter.ts'
+import { type FilterDeclaration, flag, labels, text, texts, values } from './filter.ts'
 
 export const clusterFilter = {
   name: 'Cluster',
@@ -11,6 +11,7 @@ export const clusterFilter = {
     names: texts('Names.'),
     labels: labels('Labels. The cluster has at least one of them.'),
     connectivity: values<Connectivity>('Connectivity')('Connectivity.'),
+    inMaintenance: flag('Whether the cluster is in a maintenance window.'),
     text: text('A substring of the name or provider. Case-insensitive.'),
   },
 } as const satisfies FilterDeclaration

@@ -6,11 +6,16 @@
  *   BROKER         its birth, or its last will, at the MQTT broker
  *   GATEWAY        a report of its gateway (report.ts)
  *   ORCHESTRATOR   an orchestrator says so, or the watch of a cluster
+ *
+ * Within a maintenance window nothing makes a target OFFLINE. What brokers and orchestrators say meanwhile is kept (tables/maintenance.ts), and counts
+ * after the window if the target was not heard since. A gateway says it again with its next report.
  */
 import type { ReportOutcome, Verdict } from '../../domain/report.ts'
 import type { Connectivity, ConnectivitySource, Target, TargetName } from '../../domain/target.ts'
 import { isOlderConnection, orderConnection } from '../../domain/transition/order.ts'
 import type { Millis } from '../../domain/values.ts'
+import type { Statement } from '../../store/write/contract.ts'
+import { type GoneTarget, keepGone, settleGone } from '../../store/write/maintenance.ts'
 import type { Command } from '../command.ts'
 import { isNamedBehind, refuseEnded, refuseStrangers } from '../devices.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
@@ -83,6 +88,7 @@ export function recordConnection(
   to: 'ONLINE' | 'OFFLINE',
   { caller, connectedAt, isInOrder }: ConnectionMessage,
 ): Command<ReportOutcome> {
+  let gone: Gone | null = null
   return {
     needs: {
       devices: [name, ...(caller === name ? [] : [caller])],
@@ -99,10 +105,11 @@ export function recordConnection(
       if (device) {
         const heard = to === 'ONLINE' ? { lastHeardAt: work.now } : {}
         work.putTarget({ ...device, ...heard, connectionOrder: order ?? device.connectionOrder }, 'heard')
-        changeConnectivity(work, work.targetByKey(device.key), to, 'BROKER', null)
+        gone = changeUnlessExcused(work, work.targetByKey(device.key), to, 'BROKER')
       }
       return { verdict: work.revision() === before ? 'UNCHANGED' : 'APPLIED', revision: work.revision() }
     },
+    statements: () => noteGone(gone),
   }
 }
 
@@ -111,17 +118,65 @@ export function reportConnectivity(
   target: TargetName,
   to: Connectivity,
 ): Command<{ readonly revision: number; readonly verdict: Verdict; readonly targetKey: number }> {
+  let gone: Gone | null = null
   return {
     needs: { targets: [target] },
     decide(work) {
       const known = work.ensureTarget(target.kind, target.provider, target.name)
       const before = work.revision()
       const heard = { ...known, lastHeardAt: to === 'ONLINE' ? work.now : known.lastHeardAt }
-      if (known.connectivity === to) work.putTarget(heard, 'heard')
-      else changeConnectivity(work, heard, to, 'ORCHESTRATOR', null)
+      work.putTarget(heard, 'heard')
+      gone = changeUnlessExcused(work, heard, to, 'ORCHESTRATOR')
       const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
       return { revision: work.revision(), verdict, targetKey: known.key }
     },
+    statements: () => noteGone(gone),
+  }
+}
+
+/** What was said of a target in a maintenance window. `at` null: it is not gone. */
+interface Gone {
+  readonly targetKey: number
+  readonly at: Millis | null
+  readonly source: ConnectivitySource
+}
+
+function changeUnlessExcused(
+  work: UnitOfWork,
+  target: Target,
+  to: Connectivity,
+  source: ConnectivitySource,
+): Gone | null {
+  if (!isExcused(target, to)) changeConnectivity(work, target, to, source, null)
+  return target.maintenanceKey === null
+    ? null
+    : { targetKey: target.key, at: to === 'OFFLINE' ? work.now : null, source }
+}
+
+/** Absence within a maintenance window is planned. */
+export function isExcused({ maintenanceKey }: Target, to: Connectivity): boolean {
+  return to === 'OFFLINE' && maintenanceKey !== null
+}
+
+const noteGone = (gone: Gone | null): readonly Statement[] => (gone ? [keepGone(gone)] : [])
+
+/** After the window: those that were said to be gone, and were not heard since, are OFFLINE. */
+export function tellGone(found: readonly GoneTarget[]): Command<readonly GoneTarget[]> {
+  return {
+    needs: { targets: found.map(({ target }) => target) },
+    decide(work) {
+      const settled: GoneTarget[] = []
+      for (const gone of found) {
+        const target = work.target(gone.target.kind, gone.target.provider, gone.target.name)
+        // It has entered another window, after which it is found again.
+        if (target?.maintenanceKey) continue
+        settled.push(gone)
+        if (!target || target.retiredAt !== null || (target.lastHeardAt ?? 0) >= gone.at) continue
+        changeConnectivity(work, target, 'OFFLINE', gone.source, null)
+      }
+      return settled
+    },
+    statements: (settled) => (settled.length > 0 ? [settleGone(settled)] : []),
   }
 }
 

@@ -2,7 +2,7 @@
  * Planned downtime, in the log:
  *
  *   MAINTENANCE_PLANNED, MAINTENANCE_CANCELLED           what operators decide: no device's, so callers with an access scope do not see them
- *   DEVICE_MAINTENANCE_STARTED, DEVICE_MAINTENANCE_ENDED a device enters or leaves a window
+ *   MAINTENANCE_STARTED, MAINTENANCE_ENDED               a device or a cluster enters or leaves a window
  *
  * The duty `windows` finds what is due. The command repeats its checks under the log's lock, so a device enters a window once, whatever replicas evaluate.
  */
@@ -13,7 +13,7 @@ import {
   mostWindows,
   notInMaintenance,
 } from '../../domain/maintenance.ts'
-import type { Target } from '../../domain/target.ts'
+import type { Target, TargetName } from '../../domain/target.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Statement } from '../../store/write/contract.ts'
 import { endPeriods, endWindow, insertPeriods, insertWindow } from '../../store/write/maintenance.ts'
@@ -62,9 +62,9 @@ export function endMaintenance(key: number, by: string): Command<MaintenanceWind
   }
 }
 
-/** A device, and the window that it should be in. Null: none. */
+/** A device or a cluster, and the window that it should be in. Null: none. */
 export interface MaintenanceMove {
-  readonly deviceId: string
+  readonly target: TargetName
   readonly windowKey: number | null
 }
 
@@ -77,17 +77,17 @@ interface Moved {
 export function moveMaintenance(moves: readonly MaintenanceMove[]): Command<Moved> {
   return {
     needs: {
-      devices: moves.map(({ deviceId }) => deviceId),
+      targets: moves.map(({ target }) => target),
       maintenance: [...new Set(moves.flatMap(({ windowKey }) => windowKey ?? []))],
     },
     decide(work) {
       const ended: Moved['ended'][number][] = []
       const begun: Moved['begun'][number][] = []
-      for (const { deviceId, windowKey } of moves) {
-        const device = work.device(deviceId)
+      for (const { target, windowKey } of moves) {
+        const device = work.target(target.kind, target.provider, target.name)
         if (!device || device.maintenanceKey === windowKey) continue
         const window = windowKey === null ? null : work.maintenance.of(windowKey)
-        const enters = window !== null && window.endedRevision === null && device.retiredAt === null ? window : null
+        const enters = window !== null && lasts(window, work.now) && device.retiredAt === null ? window : null
         if (device.maintenanceKey !== null) ended.push(leave(work, device))
         if (enters) begun.push(enter(work, work.targetByKey(device.key), enters))
       }
@@ -100,10 +100,15 @@ export function moveMaintenance(moves: readonly MaintenanceMove[]): Command<Move
   }
 }
 
+/** It has begun, and is not over: another server may have passed on to its next occurrence. A clock that was set back does not end it. */
+function lasts({ endedRevision, begun, nextAt, nextEnd }: MaintenanceWindow, now: Millis): boolean {
+  return endedRevision === null && nextAt !== null && (begun || nextAt <= now) && (nextEnd ?? 0) > now
+}
+
 function leave(work: UnitOfWork, device: Target): Moved['ended'][number] {
   const { at, revision } = work.moment()
   const left = { ...device, ...notInMaintenance, maintenanceEndedAt: at }
-  work.recordTarget(left, { kind: 'DEVICE_MAINTENANCE_ENDED', ...factsOf(device) }, null)
+  work.recordTarget(left, { kind: 'MAINTENANCE_ENDED', ...factsOf(device) }, null)
   return { targetKey: device.key, endedRevision: revision, endedAt: at }
 }
 
@@ -116,7 +121,7 @@ function enter(work: UnitOfWork, device: Target, { key, reason, nextEnd, endsAt 
     maintenanceUntil: nextEnd ?? endsAt,
   }
   const target = { ...device, ...inside }
-  work.recordTarget(target, { kind: 'DEVICE_MAINTENANCE_STARTED', ...factsOf(target) }, null)
+  work.recordTarget(target, { kind: 'MAINTENANCE_STARTED', ...factsOf(target) }, null)
   return { target, revision }
 }
 

@@ -9,7 +9,7 @@ import type { Command } from '../command.ts'
 import { ensureChild, isNamedBehind, newParent, parentName, refuseEnded, refuseStrangers } from '../devices.ts'
 import { isUnclaimed } from '../unit-of-work/deployment-rows.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
-import { changeConnectivity, hear, hearKnown } from './connectivity.ts'
+import { changeConnectivity, hear, hearKnown, isExcused } from './connectivity.ts'
 
 /** Margo's gateway error code for "child device unreachable". */
 const childUnreachable = '102'
@@ -108,7 +108,7 @@ function noteChild(work: UnitOfWork, targetKey: number, reporterKey: number, rep
   const target = work.targetByKey(targetKey)
   const codes = [report.error, ...report.components.map((component) => component.error)].map((error) => error?.code)
   if (codes.includes(childUnreachable)) {
-    changeConnectivity(work, target, 'OFFLINE', 'GATEWAY', report.observedAt)
+    if (!isExcused(target, 'OFFLINE')) changeConnectivity(work, target, 'OFFLINE', 'GATEWAY', report.observedAt)
     return
   }
   // Otherwise the silence of the child itself makes it OFFLINE again and again, while its gateway reaches it.

@@ -132,8 +132,8 @@ function ownFields(change: Change, names: Names): object {
     }
     case 'MAINTENANCE_CANCELLED':
       return { maintenance: { ...windowOf(change.maintenanceKey, change.reason), by: change.by } }
-    case 'DEVICE_MAINTENANCE_STARTED':
-    case 'DEVICE_MAINTENANCE_ENDED': {
+    case 'MAINTENANCE_STARTED':
+    case 'MAINTENANCE_ENDED': {
       const { reason, since, until } = change
       return { maintenance: { reason, since: iso(since), until: iso(until) } }
     }

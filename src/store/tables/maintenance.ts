@@ -2,6 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { boolean, index, json, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import type { MaintenanceSelector } from '../../domain/maintenance.ts'
+import type { ConnectivitySource } from '../../domain/target.ts'
 import { instant, key, revision } from './columns.ts'
 
 export const maintenanceWindows = pgTable(
@@ -44,10 +45,14 @@ export const maintenancePeriods = pgTable(
     /** Null: it is in the window. */
     endedRevision: revision('ended_revision'),
     endedAt: instant('ended_at'),
+    /** When its broker or its orchestrator last said that it is gone, which counts only if it still holds afterwards. Null: they did not, or that has been decided. */
+    goneAt: instant('gone_at'),
+    goneSource: text('gone_source').$type<ConnectivitySource>(),
   },
   (t) => [
     primaryKey({ columns: [t.targetKey, t.beganRevision] }),
     // For retention, and for who was in a window at a revision.
     index('maintenance_periods_ended').on(t.endedRevision),
+    index('maintenance_periods_gone').on(t.goneAt).where(sql`gone_at is not null and ended_revision is not null`),
   ],
 )

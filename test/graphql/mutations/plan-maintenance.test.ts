@@ -26,7 +26,7 @@ async function ask(query: string, variables: object = {}, token = admin): Promis
 }
 
 const planDocument = `mutation ($input: PlanMaintenanceInput!) { planMaintenance(input: $input) {
-  __typename ... on PlanMaintenanceSuccess { window { maintenanceId reason next { from until } repeat plannedBy devices filter } }
+  __typename ... on PlanMaintenanceSuccess { window { maintenanceId reason next { from until } repeat plannedBy targets filter clusters } }
   ... on InvalidInput { problems { path } } } }`
 const endDocument = `mutation ($id: ID!) { endMaintenance(input: { maintenanceId: $id }) { __typename ... on UserError { message } } }`
 const site = (value: string) => ({ labels: [{ key: 'site', value }] })
@@ -62,59 +62,77 @@ it('is planned by operators, entered, seen by those who see the device, held for
   await register('other', 'b')
   for (const device of ['press', 'other']) await report(device, { state: 'installed' })
   const { window } = await plan({})
-  expect(window).toMatchObject({ reason: 'power', repeat: null, filter: site('a'), devices: 0 })
+  expect(window).toMatchObject({ reason: 'power', repeat: null, filter: site('a'), clusters: null, targets: 0 })
   await expect.poll(() => maintenanceOf('press')).toEqual({ reason: 'power', until: window.next.until })
   expect(await maintenanceOf('other')).toBeNull()
   const { revision: inside } = await ask('{ revision }')
 
   const lists = `{ devices(filter: { inMaintenance: true }) { nodes { deviceId } }
     deploymentCounts(filter: { inMaintenance: true }) { total }
-    maintenanceWindows { totalCount nodes { maintenanceId devices } }
-    sitesInMaintenance(labelKey: "site") { site devices until }
-    maintenanceBands(from: "2020-01-01T00:00:00Z") { devices until reason }
-    rollouts { nodes { maintenance { devices until } maintenanceBands(from: "2020-01-01T00:00:00Z") { devices reason } } } }`
+    maintenanceWindows { totalCount nodes { maintenanceId targets } }
+    sitesInMaintenance(labelKey: "site") { site targets until }
+    maintenanceBands(from: "2020-01-01T00:00:00Z") { targets until reason }
+    rollouts { nodes { maintenance { targets until } maintenanceBands(from: "2020-01-01T00:00:00Z") { targets reason } } } }`
   const { until } = window.next
   expect(await ask(lists)).toEqual({
-    sitesInMaintenance: [{ site: 'a', devices: 1, until }],
-    maintenanceBands: [{ devices: 1, until, reason: 'power' }],
+    sitesInMaintenance: [{ site: 'a', targets: 1, until }],
+    maintenanceBands: [{ targets: 1, until, reason: 'power' }],
     rollouts: {
-      nodes: [{ maintenance: { devices: 1, until }, maintenanceBands: [{ devices: 1, reason: 'power' }] }],
+      nodes: [{ maintenance: { targets: 1, until }, maintenanceBands: [{ targets: 1, reason: 'power' }] }],
     },
     devices: { nodes: [{ deviceId: 'press' }] },
     deploymentCounts: { total: 1 },
-    maintenanceWindows: { totalCount: 1, nodes: [{ maintenanceId: window.maintenanceId, devices: 1 }] },
+    maintenanceWindows: { totalCount: 1, nodes: [{ maintenanceId: window.maintenanceId, targets: 1 }] },
   })
 
+  const exported = async (query = '') => {
+    const response = await fetch(`${app.url}/export/devices?format=ndjson${query}`, {
+      headers: { authorization: `Bearer ${admin}` },
+    })
+    const rows = (await response.text())
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    return rows.map(({ deviceId, maintenanceUntil, maintenanceReason }) => [
+      deviceId,
+      maintenanceUntil,
+      maintenanceReason,
+    ])
+  }
+  expect(await exported()).toEqual([
+    ['other', null, null],
+    ['press', until, 'power'],
+  ])
   const [ofA, ofB] = [await keyOf(['OPERATOR'], ['label:site=a']), await keyOf(['OPERATOR'], ['label:site=b'])]
   const kinds = async (token: string) =>
     (
       await ask(
-        `{ changes(filter: { kinds: [MAINTENANCE_PLANNED, MAINTENANCE_CANCELLED, DEVICE_MAINTENANCE_STARTED, DEVICE_MAINTENANCE_ENDED] }, first: 10) {
-          nodes { kind ... on DeviceMaintenanceStarted { reason } } } }`,
+        `{ changes(filter: { kinds: [MAINTENANCE_PLANNED, MAINTENANCE_CANCELLED, MAINTENANCE_STARTED, MAINTENANCE_ENDED] }, first: 10) {
+          nodes { kind ... on MaintenanceStarted { reason } } } }`,
         {},
         token,
       )
     ).changes.nodes
-  const started = { kind: 'DEVICE_MAINTENANCE_STARTED', reason: 'power' }
+  const started = { kind: 'MAINTENANCE_STARTED', reason: 'power' }
   expect(await kinds(admin)).toEqual([{ kind: 'MAINTENANCE_PLANNED' }, started])
   expect(await kinds(ofA)).toEqual([started])
   expect(await kinds(ofB)).toEqual([])
   expect(await maintenanceOf('press', null, ofA)).toMatchObject({ reason: 'power' })
   expect(await maintenanceOf('press', null, ofB)).toBeNull()
-  const badges = `query ($at: Revision) { sitesInMaintenance(labelKey: "site", atRevision: $at) { site devices }
-    maintenanceBands(from: "2020-01-01T00:00:00Z") { devices }
-    rollouts(atRevision: $at) { nodes { maintenance { devices until } } } }`
+  const badges = `query ($at: Revision) { sitesInMaintenance(labelKey: "site", atRevision: $at) { site targets }
+    maintenanceBands(from: "2020-01-01T00:00:00Z") { targets }
+    rollouts(atRevision: $at) { nodes { maintenance { targets until } } } }`
   const shown = {
-    sitesInMaintenance: [{ site: 'a', devices: 1 }],
-    maintenanceBands: [{ devices: 1 }],
-    rollouts: { nodes: [{ maintenance: { devices: 1, until } }] },
+    sitesInMaintenance: [{ site: 'a', targets: 1 }],
+    maintenanceBands: [{ targets: 1 }],
+    rollouts: { nodes: [{ maintenance: { targets: 1, until } }] },
   }
   const hidden = { sitesInMaintenance: [], maintenanceBands: [], rollouts: { nodes: [{ maintenance: null }] } }
   expect(await ask(badges, {}, ofA)).toEqual(shown)
   expect(await ask(badges, {}, ofB)).toEqual(hidden)
   await expect(ask('{ sitesInMaintenance(labelKey: "site", first: 51) { site } }')).rejects.toThrow('from 1 to 50')
   await expect(
-    ask('{ maintenanceBands(from: "2100-01-01T00:00:00Z", to: "2099-01-01T00:00:00Z") { devices } }'),
+    ask('{ maintenanceBands(from: "2100-01-01T00:00:00Z", to: "2099-01-01T00:00:00Z") { targets } }'),
   ).rejects.toThrow('later than to')
   await expect(ask('{ maintenanceWindows { totalCount } }', {}, ofA)).rejects.toThrow()
   expect((await ask(endDocument, { id: window.maintenanceId }, ofA)).endMaintenance.__typename).toBe('Forbidden')
@@ -141,7 +159,9 @@ it('is planned by operators, entered, seen by those who see the device, held for
   await expect.poll(() => maintenanceOf('press')).toBeNull()
   expect(await maintenanceOf('press', inside)).toEqual({ reason: 'power', until })
   expect(await ask(badges, { at: inside }, ofA)).toEqual(shown)
-  expect(await ask(badges)).toEqual({ ...hidden, maintenanceBands: [{ devices: 1 }] })
+  expect(await exported()).toContainEqual(['press', null, null])
+  expect(await exported(`&atRevision=${inside}`)).toContainEqual(['press', until, 'power'])
+  expect(await ask(badges)).toEqual({ ...hidden, maintenanceBands: [{ targets: 1 }] })
   const then = `query ($at: Revision, $held: DeploymentFilter = { where: { not: { inMaintenance: false } } }) {
     deployments(filter: { inMaintenance: true }, atRevision: $at) { nodes { device { deviceId } } }
     deploymentCounts(filter: $held, atRevision: $at) { total }
@@ -161,10 +181,50 @@ it('is planned by operators, entered, seen by those who see the device, held for
     expect(auditLog.nodes).toContainEqual({ action, outcome: 'done' })
 })
 
+it('has clusters, beside devices or alone', async () => {
+  const say = (connectivity: string) =>
+    ask(
+      `mutation ($to: Connectivity!) { reportConnectivity(input: { cluster: "p+east", connectivity: $to }) { __typename } }`,
+      {
+        to: connectivity,
+      },
+    )
+  await say('ONLINE')
+  const { window } = await plan({ filter: null, clusters: { names: ['east'] } })
+  expect(window).toMatchObject({ filter: null, clusters: { names: ['east'] } })
+  const clusters = async (filter: object) =>
+    (
+      await ask(
+        'query ($filter: ClusterFilter) { clusters(filter: $filter) { nodes { name connectivity maintenance { reason } } } }',
+        { filter },
+      )
+    ).clusters.nodes
+  await expect.poll(() => clusters({ inMaintenance: true })).toHaveLength(1)
+  await say('OFFLINE')
+  const inside = { name: 'east', connectivity: 'ONLINE', maintenance: { reason: 'power' } }
+  expect(await clusters({})).toEqual([inside])
+  const { revision } = await ask('{ revision }')
+  await ask(endDocument, { id: window.maintenanceId })
+  await expect
+    .poll(() => clusters({ connectivity: ['OFFLINE'] }))
+    .toEqual([{ ...inside, connectivity: 'OFFLINE', maintenance: null }])
+  expect(
+    await ask(
+      'query ($at: Revision) { clusters(filter: { inMaintenance: true }, atRevision: $at) { nodes { name } } }',
+      { at: revision },
+    ),
+  ).toEqual({ clusters: { nodes: [{ name: 'east' }] } })
+})
+
 it('refuses what would never begin, would not end, or would change by itself', async () => {
   const problems = async (input: object) =>
     ((await plan(input)).problems ?? []).map(({ path }: { path: string[] }) => path.join('.'))
   expect(await problems({ filter: {} })).toEqual(['filter'])
+  expect(await problems({ filter: null })).toEqual(['filter'])
+  const deviceIds = Array.from({ length: 2_000 }, (_, index) => `device-${index}`)
+  expect(await problems({ filter: { deviceIds } })).toEqual(['filter'])
+  expect(await problems({ clusters: {} })).toEqual(['clusters'])
+  expect(await problems({ clusters: { connectivity: ['ONLINE'] } })).toEqual(['clusters.connectivity'])
   expect(await problems({ filter: { where: { or: [{ connectivity: ['OFFLINE'] }] } } })).toEqual([
     'filter.where.or.0.connectivity',
   ])

@@ -20,6 +20,22 @@ it('keeps its local time when the clocks change', async () => {
   expect(await occurrenceAfter(daily, before, at('2026-04-01T00:00:00Z'))).toBeNull()
 })
 
+it('begins where its local time does not exist, and once where it occurs twice', async () => {
+  const sundays = { repeat: 'FREQ=WEEKLY', timeZone: 'Europe/Berlin' }
+  const first = at('2026-03-22T01:30:00Z')
+  const after = async (time: string) => iso(await occurrenceAfter(sundays, first, at(time)))
+  expect(await after('2026-03-22T01:30:00Z')).toBe('2026-03-29T01:30:00.000Z')
+  expect(await after('2026-03-29T01:30:00Z')).toBe('2026-04-05T00:30:00.000Z')
+  expect(await after('2026-10-24T00:00:00Z')).toBe('2026-10-25T00:30:00.000Z')
+  expect(await after('2026-10-25T00:30:00Z')).toBe('2026-11-01T01:30:00.000Z')
+  // Where the clocks go round by half an hour, at the other end of the year.
+  const lordHowe = { repeat: 'FREQ=DAILY', timeZone: 'Australia/Lord_Howe' }
+  const night = at('2026-10-02T15:45:00Z')
+  expect(iso(await occurrenceAfter(lordHowe, night, night))).toBe('2026-10-03T15:45:00.000Z')
+  expect(iso(await occurrenceAfter(lordHowe, night, night + 86_400_000))).toBe('2026-10-04T15:15:00.000Z')
+  await expect(occurrenceAfter({ ...sundays, timeZone: 'Mars/Base' }, first, first)).rejects.toThrow('Mars/Base')
+})
+
 it('accepts only rules that certainly occur again, so that no search is long', async () => {
   const refused = [
     ...['', 'FREQ=YEARLY', 'FREQ=SECONDLY', 'FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2', 'FREQ=DAILY;BYDAY=MO;INTERVAL=7'],

@@ -9,7 +9,7 @@ import type { Scope } from '../../../src/store/read/deployment-scope.ts'
 import { deploymentsByKey } from '../../../src/store/read/deployments.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
 import { type DeviceFilter, pageDevices } from '../../../src/store/read/targets/targets.ts'
-import type { Image } from './reference-facts.ts'
+import type { Image, Known } from './reference-facts.ts'
 import type { createModel } from './reference-model.ts'
 import { allDeployments, type Names, readNames, showChange, showDeployment, showModelled } from './reference-shown.ts'
 
@@ -39,7 +39,7 @@ export async function expectPresent(snapshot: Snapshot, model: Model): Promise<v
     expect(await deviceNames(snapshot, { retired })).toEqual(listed.toSorted())
   }
   const closed = await allDeployments(snapshot, { retired: true }, null)
-  const expected = model.all.filter((known) => model.isClosed(known)).map(({ image }) => image)
+  const expected = model.all.filter((known) => isClosed(known, model)).map(({ image }) => image)
   expect(new Set(closed.map((row) => showDeployment(row, names)))).toEqual(new Set(expected))
   const rows = await snapshot.run<{ reporter: string; repeats: number }>(
     'select reporter, repeats from deployments order by key',
@@ -47,9 +47,15 @@ export async function expectPresent(snapshot: Snapshot, model: Model): Promise<v
   expect(rows).toEqual(model.all.map(({ reporter, repeats }) => ({ reporter, repeats })))
 }
 
-async function deviceNames(snapshot: Snapshot, filter: DeviceFilter): Promise<string[]> {
+/** Forgotten since its device or its reporter is retired. */
+function isClosed({ image, reporter }: Known, { retired }: Model): boolean {
+  const since = [image.device, reporter].flatMap((name) => retired.get(name)?.at ?? [])
+  return image.forgotten && since.some((at) => at <= image.at)
+}
+
+async function deviceNames(snapshot: Snapshot, filter: DeviceFilter, asOf: number | null = null): Promise<string[]> {
   const page = { size: 100, after: null, before: null, backward: false }
-  const pages = await pageDevices(snapshot, { of: 'fleet' }, filter, page)
+  const pages = await pageDevices(snapshot, { of: 'fleet' }, filter, page, undefined, asOf)
   return (pages.get(0)?.edges ?? []).map(({ node }) => node.name).toSorted()
 }
 
@@ -66,6 +72,11 @@ export async function expectPast(snapshot: Snapshot, model: Model, { tail, tailA
     if (revision < tail) await expectExpired(past)
     else await expectImages(snapshot, names, await past, images)
   }
+  // Of each tenth moment, and of the last ones.
+  const inside = [...model.pastInside].filter(([revision]) => revision >= tail)
+  for (const [index, [revision, devices]] of inside.entries())
+    if (index % 10 === 0 || index > inside.length - 4)
+      await expectMaintenance(snapshot, revision, devices, model.past.get(revision) ?? [])
   await expectExpired(resolvePast(snapshot, { asOf: null, atRevision: String(model.revision() + 1) }))
 
   const times = new Set([tailAt, ...model.log.map(({ at }) => at)])
@@ -74,6 +85,20 @@ export async function expectPast(snapshot: Snapshot, model: Model, { tail, tailA
     if (time < tailAt) await expectExpired(past)
     else expect(await past).toBe(expected.findLast(({ at }) => at <= time)?.revision ?? tail)
   }
+}
+
+async function expectMaintenance(
+  snapshot: Snapshot,
+  revision: number,
+  devices: readonly string[],
+  images: readonly Image[],
+): Promise<void> {
+  const [serving = [], retired = []] = await Promise.all(
+    [false, true].map((isRetired) => deviceNames(snapshot, { inMaintenance: true, retired: isRetired }, revision)),
+  )
+  expect([...serving, ...retired].toSorted()).toEqual(devices.toSorted())
+  const counts = await countDeployments(snapshot, { of: 'fleet' }, { inMaintenance: true }, revision)
+  expect(counts.get(0)).toEqual(count(images.filter((one) => !one.forgotten && devices.includes(one.device))))
 }
 
 /** Every report that was APPLIED or STALE, once. */

@@ -72,6 +72,15 @@ const write = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('resetOrder' as const), device }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('register' as const), device }) },
   {
+    weight: 3,
+    // From one window to another, too. Null: out of any.
+    arbitrary: fc.record({
+      do: fc.constant('maintain' as const),
+      devices: fc.uniqueArray(device, { minLength: 1, maxLength: 3 }),
+      window: fc.constantFrom(null, 'power', 'roof'),
+    }),
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       do: fc.constant('retire' as const),

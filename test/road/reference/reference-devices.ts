@@ -6,6 +6,8 @@ export function createDevices() {
   const registered = new Set<string>()
   /** The gateway that each is behind; once it is, it stays. */
   const parents = new Map<string, string>()
+  /** The maintenance window that each is in. */
+  const inside = new Map<string, string>()
   const retired = new Map<string, { readonly at: number; readonly reason: string }>()
 
   function meet(name: string): void {
@@ -19,6 +21,7 @@ export function createDevices() {
   return {
     all,
     registered,
+    inside,
     retired,
     meet,
     parentOf,
@@ -32,6 +35,18 @@ export function createDevices() {
     },
     /** No device is placed behind a retired one. */
     isMisplaced: (name: string): boolean => !parents.has(name) && retired.has(parentOf(name) ?? ''),
+    /** Into a maintenance window. Null: out of any. A retired device enters none. */
+    move(names: readonly string[], window: string | null, note: (name: string, kind: string, reason: string) => void) {
+      for (const name of names) {
+        const from = inside.get(name) ?? null
+        if (!all.has(name) || from === window) continue
+        inside.delete(name)
+        if (from !== null) note(name, 'MAINTENANCE_ENDED', from)
+        if (window === null || retired.has(name)) continue
+        inside.set(name, window)
+        note(name, 'MAINTENANCE_STARTED', window)
+      }
+    },
     /** The devices in service behind a gateway. */
     below: (gateway: string): readonly string[] =>
       [...all.keys()].filter((one) => parents.get(one) === gateway && !retired.has(one)).toSorted(),

@@ -1,6 +1,6 @@
 /** What the reference model takes and keeps. */
 import type { DeploymentState } from '../../../src/domain/values.ts'
-import type { Order, Part, Parts } from './reference-rules.ts'
+import { derived, isConsistent, type Order, type Part, type Parts } from './reference-rules.ts'
 
 export interface ModelReport extends Order {
   readonly reporter: string
@@ -88,6 +88,17 @@ export const blank = {
   stage: null,
   parts: {},
 } as const
+
+/** What is said of one device is not said of another. */
+export function elsewhere(image: Image, device: string): Image {
+  const { id, rollout, application, version, forgotten, at, revision } = image
+  return { ...blank, ...untried, id, rollout, application, version, forgotten, at, revision, device }
+}
+
+export function withDerived(image: Image): Image {
+  const { state, parts, stage } = image
+  return { ...image, derived: derived(parts), consistent: isConsistent(state, parts, stage) }
+}
 
 export function nextAttempt({ attempt, state }: Image, to: DeploymentState): number {
   const isOver = state === 'INSTALLED' || state === 'FAILED' || state === 'REMOVED'

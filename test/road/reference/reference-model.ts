@@ -7,6 +7,7 @@ import { createDevices } from './reference-devices.ts'
 import {
   blank,
   type Connectivity,
+  elsewhere,
   type Image,
   type KeptReport,
   type Known,
@@ -18,22 +19,16 @@ import {
   unordered,
   untried,
   withDeclared,
+  withDerived,
 } from './reference-facts.ts'
-import {
-  derived,
-  failureStage,
-  isConsistent,
-  isInProgress,
-  type Part,
-  type Parts,
-  remember,
-  staleBy,
-} from './reference-rules.ts'
+import { failureStage, isInProgress, type Part, type Parts, remember, staleBy } from './reference-rules.ts'
 
 export function createModel(base: number) {
   const all: Known[] = []
   const log: ModelChange[] = []
   const past = new Map<number, readonly Image[]>([[base, []]])
+  /** The devices in maintenance windows. */
+  const pastInside = new Map<number, readonly string[]>([[base, []]])
   const kept: KeptReport[] = []
   const devices = createDevices()
   const { retired, meet, place, parentOf, isMisplaced } = devices
@@ -52,16 +47,12 @@ export function createModel(base: number) {
     log.push({ part: null, to: null, ...change, revision, at, entry })
     const images = all.map(({ image }) => image)
     past.set(revision, images)
+    pastInside.set(revision, [...devices.inside.keys()])
   }
 
   function tell(d: Known, kind: string, what: string, next: Partial<Image>, about: Partial<ModelChange> = {}): void {
-    const image = { ...d.image, ...next, at, revision: revision + 1 }
-    d.image = {
-      ...image,
-      derived: derived(image.parts),
-      consistent: isConsistent(image.state, image.parts, image.stage),
-    }
-    record({ id: image.id, device: image.device, kind, what, ...about })
+    d.image = withDerived({ ...d.image, ...next, at, revision: revision + 1 })
+    record({ id: d.image.id, device: d.image.device, kind, what, ...about })
   }
 
   function born(id: string, reporter: string, on: string, rollout: string): Known {
@@ -74,9 +65,7 @@ export function createModel(base: number) {
 
   /** What is said of one device is not said of another. */
   function leave(d: Known, on: string): void {
-    if (d.image.device === on) return
-    const { id, rollout, application, version, forgotten, at, revision } = d.image
-    d.image = { ...blank, ...untried, id, rollout, application, version, forgotten, at, revision, device: on }
+    if (d.image.device !== on) d.image = elsewhere(d.image, on)
   }
 
   /** A first state, or one after being forgotten. */
@@ -112,10 +101,11 @@ export function createModel(base: number) {
     tell(d, 'COMPONENT_STATE_CHANGED', `${part} ${from} ${state} ${error}`, { parts }, { part, to: state })
   }
 
-  /** A report makes only an offline device online. */
+  /** A report makes only an offline device online. In a maintenance window, nothing makes it offline. */
   function connect(name: string, to: Connectivity): void {
     const from = devices.all.get(name) ?? 'UNKNOWN'
     if (from === to || (to === 'ONLINE' && from !== 'OFFLINE')) return
+    if (to === 'OFFLINE' && devices.inside.has(name)) return
     devices.all.set(name, to)
     entry += 1
     record({ id: null, device: name, kind: 'CONNECTIVITY_CHANGED', what: `${from} ${to}` })
@@ -223,7 +213,7 @@ export function createModel(base: number) {
   }
 
   return {
-    ...{ all, log, past, kept, devices: devices.all, retired, rollouts },
+    ...{ all, log, past, pastInside, kept, devices: devices.all, retired, rollouts },
     revision: () => revision,
     report,
     declare,
@@ -273,10 +263,14 @@ export function createModel(base: number) {
       }
       return { revision, results: [{ isChanged, children: below.length, deployments: closed.length }] }
     },
-    /** Forgotten since its device or its reporter is retired. */
-    isClosed({ image, reporter }: Known): boolean {
-      const since = [image.device, reporter].flatMap((name) => retired.get(name)?.at ?? [])
-      return image.forgotten && since.some((at) => at <= image.at)
+    maintain(names: readonly string[], window: string | null, now: number): { moved: number } {
+      begin(now)
+      const before = revision
+      devices.move(names, window, (device, kind, what) => {
+        entry += 1
+        record({ id: null, device, kind, what })
+      })
+      return { moved: revision - before }
     },
     resetOrder(reporter: string, now: number): { deployments: number } | 'NOT_FOUND' {
       begin(now)

@@ -85,10 +85,11 @@ export function showChange(change: Change, { targets, rollouts }: Names): object
       return { ...about, what: change.reason }
     case 'DEVICE_REINSTATED':
       return about
+    case 'MAINTENANCE_STARTED':
+    case 'MAINTENANCE_ENDED':
+      return { ...about, what: change.reason }
     case 'MAINTENANCE_PLANNED':
     case 'MAINTENANCE_CANCELLED':
-    case 'DEVICE_MAINTENANCE_STARTED':
-    case 'DEVICE_MAINTENANCE_ENDED':
     case 'CONVERGENCE_CHANGED':
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':

@@ -175,8 +175,8 @@ function maintainedAt(changes: readonly Change[], asOf: Revision | null): Readon
   const inside = new Map<number, number>()
   for (const change of changes) {
     if (change.revision > (asOf ?? change.revision) || change.targetKey === null) continue
-    if (change.kind === 'DEVICE_MAINTENANCE_STARTED') inside.set(change.targetKey, change.maintenanceKey)
-    if (change.kind === 'DEVICE_MAINTENANCE_ENDED') inside.delete(change.targetKey)
+    if (change.kind === 'MAINTENANCE_STARTED') inside.set(change.targetKey, change.maintenanceKey)
+    if (change.kind === 'MAINTENANCE_ENDED') inside.delete(change.targetKey)
   }
   return inside
 }

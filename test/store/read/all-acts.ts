@@ -116,16 +116,17 @@ function register(pick: Picker): Act {
   return (submit) => submit(registerDevices([{ ...device, tokenHash }]))
 }
 
-/** Windows that the devices of all sites enter and leave, also from one to another. */
+/** Windows that devices and clusters enter and leave, also from one to another. */
 export function maintain(pick: Picker): Act {
   const selector = { given: {}, filter: { deviceIds: devices } }
   const times = { beginsAt: 0, endsAt: 4e12, repeat: null, timeZone: 'UTC' }
-  const moved = devices.filter(() => pick.number(3) === 0)
+  const places = [...devices.map((name) => ({ kind: 'DEVICE', provider: '', name }) as const), ...clusters]
+  const moved = places.filter(() => pick.number(3) === 0)
   const [isEntered, isNext] = [pick.number(3) > 0, pick.flip()]
   return async (submit) => {
     const plan = { ...times, reason: `no power ${pick.number(3)}`, selector }
     const { key: windowKey } = await submit(planMaintenance(plan, 'an operator'))
-    await submit(moveMaintenance(moved.map((deviceId) => ({ deviceId, windowKey: isEntered ? windowKey : null }))))
+    await submit(moveMaintenance(moved.map((target) => ({ target, windowKey: isEntered ? windowKey : null }))))
     if (isNext) await submit(endMaintenance(windowKey, 'an operator'))
   }
 }

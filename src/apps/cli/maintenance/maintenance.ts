@@ -17,8 +17,9 @@ interface ShownWindow {
   readonly repeat: string | null
   readonly timeZone: string
   readonly plannedBy: string
-  readonly devices: number
-  readonly filter: unknown
+  readonly targets: number
+  readonly filter: object | null
+  readonly clusters: object | null
 }
 
 interface Changed {
@@ -27,10 +28,21 @@ interface Changed {
   readonly problems?: readonly { readonly path: readonly string[]; readonly message: string }[]
 }
 
-const fields = 'maintenanceId reason next { from until } repeat timeZone plannedBy devices filter'
-const row = ({ maintenanceId, reason, next, repeat, timeZone, plannedBy, devices, filter }: ShownWindow): string[] => [
+const fields = 'maintenanceId reason next { from until } repeat timeZone plannedBy targets filter clusters'
+const row = ({
+  maintenanceId,
+  reason,
+  next,
+  repeat,
+  timeZone,
+  plannedBy,
+  targets,
+  filter,
+  clusters,
+}: ShownWindow): string[] => [
   ...[maintenanceId, next ? momentOf(next.from) : 'over', next ? momentOf(next.until) : '-'],
-  ...[repeat === null ? '-' : `${repeat} ${timeZone}`, String(devices), JSON.stringify(filter), plannedBy, reason],
+  ...[repeat === null ? '-' : `${repeat} ${timeZone}`, String(targets)],
+  ...[JSON.stringify({ ...filter, ...(clusters && { clusters }) }), plannedBy, reason],
 ]
 
 async function main(): Promise<number> {
@@ -46,7 +58,7 @@ async function main(): Promise<number> {
   exitWithoutOutput(process.stdout)
   const api = output.isJson ? createApi(address, token) : forTerminal(createApi(address, token))
   if (verb === undefined) {
-    const head = ['ID', 'FROM', 'UNTIL', 'REPEATED', 'DEVICES', 'FILTER', 'BY', 'REASON']
+    const head = ['ID', 'FROM', 'UNTIL', 'REPEATED', 'INSIDE', 'FILTER', 'BY', 'REASON']
     const list: List<ShownWindow> = {
       of: 'maintenanceWindows',
       filter: null,
@@ -90,18 +102,20 @@ function parse() {
 type Values = ReturnType<typeof parse>['values']
 
 function inputOf(values: Values): object {
-  const { from, to, reason, repeat, label = [], device = [], 'time-zone': timeZone } = values
+  const { from, to, reason, repeat, label = [], device = [], cluster = [], 'time-zone': timeZone } = values
   const filter = {
     ...(label.length > 0 && { labels: label.map(labelOf) }),
     ...(device.length > 0 && { deviceIds: device }),
   }
-  if (Object.keys(filter).length === 0) throw new UsageError('missing devices: use --label or --device')
+  const hasDevices = Object.keys(filter).length > 0
+  if (!hasDevices && cluster.length === 0) throw new UsageError('missing devices: use --label, --device or --cluster')
   if (reason === undefined) throw new UsageError('missing reason: use --reason')
   const begins = from === undefined ? Date.now() : Date.parse(from)
   if (Number.isNaN(begins)) throw new UsageError(`--from must be a time such as 2026-12-05T18:00:00Z, but is "${from}"`)
   if ((to === undefined) === (values.for === undefined)) throw new UsageError('say when it ends: use --to or --for')
   const ends = values.for === undefined ? to : new Date(begins + parseDuration('--for', values.for)).toISOString()
-  return { filter, from, to: ends, reason, repeat, ...(timeZone !== undefined && { timeZone }) }
+  const selected = { ...(hasDevices && { filter }), ...(cluster.length > 0 && { clusters: { names: cluster } }) }
+  return { ...selected, from, to: ends, reason, repeat, ...(timeZone !== undefined && { timeZone }) }
 }
 
 function labelOf(text: string): object {

@@ -5,11 +5,12 @@ export const usage = `Usage: ${commandOf('rollcall')} maintenance [plan | end <i
 
 Without more, lists the windows that last or are to come; with --over, those that are over.
 
-  plan                     plan downtime of the devices that the options select
+  plan                     plan downtime of the devices and clusters that the options select
   end <id>                 end a window early, with its further occurrences
 
 plan:
   --label <key>=<value> *  --device <id> *       which devices (* can be repeated, and match any of their values)
+  --cluster <name> *       which clusters, by their names
   --from <time>            when it begins, such as 2026-12-05T18:00:00Z (default: now)
   --to <time>              when it ends, or
   --for <duration>         how long it lasts, such as 90m, 12h
@@ -30,6 +31,7 @@ const one = { type: 'string' } as const
 export const maintenanceOptions = {
   label: { type: 'string', multiple: true },
   device: { type: 'string', multiple: true },
+  cluster: { type: 'string', multiple: true },
   ...{ from: one, to: one, for: one, reason: one, repeat: one, 'time-zone': one },
   over: { type: 'boolean' },
   json: { type: 'boolean' },

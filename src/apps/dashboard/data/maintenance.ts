@@ -7,7 +7,7 @@ import { useAnswer } from './use-query.ts'
 /** Milliseconds. Windows begin and end by the minute. */
 const refreshInterval = 30_000
 
-const bandFragment = graphql(`fragment Band on MaintenanceBand { from until reason devices }`)
+const bandFragment = graphql(`fragment Band on MaintenanceBand { from until reason targets }`)
 
 export type Band = FragmentOf<typeof bandFragment>
 

@@ -34,7 +34,7 @@ export const rolloutFragment = graphql(
       broken: deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }) { total }
       stalled: deploymentCounts(filter: { stalled: true }) { total }
       old: deploymentCounts(filter: { states: [INSTALLED], convergence: [STALE] }) { total }
-      maintenance { devices until }
+      maintenance { targets until }
     }
   `,
   [countsFragment],
@@ -166,7 +166,7 @@ const columns: Columns<RolloutSummary> = {
   pending: (row) => row.deploymentCounts.pending,
   failed: (row) => row.deploymentCounts.failed,
   stalled: (row) => row.stalled.total,
-  inMaintenance: (row) => row.maintenance?.devices ?? 0,
+  inMaintenance: (row) => row.maintenance?.targets ?? 0,
   removing: (row) => row.deploymentCounts.removing,
   removed: (row) => row.deploymentCounts.removed,
 }

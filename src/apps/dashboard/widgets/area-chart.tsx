@@ -1,6 +1,6 @@
 /** A stacked chart of counts over time, with the rate of changes below. Plain SVG: a few paths need no library. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { countOf, deploymentStates, formatNumber, plural, stateWords } from '../data/labels.ts'
+import { countOf, deploymentStates, formatNumber, stateWords } from '../data/labels.ts'
 import type { Band } from '../data/maintenance.ts'
 import type { Point } from '../data/past-points.ts'
 import { chooseTicks, formatMinute, formatTime, zoneName } from '../data/time.ts'
@@ -168,8 +168,8 @@ export function AreaChart({
   )
 }
 
-const describeBand = ({ from, until, reason, devices }: Band): string =>
-  `${plural(devices, 'device')} in maintenance from ${formatMinute(Date.parse(from))} to ${formatMinute(Date.parse(until))}: ${reason}`
+const describeBand = ({ from, until, reason, targets }: Band): string =>
+  `${formatNumber(targets)} in maintenance from ${formatMinute(Date.parse(from))} to ${formatMinute(Date.parse(until))}: ${reason}`
 
 const summarize = ({ time, counts }: Point, say: (time: number) => string): string =>
   `At ${say(time)} ${deploymentStates

@@ -32,8 +32,8 @@ export const changeFragment = graphql(
       ... on AlertResolved { alert { rule } resolution }
       ... on AlertAcknowledged { alert { rule } acknowledgedBy comment }
       ... on DeviceReinstated { target: device { name deviceId } }
-      ... on DeviceMaintenanceStarted { maintenanceReason: reason until target: device { name deviceId } }
-      ... on DeviceMaintenanceEnded { target: device { name deviceId } }
+      ... on MaintenanceStarted { maintenanceReason: reason until target { name ... on Device { deviceId } } }
+      ... on MaintenanceEnded { target { name ... on Device { deviceId } } }
       ... on MaintenancePlanned { maintenanceReason: reason decidedBy beginsAt }
       ... on MaintenanceCancelled { maintenanceReason: reason decidedBy }
       ... on InstanceStatusChanged { fromStatus toStatus instance { instanceId } }
@@ -140,9 +140,9 @@ function tell(change: Change): ComponentChildren {
       return `retired: ${change.retiredFor}${change.replacedBy ? `; replaced by ${change.replacedBy.name}` : ''}`
     case 'DeviceReinstated':
       return 'back in service'
-    case 'DeviceMaintenanceStarted':
+    case 'MaintenanceStarted':
       return `in maintenance until ${formatTime(change.until)}: ${change.maintenanceReason}`
-    case 'DeviceMaintenanceEnded':
+    case 'MaintenanceEnded':
       return 'maintenance ended'
     case 'MaintenancePlanned':
       return `${['planned', byWhom(change.decidedBy)].filter(Boolean).join(' ')}, from ${formatTime(change.beginsAt)}`

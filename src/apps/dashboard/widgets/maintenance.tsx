@@ -1,25 +1,25 @@
 /** How many devices are in maintenance, and until when: of a rollout, and by site. */
 import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { plural } from '../data/labels.ts'
+import { formatNumber } from '../data/labels.ts'
 import { formatTime } from '../data/time.ts'
 import { href } from '../route.ts'
 import { writeLabel } from './lists/filters.tsx'
 import { StateMark } from './states/state-mark.tsx'
 
 interface BadgeProps {
-  readonly of: { readonly devices: number; readonly until: string } | null
+  readonly of: { readonly targets: number; readonly until: string } | null
 }
 
 export function MaintenanceBadge({ of }: BadgeProps) {
   if (!of) return null
   return (
-    <StateMark of="MAINTENANCE">{`${plural(of.devices, 'device')} in maintenance until ${formatTime(of.until)}`}</StateMark>
+    <StateMark of="MAINTENANCE">{`${formatNumber(of.targets)} in maintenance until ${formatTime(of.until)}`}</StateMark>
   )
 }
 
 export const sitesFragment = graphql(`
   fragment SitesInMaintenance on Query {
-    inMaintenance: sitesInMaintenance(labelKey: $labelKey, first: 10, asOf: $asOf) { site devices until }
+    inMaintenance: sitesInMaintenance(labelKey: $labelKey, first: 10, asOf: $asOf) { site targets until }
   }
 `)
 
@@ -37,7 +37,7 @@ export function SitesInMaintenance({ of, labelKey }: SitesProps) {
         In maintenance <a href={href(['devices'], { maintenance: 'true' })}>All devices in maintenance</a>
       </h2>
       <ul class="sites" aria-label={`In maintenance, by ${labelKey}`}>
-        {of.map(({ site, devices, until }) => (
+        {of.map(({ site, targets, until }) => (
           <li key={site}>
             {site === null ? (
               `no ${labelKey}`
@@ -46,7 +46,7 @@ export function SitesInMaintenance({ of, labelKey }: SitesProps) {
                 {site}
               </a>
             )}{' '}
-            <MaintenanceBadge of={{ devices, until }} />
+            <MaintenanceBadge of={{ targets, until }} />
           </li>
         ))}
       </ul>

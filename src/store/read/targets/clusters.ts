@@ -22,6 +22,7 @@ const conditions: Conditions<ClusterFilter> = {
   providers: (providers) => isAnyOf(targets.provider, providers, 'text'),
   names: (names) => isAnyOf(targets.name, names, 'text'),
   labels: (labels) => hasAnyLabel(targets.labels, labels),
+  inMaintenance: (wanted) => sql`(${targets.maintenanceKey} is not null) = ${wanted}::boolean`,
   connectivity: (connectivity) => isAnyOf(targets.connectivity, connectivity, 'connectivity'),
   text: (text) => containsText([targets.name, targets.provider], text),
 }
@@ -56,7 +57,12 @@ export async function countClusters(
   return row?.n ?? 0
 }
 
-function fromClusters(reader: Session, filter: ClusterFilter, asOf: Revision | null, bounds: readonly SQL[]): SQL {
+export function fromClusters(
+  reader: Session,
+  filter: ClusterFilter,
+  asOf: Revision | null,
+  bounds: readonly SQL[],
+): SQL {
   const matches = [...visibleTarget(reader, targets), ...conditionsIn(conditions, filter), ...bounds]
   return sql`from ${targetsAt(asOf)} where ${targets.kind} in ('CLUSTER', 'CLOUD_REGION') and ${all(matches)}`
 }

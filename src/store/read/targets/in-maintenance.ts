@@ -1,4 +1,4 @@
-/** Which devices of rollouts and sites are or were in maintenance windows, and when: what badges and charts show. */
+/** Which devices and clusters of rollouts and sites are or were in maintenance windows, and when: what badges and charts show. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Session, Snapshot } from '../../database.ts'
@@ -7,12 +7,12 @@ import { deployments, maintenancePeriods as period, targets } from '../../tables
 import { visiblePlace, visibleTarget } from '../access-scope.ts'
 import { rowsOf } from '../counts/deployment-counts.ts'
 import { d, filterAt } from '../filters/deployment-filter.ts'
-import { isDeviceRow, periodsAt, targetRow } from '../filters/target-filter.ts'
+import { periodsAt, targetRow } from '../filters/target-filter.ts'
 import { labelOf } from '../groups/grouping.ts'
 import { openPast, revisionsAt } from '../past.ts'
 
 export interface InMaintenanceSummary {
-  readonly devices: number
+  readonly targets: number
   /** The latest end of their windows, as planned. */
   readonly until: Millis
 }
@@ -22,7 +22,7 @@ export interface SiteInMaintenance extends InMaintenanceSummary {
   readonly site: string | null
 }
 
-/** A stretch of time in which devices were in one occurrence of a window. */
+/** A stretch of time in which devices or clusters were in one occurrence of a window. */
 export interface MaintenanceBand extends InMaintenanceSummary {
   readonly reason: string
   readonly from: Millis
@@ -30,9 +30,9 @@ export interface MaintenanceBand extends InMaintenanceSummary {
 
 const mostBands = 100
 
-const summary = sql`count(distinct found.target_key)::int as devices, max(found.until) as until`
+const summary = sql`count(distinct found.target_key)::int as targets, max(found.until) as until`
 
-/** Of the devices with listed deployments of rollouts. Rollouts without such devices are absent. */
+/** Of the targets with listed deployments of rollouts. Rollouts without such targets are absent. */
 export async function maintenanceOfRollouts(
   session: Session,
   keys: readonly number[],
@@ -45,7 +45,7 @@ export async function maintenanceOfRollouts(
   return new Map(rows.map(({ key, ...one }) => [key, one]))
 }
 
-/** From the devices in windows, which are few or none, and not from all deployments of a rollout. */
+/** From the targets in windows, which are few or none, and not from all deployments of a rollout. */
 function ofPresent(session: Session, keys: readonly number[]): SQL {
   const isListed = [sql`${d.forgottenAt} is null`, sql`${d.isCurrent}`, ...visiblePlace(session, d)]
   return sql`from (select ${period.targetKey}, ${period.until} from ${period} where ${period.endedRevision} is null offset 0) as inside
@@ -60,7 +60,7 @@ async function ofPast(session: Session, keys: readonly number[], asOf: Revision)
     select ${d.targetKey}, ${d.rolloutKey}, (select max(${period.until}) ${periodsAt(asOf)} and ${period.targetKey} = ${d.targetKey}) as until ${rows}) as found`
 }
 
-/** Of devices in service by a label, the sites with the most devices first. Labels have no history: they are the present ones. */
+/** By a label, the sites with the most of them first. Labels have no history: they are the present ones. */
 export function maintenanceOfSites(
   session: Session,
   labelKey: string,
@@ -72,12 +72,12 @@ export function maintenanceOfSites(
   return session.rows<SiteInMaintenance>(
     sql`select found.site, ${summary} from (select ${period.targetKey}, ${period.until} ${inside} offset 0) as inside
       cross join lateral (select inside.target_key, inside.until, ${labelOf(t.key, labelKey)} as site from ${targets} ${t}
-        where ${t.key} = inside.target_key and ${all([isDeviceRow(t), ...visibleTarget(session, t)])} offset 0) as found
+        where ${all([sql`${t.key} = inside.target_key`, ...visibleTarget(session, t)])} offset 0) as found
       group by 1 order by 2 desc, 1 limit ${size}`,
   )
 }
 
-/** Within the history that is kept, the newest of them, in the order of their beginnings. `rolloutKey`: of devices with deployments of it now. */
+/** Within the history that is kept, the newest of them, in the order of their beginnings. `rolloutKey`: of targets with deployments of it now. */
 export async function maintenanceBands(
   session: Snapshot,
   rolloutKey: number | null,
@@ -95,13 +95,13 @@ export async function maintenanceBands(
           sql`exists (select 1 from ${deployments} ${d} where ${d.targetKey} = ${t.key} and ${d.rolloutKey} = ${rolloutKey}::bigint
             and ${all([sql`${d.forgottenAt} is null`, ...visiblePlace(session, d)])})`,
         ]
-  const isSeen = all([isDeviceRow(t), ...visibleTarget(session, t), ...isOwn])
   const rows = await session.rows<MaintenanceBand>(
     sql`select min(${period.reason}) as reason, min(${period.beganAt}) as "from", max(coalesce(${period.endedAt}, ${period.until})) as until,
-        count(distinct ${period.targetKey})::int as devices
+        count(distinct ${period.targetKey})::int as targets
       from ${period} where (${period.endedRevision} > ${before}::bigint or ${period.endedRevision} is null)
         and ${period.beganAt} < ${timeParameter(to)} and coalesce(${period.endedAt}, ${period.until}) > ${timeParameter(begin)}
-        and exists (select 1 from ${targets} ${t} where ${t.key} = ${period.targetKey} and ${isSeen} offset 0)
+        and exists (select 1 from ${targets} ${t} 
+          where ${all([sql`${t.key} = ${period.targetKey}`, ...visibleTarget(session, t), ...isOwn])} offset 0)
       group by ${period.windowKey}, ${period.until} order by 2 desc limit ${sql.raw(String(mostBands))}`,
   )
   return rows.toReversed()

@@ -4,7 +4,7 @@ import type { MaintenanceWindow } from '../../../domain/maintenance.ts'
 import type { Session } from '../../database.ts'
 import { emptyPage, type Order, type Page, type PageRequest } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
-import { all } from '../../sql/parameters.ts'
+import { all, asParents } from '../../sql/parameters.ts'
 import { toWindow, type WindowRecord } from '../../sql/rows.ts'
 import { maintenanceWindows, targets } from '../../tables/schema.ts'
 
@@ -46,9 +46,10 @@ export async function countWindows(session: Session, over: boolean): Promise<num
   return row?.n ?? 0
 }
 
-export async function countDevicesIn(session: Session, key: number): Promise<number> {
-  const [row] = await session.rows<{ n: number }>(
-    sql`select count(*)::int as n from ${targets} where ${targets.maintenanceKey} = ${key}::bigint`,
+/** Zero-filled: of each window how many targets are in it. */
+export async function countTargetsIn(session: Session, keys: readonly number[]): Promise<Map<number, number>> {
+  const rows = await session.rows<{ key: number; n: number }>(
+    sql`select parent.key, (select count(*)::int from ${targets} where ${targets.maintenanceKey} = parent.key) as n from ${asParents(keys)}`,
   )
-  return row?.n ?? 0
+  return new Map(rows.map(({ key, n }) => [key, n]))
 }

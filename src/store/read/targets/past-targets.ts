@@ -36,7 +36,7 @@ export function targetsAt(asOf: Revision | null): SQL {
       case when retired.change is null then ${t.replacedByKey} else (retired.change ->> 'replacedByKey')::bigint end end`,
   }
   const inMaintenance = (present: SQL, then: SQL): SQL =>
-    sql`case when maintained.change is null then ${present} when maintained.change ->> 'kind' = 'DEVICE_MAINTENANCE_ENDED' then ${then} end`
+    sql`case when maintained.change is null then ${present} when maintained.change ->> 'kind' = 'MAINTENANCE_ENDED' then ${then} end`
   const timeOf = (name: string): SQL => sql`to_timestamp((maintained.change ->> ${name})::float8 / 1000)`
   Object.assign(was, {
     maintenance_key: inMaintenance(sql`${t.maintenanceKey}`, sql`(maintained.change ->> 'maintenanceKey')::bigint`),
@@ -62,7 +62,7 @@ export function targetsAt(asOf: Revision | null): SQL {
     where ${t.createdRevision} <= ${revision}) as ${targets}`
 }
 
-const maintenance = ['DEVICE_MAINTENANCE_STARTED', 'DEVICE_MAINTENANCE_ENDED'] as const
+const maintenance = ['MAINTENANCE_STARTED', 'MAINTENANCE_ENDED'] as const
 const ends = ['DEVICE_RETIRED', 'DEVICE_REINSTATED'] as const
 
 /** Entries about the target itself have one change each. */

@@ -10,6 +10,7 @@ import {
   maintenanceOfRollouts,
   maintenanceOfSites,
 } from '../../../../store/read/targets/in-maintenance.ts'
+import { countTargetsIn } from '../../../../store/read/targets/maintenance.ts'
 import { profilesOf } from '../../../../store/read/targets/profiles.ts'
 import { countRetirement, namesToRetire } from '../../../../store/read/targets/retirement.ts'
 import {
@@ -79,6 +80,7 @@ export function targetLoaders(s: Snapshot) {
     clusterCount: remembered((filter: ClusterFilter, asOf: Revision | null) => countClusters(s, filter, asOf)),
     namesToRetire: (filter: DeviceFilter, most: number) => namesToRetire(s, filter, most),
     retirement: remembered((filter: DeviceFilter, withChildren: boolean) => countRetirement(s, filter, withChildren)),
+    targetsInWindow: batched((keys: readonly number[]) => countTargetsIn(s, keys)),
     maintenanceOfRollout: batched((keys: readonly number[], asOf: Revision | null) =>
       maintenanceOfRollouts(s, keys, asOf),
     ),

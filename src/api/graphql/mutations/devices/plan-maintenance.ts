@@ -3,12 +3,15 @@ import type { Millis } from '../../../../domain/values.ts'
 import { endMaintenance, planMaintenance } from '../../../../ingest/commands/maintenance.ts'
 import { isTimeZone, longestOccurrence, occursAt, recurrenceProblem } from '../../../../platform/timing/recurrence.ts'
 import { DeviceFilterRef, toDeviceFilter } from '../../objects/selectors/filters.ts'
+import { ClusterFilterRef, toClusterFilter } from '../../objects/targets/cluster-list.ts'
 import { MaintenanceWindow } from '../../objects/targets/maintenance.ts'
 import { windowKeyOf } from '../../objects/targets/maintenance-id.ts'
 import type { InputCheck } from '../input-check.ts'
 import { addMutation, type SuccessFields } from '../mutation.ts'
 
 const day: Millis = 86_400_000
+/** Characters of JSON. All windows that last are read each round. */
+const longestSelector = 16_384
 const [longestDays, farthestDays] = [92, 366]
 
 /** Fields of a filter, and of its `where`, whose values change by themselves: devices would enter and leave with each report. */
@@ -24,14 +27,18 @@ const fields: SuccessFields<{ readonly window: WindowRow }> = (t) => ({
 addMutation('planMaintenance', {
   access: 'operator of all',
   description:
-    'Plans downtime of devices, once or repeatedly. Devices that the filter selects enter the window when it begins, and devices that it comes to select while it lasts within a minute.',
+    'Plans downtime of devices and clusters, once or repeatedly. Those that the filters select enter the window when it begins, and those that they come to select while it lasts within a minute.',
   input: {
     description: 'The maintenance window.',
     fields: (t) => ({
       filter: t.field({
         type: DeviceFilterRef,
-        required: true,
-        description: `Selects the devices: at least one condition, and none on ${changing.map((name) => `\`${name}\``).join(', ')}.`,
+        description: `Selects the devices: at least one condition, and none on ${changing.map((name) => `\`${name}\``).join(', ')}. Absent: none.`,
+      }),
+      clusters: t.field({
+        type: ClusterFilterRef,
+        description:
+          'Selects the clusters: at least one condition, and none on `connectivity`, `inMaintenance`. Absent: none. There must be this, `filter` or both.',
       }),
       from: t.field({ type: 'DateTime', description: 'When it begins. Absent: now.' }),
       to: t.field({
@@ -54,11 +61,16 @@ addMutation('planMaintenance', {
     }),
   },
   errors: ['Conflict'],
-  async check({ filter, from, to, reason, repeat, timeZone }, check, { clock }) {
+  async check({ filter, clusters, from, to, reason, repeat, timeZone }, check, { clock }) {
     const now = clock()
     check.name(['reason'], reason)
-    if (Object.keys(filter).length === 0) check.add(['filter'], 'must have a condition')
-    for (const path of changingFields(filter, ['filter'])) check.add(path, 'cannot select the devices of a window')
+    if (!filter && !clusters) check.add(['filter'], 'must be given, or clusters')
+    for (const [name, selector] of Object.entries({ filter, clusters })) {
+      if (selector && Object.keys(givenOf(selector)).length === 0) check.add([name], 'must have a condition')
+      if (selector && JSON.stringify(selector).length > longestSelector)
+        check.add([name], `must have at most ${longestSelector} characters: select by a label`)
+      for (const path of changingFields(selector, [name])) check.add(path, 'cannot select what is in a window')
+    }
     const begins = from ?? now
     if (to <= begins) check.add(['to'], 'must be after from')
     if (to <= now) check.add(['to'], 'must not be over')
@@ -68,11 +80,14 @@ addMutation('planMaintenance', {
     if (typeof repeat === 'string' && check.problems.length === 0)
       await checkRepeat({ repeat, timeZone: timeZone ?? 'UTC' }, begins, to, check)
   },
-  async act({ filter, from, to, reason, repeat, timeZone }, context) {
-    const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => (value ?? null) !== null))
+  async act({ filter, clusters, from, to, reason, repeat, timeZone }, context) {
+    const selector = {
+      ...(filter && { given: givenOf(filter), filter: toDeviceFilter(filter) }),
+      ...(clusters && { givenClusters: givenOf(clusters), clusters: toClusterFilter(clusters) }),
+    }
     const plan = {
       ...{ reason, beginsAt: from ?? context.clock(), endsAt: to, repeat: repeat ?? null, timeZone: timeZone ?? 'UTC' },
-      selector: JSON.parse(JSON.stringify({ given, filter: toDeviceFilter(filter) })),
+      selector: JSON.parse(JSON.stringify(selector)),
     }
     return { window: await context.write(planMaintenance(plan, context.principal.name)) }
   },
@@ -109,6 +124,9 @@ async function checkRepeat(
     )
   if (!(await occursAt(recurrence, begins))) check.add(['repeat'], 'must occur at from')
 }
+
+const givenOf = (filter: object): object =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => (value ?? null) !== null))
 
 function changingFields(part: unknown, path: readonly string[]): (readonly string[])[] {
   if (typeof part !== 'object' || part === null) return []

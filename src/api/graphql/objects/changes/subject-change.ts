@@ -80,15 +80,15 @@ implementChange(
   }),
 )
 
-implementChange('DEVICE_MAINTENANCE_STARTED', 'A device entered a maintenance window.', (t) => ({
-  device: t.field({ type: Device, description: 'The device in its present state.', resolve: targetNow }),
+implementChange('MAINTENANCE_STARTED', 'A device or a cluster entered a maintenance window.', (t) => ({
+  target: t.field({ type: Target, description: 'The target in its present state.', resolve: targetNow }),
   reason: t.exposeString('reason', nullable(reason)),
   since: t.expose('since', { type: 'DateTime', description: 'When it entered the window.' }),
   until: t.expose('until', { type: 'DateTime', description: 'When the window ends, as planned.' }),
 }))
 
-implementChange('DEVICE_MAINTENANCE_ENDED', 'A device left a maintenance window.', (t) => ({
-  device: t.field({ type: Device, description: 'The device in its present state.', resolve: targetNow }),
+implementChange('MAINTENANCE_ENDED', 'A device or a cluster left a maintenance window.', (t) => ({
+  target: t.field({ type: Target, description: 'The target in its present state.', resolve: targetNow }),
   reason: t.exposeString('reason', nullable(reason)),
   since: t.expose('since', { type: 'DateTime', description: 'When it entered the window.' }),
   until: t.expose('until', { type: 'DateTime', description: 'When the window ends, as planned.' }),

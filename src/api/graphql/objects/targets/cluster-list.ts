@@ -8,7 +8,7 @@ import { targetOrderArgs, toTargetOrder } from './target-order.ts'
 
 const ClusterConnection = implementConnection('Cluster', () => Cluster, 'clusters')
 
-const { ref: ClusterFilterRef, read: toClusterFilter } = implementFilter(clusterFilter)
+export const { ref: ClusterFilterRef, read: toClusterFilter } = implementFilter(clusterFilter)
 
 builder.queryField('clusters', (t) =>
   t.field({

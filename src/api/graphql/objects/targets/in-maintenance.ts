@@ -1,4 +1,4 @@
-/** How many devices of rollouts and sites are in maintenance windows, and when devices were: for badges and charts. */
+/** How many devices and clusters of rollouts and sites are in maintenance windows, and when they were: for badges and charts. */
 import { DomainError } from '../../../../domain/errors.ts'
 import type {
   MaintenanceBand as BandRow,
@@ -14,34 +14,34 @@ const mostSites = 50
 
 const InMaintenanceSummary = builder.objectRef<SummaryRow>('InMaintenanceSummary').implement({
   access: 'viewer',
-  description: 'Devices that are in maintenance windows.',
+  description: 'Devices and clusters that are in maintenance windows.',
   fields: (t) => ({
-    devices: t.exposeInt('devices', { description: 'Number of devices.' }),
+    targets: t.exposeInt('targets', { description: 'Number of devices and clusters.' }),
     until: t.expose('until', { type: 'DateTime', description: 'The latest end of their windows, as planned.' }),
   }),
 })
 
 const SiteInMaintenance = builder.objectRef<SiteRow>('SiteInMaintenance').implement({
   access: 'viewer',
-  description: 'Devices with one value of a label that are in maintenance windows.',
+  description: 'Devices and clusters with one value of a label that are in maintenance windows.',
   fields: (t) => ({
     site: t.exposeString('site', { nullable: true, description: 'The value of the label. Null: they have none.' }),
-    devices: t.exposeInt('devices', { description: 'Number of devices that are in a window.' }),
+    targets: t.exposeInt('targets', { description: 'Number of devices and clusters that are in a window.' }),
     until: t.expose('until', { type: 'DateTime', description: 'The latest end of their windows, as planned.' }),
   }),
 })
 
 const MaintenanceBand = builder.objectRef<BandRow>('MaintenanceBand').implement({
   access: 'viewer',
-  description: 'A stretch of time in which devices were in one occurrence of a maintenance window.',
+  description: 'A stretch of time in which devices or clusters were in one occurrence of a maintenance window.',
   fields: (t) => ({
-    from: t.expose('from', { type: 'DateTime', description: 'When the first of the devices entered it.' }),
+    from: t.expose('from', { type: 'DateTime', description: 'When the first of them entered it.' }),
     until: t.expose('until', {
       type: 'DateTime',
-      description: 'When the last of the devices left it, or when it ends as planned.',
+      description: 'When the last of them left it, or when it ends as planned.',
     }),
     reason: t.exposeString('reason', { description: 'The reason that the operator gave.' }),
-    devices: t.exposeInt('devices', { description: 'Number of devices that were in it.' }),
+    targets: t.exposeInt('targets', { description: 'Number of devices and clusters that were in it.' }),
   }),
 })
 
@@ -67,7 +67,7 @@ builder.queryFields((t) => ({
     access: 'viewer',
     type: [SiteInMaintenance],
     description:
-      'The values of a label whose devices are in maintenance windows, those with the most devices first. Labels have no history: in the past, they are the present ones.',
+      'The values of a label whose devices and clusters are in maintenance windows, those with the most of them first. Labels have no history: in the past, they are the present ones.',
     args: {
       labelKey: t.arg.string({ required: true, description: 'The key of the label, such as `site`.' }),
       first: t.arg.int({ required: true, defaultValue: 10, description: `Number of values: 1 to ${mostSites}.` }),
@@ -84,7 +84,7 @@ builder.queryFields((t) => ({
     access: 'viewer',
     type: [MaintenanceBand],
     description:
-      'When devices were in maintenance windows: at most the 100 newest occurrences, the earliest first, as far back as history is stored.',
+      'When devices and clusters were in maintenance windows: at most the 100 newest occurrences, the earliest first, as far back as history is stored.',
     args: bandArgs(),
     resolve: (_, args, context) => bandsOf(context, null, args),
   }),
@@ -94,12 +94,12 @@ builder.objectFields(Rollout, (t) => ({
   maintenance: t.field({
     type: InMaintenanceSummary,
     nullable: true,
-    description: 'The devices with deployments of it that are in maintenance windows. Null: none.',
+    description: 'The devices and clusters with deployments of it that are in maintenance windows. Null: none.',
     resolve: async ({ key, asOf }, _, { reader }) => (await (await reader()).maintenanceOfRollout(key, asOf)) ?? null,
   }),
   maintenanceBands: t.field({
     type: [MaintenanceBand],
-    description: 'The same as `Query.maintenanceBands`, of the devices that have deployments of it now.',
+    description: 'The same as `Query.maintenanceBands`, of the devices and clusters that have deployments of it now.',
     args: bandArgs(),
     resolve: ({ key }, args, context) => bandsOf(context, key, args),
   }),

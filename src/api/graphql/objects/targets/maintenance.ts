@@ -1,9 +1,9 @@
-/** Maintenance windows, and the one that a device is in. */
+/** Maintenance windows, and the one that a device or a cluster is in. */
 import type { MaintenanceWindow as WindowRow } from '../../../../domain/maintenance.ts'
-import { countDevicesIn, countWindows, pageWindows } from '../../../../store/read/targets/maintenance.ts'
+import { countWindows, pageWindows } from '../../../../store/read/targets/maintenance.ts'
 import { builder } from '../../builder.ts'
 import { connect, implementConnection, pageArgs } from '../connection.ts'
-import { Device } from '../refs.ts'
+import { Target } from '../refs.ts'
 import { windowId } from './maintenance-id.ts'
 
 interface OccurrenceRow {
@@ -23,14 +23,21 @@ const MaintenanceOccurrence = builder.objectRef<OccurrenceRow>('MaintenanceOccur
 export const MaintenanceWindow = builder.objectRef<WindowRow>('MaintenanceWindow').implement({
   access: 'viewer of all',
   description:
-    'Planned downtime of devices. While a device is in it, silence does not make it OFFLINE, its deployments do not stall, and rules that say so do not count it.',
+    'Planned downtime of devices and clusters. While one is in it, nothing makes it OFFLINE, its deployments do not stall, and rules that say so do not count it.',
   fields: (t) => ({
     maintenanceId: t.id({ description: 'The ID, which `endMaintenance` takes.', resolve: ({ key }) => windowId(key) }),
     reason: t.exposeString('reason', { description: 'The reason that the operator gave.' }),
     filter: t.field({
       type: 'JSON',
-      description: 'The filter that selects its devices, as it was given.',
-      resolve: ({ selector }) => selector.given,
+      nullable: true,
+      description: 'The filter that selects its devices, as it was given. Null: it is for clusters only.',
+      resolve: ({ selector }) => selector.given ?? null,
+    }),
+    clusters: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'The filter that selects its clusters, as it was given. Null: it is for devices only.',
+      resolve: ({ selector }) => selector.givenClusters ?? null,
     }),
     first: t.field({
       type: MaintenanceOccurrence,
@@ -57,9 +64,9 @@ export const MaintenanceWindow = builder.objectRef<WindowRow>('MaintenanceWindow
       nullable: true,
       description: 'When it was ended early. Null: it was not ended.',
     }),
-    devices: t.int({
-      description: 'Number of devices that are in it now.',
-      resolve: async ({ key }, _, { session }) => countDevicesIn(await session(), key),
+    targets: t.int({
+      description: 'Number of devices and clusters that are in it now.',
+      resolve: async ({ key }, _, { reader }) => (await (await reader()).targetsInWindow(key)) ?? 0,
     }),
   }),
 })
@@ -94,21 +101,21 @@ interface InMaintenanceRow {
   readonly until: number
 }
 
-const DeviceMaintenance = builder.objectRef<InMaintenanceRow>('DeviceMaintenance').implement({
+const InMaintenance = builder.objectRef<InMaintenanceRow>('InMaintenance').implement({
   access: 'viewer',
-  description: 'The maintenance window that a device is in.',
+  description: 'The maintenance window that a device or a cluster is in.',
   fields: (t) => ({
     reason: t.exposeString('reason', { description: 'The reason that the operator gave.' }),
-    since: t.expose('since', { type: 'DateTime', description: 'When the device entered the window.' }),
+    since: t.expose('since', { type: 'DateTime', description: 'When it entered the window.' }),
     until: t.expose('until', { type: 'DateTime', description: 'When the window ends, as planned.' }),
   }),
 })
 
-builder.objectField(Device, 'maintenance', (t) =>
+builder.interfaceField(Target, 'maintenance', (t) =>
   t.field({
-    type: DeviceMaintenance,
+    type: InMaintenance,
     nullable: true,
-    description: 'The maintenance window that the device is in. Null: none.',
+    description: 'The maintenance window that it is in. Null: none.',
     resolve: ({ maintenanceReason: reason, maintenanceSince: since, maintenanceUntil: until }) =>
       since === null ? null : { reason: reason ?? '', since, until: until ?? since },
   }),

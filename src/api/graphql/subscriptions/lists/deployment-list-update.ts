@@ -58,7 +58,8 @@ function watchOf(filter: DeploymentFilter): WatchOptions {
 }
 
 function isOfTarget({ kind }: Change): boolean {
-  return kind === 'CONNECTIVITY_CHANGED' || kind.startsWith('DEVICE_')
+  const isOfMaintenance = kind === 'MAINTENANCE_STARTED' || kind === 'MAINTENANCE_ENDED'
+  return kind === 'CONNECTIVITY_CHANGED' || isOfMaintenance || kind.startsWith('DEVICE_')
 }
 
 interface Touched {

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../../data/api.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
-import { plural } from '../../data/labels.ts'
+import { formatNumber } from '../../data/labels.ts'
 import { clock, formatFull, formatTime, now, zoneName } from '../../data/time.ts'
 import { useAnswer, useReload } from '../../data/use-query.ts'
 import { href } from '../../route.ts'
@@ -11,7 +11,7 @@ import { type Action, Confirmation } from '../../widgets/lists/selection.tsx'
 import { Field, Form, labelsOf, Select, textOf } from '../../widgets/setup/form.tsx'
 
 const windowFragment = graphql(`
-  fragment ListedWindow on MaintenanceWindow { maintenanceId reason next { from until } repeat timeZone plannedBy devices filter }
+  fragment ListedWindow on MaintenanceWindow { maintenanceId reason next { from until } repeat timeZone plannedBy targets filter clusters }
 `)
 const windowsDocument = graphql(
   `query Maintenance { maintenanceWindows(first: 100) { totalCount nodes { ...ListedWindow } } }`,
@@ -63,8 +63,8 @@ export function MaintenanceWindows() {
       <section class="panel" aria-labelledby="new-window">
         <h2 id="new-window">New window</h2>
         <p class="muted">
-          While a device is in it, silence is not offline, its deployments do not stall, and alert rules that say so
-          wait for its end.
+          While a device or a cluster is in it, it is not offline, its deployments do not stall, and alert rules that
+          say so wait for its end.
         </p>
         <Form label="New window" word="Plan maintenance" submit={(values) => plan(values, reload)}>
           <Field
@@ -74,6 +74,12 @@ export function MaintenanceWindows() {
             hint="Any of several, separated by commas."
           />
           <Field label="Or device IDs" name="devices" placeholder="press-7, press-8" hint="Separated by commas." />
+          <Field
+            label="Or clusters"
+            name="clusters"
+            placeholder="munich-a, munich-b"
+            hint="Names, separated by commas."
+          />
           <Field label="From (optional)" name="from" type="datetime-local" hint={`${zoneName}. Empty: now.`} />
           <Field label="Until" name="to" type="datetime-local" required hint={zoneName} />
           <Select label="Repeated" name="repeat" options={repeats} value="" />
@@ -89,14 +95,20 @@ const timeOf = (values: FormData, name: string): string | null => {
   return text === null ? null : new Date(text).toISOString()
 }
 
+const listOf = (values: FormData, name: string): string[] =>
+  (textOf(values, name) ?? '').split(',').flatMap((one) => one.trim() || [])
+
 async function plan(values: FormData, reload: () => void): Promise<string | null> {
   const labels = labelsOf(values, 'labels')
-  const deviceIds = (textOf(values, 'devices') ?? '').split(',').flatMap((id) => id.trim() || [])
-  if (labels.length + deviceIds.length === 0) return 'Say which devices: by a label, or by their IDs.'
+  const [deviceIds, names] = [listOf(values, 'devices'), listOf(values, 'clusters')]
+  if (labels.length + deviceIds.length + names.length === 0)
+    return 'Say which devices, by a label or by their IDs, or which clusters.'
   if (labels.length > 0 && deviceIds.length > 0) return 'Give either labels or device IDs.'
+  const filter = { ...(labels.length > 0 && { labels }), ...(deviceIds.length > 0 && { deviceIds }) }
   const { planMaintenance: result } = await ask(planDocument, {
     input: {
-      filter: labels.length > 0 ? { labels } : { deviceIds },
+      ...(Object.keys(filter).length > 0 && { filter }),
+      ...(names.length > 0 && { clusters: { names } }),
       ...{ from: timeOf(values, 'from') ?? new Date(clock()).toISOString(), to: timeOf(values, 'to') ?? '' },
       ...{ reason: textOf(values, 'reason') ?? '', repeat: textOf(values, 'repeat') },
       timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
@@ -110,7 +122,7 @@ async function plan(values: FormData, reload: () => void): Promise<string | null
 
 function WindowLine({ of: window, changed }: { readonly of: ListedWindow; readonly changed: () => void }) {
   const [isAsked, setIsAsked] = useState(false)
-  const { maintenanceId, reason, next, repeat, timeZone, plannedBy, devices, filter } = window
+  const { maintenanceId, reason, next, repeat, timeZone, plannedBy, targets, filter, clusters } = window
   const lasts = next !== null && Date.parse(next.from) <= now.value
   const end: Action = {
     word: 'End',
@@ -136,7 +148,7 @@ function WindowLine({ of: window, changed }: { readonly of: ListedWindow; readon
         {lasts && (
           <>
             {', '}
-            <a href={href(['devices'], { maintenance: 'true' })}>{plural(devices, 'device')} in it</a>
+            <a href={href(['devices'], { maintenance: 'true' })}>{formatNumber(targets)} in it</a>
           </>
         )}
       </span>
@@ -146,7 +158,7 @@ function WindowLine({ of: window, changed }: { readonly of: ListedWindow; readon
         </button>
       </span>
       <small class="muted">
-        <code>{JSON.stringify(filter)}</code>
+        <code>{JSON.stringify({ ...(filter as object | null), ...(clusters === null ? {} : { clusters }) })}</code>
         {repeat !== null && ` · ${repeats[repeat] ?? repeat}, ${timeZone}`} · by {plannedBy}
       </small>
       {isAsked && <Confirmation action={end} ids={[]} what={reason} done={changed} close={() => setIsAsked(false)} />}

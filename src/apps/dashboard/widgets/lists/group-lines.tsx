@@ -12,7 +12,7 @@ import { StateMark } from '../states/state-mark.tsx'
 export const groupsFragment = graphql(`
   fragment GroupLines on DeploymentGroupConnection {
     totalCount
-    nodes { key rollout { presentId name maintenance { devices until } } counts { total pending installing installed failed removing removed } }
+    nodes { key rollout { presentId name maintenance { targets until } } counts { total pending installing installed failed removing removed } }
   }
 `)
 
