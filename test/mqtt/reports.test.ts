@@ -51,6 +51,12 @@ describe.skipIf(isMissing).each(everyStore)('reports by MQTT on $name', (store) 
     const topic = 'rollcall/edge-1/deployments/d-1/status'
     expect((await device.send(topic, yaml, { contentType: 'application/yaml' })).body.verdict).toBe('APPLIED')
     expect(await stateOf(server, 'd-1')).toBe('INSTALLED')
+    const error = { code: 'E7', message: 'kühl' }
+    const sent = JSON.stringify({ ...bodyOf('d-latin', 'failed'), status: { state: 'failed', error } })
+    const latinTopic = 'rollcall/edge-1/deployments/d-latin/status'
+    expect((await device.send(latinTopic, Buffer.from(sent, 'latin1'))).body).toMatchObject({
+      ...{ verdict: 'APPLIED', warnings: [{ field: 'status.error.message' }] },
+    })
     const document = '{ deployment(deploymentId: "d-1") { history(first: 2) { nodes { traceparent } } } }'
     const [first, second] = (await server.query(document)).deployment.history.nodes
     expect([first, second]).toEqual([{ traceparent }, { traceparent: null }])

@@ -127,8 +127,11 @@ interface Describing {
   readonly generation: string
   /** Whether a status of 201 is only for the first description of a device. Otherwise it is for all. */
   readonly showsFirst: boolean
-  /** Throws INVALID_REQUEST, or SEMANTIC_ERROR with all problems. */
-  read(body: unknown): {
+  /** `sent`: the bytes of the body. Throws INVALID_REQUEST, or SEMANTIC_ERROR with all problems. */
+  read(
+    body: unknown,
+    sent: Uint8Array,
+  ): {
     readonly id: string
     readonly labels: readonly Label[]
     readonly warnings: readonly Warning[]

@@ -1,6 +1,7 @@
 /** Finds where the members of a JSON container begin and end, from the bytes alone, so that each member can be read separately. */
 import { DomainError } from '../../domain/errors.ts'
 import type { Paced } from '../limits/pace.ts'
+import type { Decode } from './utf8.ts'
 
 export interface Part {
   readonly from: number
@@ -18,6 +19,7 @@ export interface Measure {
   readonly piece: number
   /** Bytes of one text or number. */
   readonly longestText: number
+  readonly decode: Decode
   values: number
   /** Start and end of each number that JSON.parse may round, one after the other. */
   readonly long: number[]
@@ -25,7 +27,7 @@ export interface Measure {
 
 /** Bytes between two pauses. */
 const stride = 128 << 10
-/** No meaningful number has more digits. */
+/** A longer number is a double: to convert its digits takes time that grows with their square. */
 const mostDigits = 1_000
 
 export const quote = 0x22
@@ -136,13 +138,11 @@ export function endOfString(bytes: Uint8Array, begin: number, end: number): numb
   return at < end ? at : end + 1
 }
 
-/** Notes integers of 16 digits or more: a safe integer has at most 16. */
+/** Notes integers of 16 digits or more: a safe integer has at most 16. The rest of a longer number is read as the next one. */
 function endOfDigits({ bytes, long }: Measure, begin: number, end: number, isFirst: boolean): number {
   let at = begin + 1
   while (at < end && at - begin <= mostDigits && isDigit(bytes[at])) at += 1
-  if (!isFirst || at - begin < 16) return at
-  if (at - begin > mostDigits)
-    throw new DomainError('INVALID_REQUEST', `The JSON has a number of more than ${mostDigits} digits.`)
+  if (!isFirst || at - begin < 16 || at - begin > mostDigits || isDigit(bytes[begin - 1])) return at
   const isNegative = bytes[begin - 1] === minus
   const before = bytes[isNegative ? begin - 2 : begin - 1]
   const isWhole =
@@ -184,5 +184,5 @@ function isBlank(byte: number | undefined): boolean {
 }
 
 export function notJson(why: string, cause?: unknown): DomainError {
-  return new DomainError('INVALID_REQUEST', `The text is not valid JSON: ${why}.`, { cause })
+  return new DomainError('INVALID_REQUEST', `The text is not valid JSON: ${why.toWellFormed()}.`, { cause })
 }

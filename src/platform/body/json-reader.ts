@@ -20,6 +20,7 @@ import {
   scanParts,
   trim,
 } from './json-parts.ts'
+import { type Decode, decodeUtf8 } from './utf8.ts'
 
 /** The members or elements that may be larger than `largest`. Their small members share that limit. */
 export type Room = 'anywhere' | { readonly members?: Readonly<Record<string, Room>>; readonly elements?: Room }
@@ -36,6 +37,8 @@ export interface ReadOptions {
   readonly longestText?: number
   /** Bytes for one call of JSON.parse. */
   readonly piece?: number
+  /** Default: bytes that are not UTF-8 are an INVALID_REQUEST. */
+  readonly decode?: Decode
 }
 
 /** Bytes. The limit for anything but a list of items or an object of lists. Kubernetes allows objects of at most 1.5 MiB. */
@@ -51,10 +54,11 @@ function mostValues(size: number): number {
 export function measureOf(
   bytes: Uint8Array,
   deepest: number,
-  size: Pick<ReadOptions, 'most' | 'piece' | 'longestText'> = {},
+  size: Pick<ReadOptions, 'most' | 'piece' | 'longestText' | 'decode'> = {},
 ): Measure {
   const most = mostValues(bytes.length)
-  return { bytes, deepest, most, piece, longestText: Number.POSITIVE_INFINITY, values: 0, long: [], ...size }
+  const longestText = Number.POSITIVE_INFINITY
+  return { bytes, deepest, most, piece, longestText, decode: decodeUtf8, values: 0, long: [], ...size }
 }
 
 /** The whole text without a byte order mark. */
@@ -187,28 +191,22 @@ function put(object: Record<string, unknown>, key: string, value: unknown): void
   else Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true })
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** The prefix of a string that was a number. It is random, so that no client can guess it. */
 const mark = `${randomUUID()}:`
 
-export function readPiece({ bytes, long }: Measure, { from, to }: Part, open = '', close = ''): unknown {
+export function readPiece({ bytes, long, decode }: Measure, { from, to }: Part, open = '', close = ''): unknown {
   let text = open
   let at = from
   let isMarked = false
-  try {
-    for (let i = firstFrom(long, from); i < long.length && (long[i] as number) < to; i += 2) {
-      const [begin, end] = [long[i] as number, long[i + 1] as number]
-      const digits = utf8.decode(bytes.subarray(begin, end))
-      if (Number.isSafeInteger(Number(digits))) continue
-      text += `${utf8.decode(bytes.subarray(at, begin))}"${mark}${digits}"`
-      at = end
-      isMarked = true
-    }
-    text += utf8.decode(bytes.subarray(at, to)) + close
-  } catch (cause) {
-    throw new DomainError('INVALID_REQUEST', 'The text is not valid UTF-8.', { cause })
+  for (let i = firstFrom(long, from); i < long.length && (long[i] as number) < to; i += 2) {
+    const [begin, end] = [long[i] as number, long[i + 1] as number]
+    const digits = decode(bytes.subarray(begin, end))
+    if (Number.isSafeInteger(Number(digits))) continue
+    text += `${decode(bytes.subarray(at, begin))}"${mark}${digits}"`
+    at = end
+    isMarked = true
   }
+  text += decode(bytes.subarray(at, to)) + close
   try {
     const value: unknown = JSON.parse(text)
     return isMarked ? unmark(value) : value

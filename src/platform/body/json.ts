@@ -1,51 +1,45 @@
 /** Parses JSON without losing digits of integers. */
-import { DomainError } from '../../domain/errors.ts'
 import { isDeeperThan } from '../limits/nesting.ts'
 import { atOnce, paced } from '../limits/pace.ts'
-import { notJson } from './json-parts.ts'
+import { notJson, TooDeep } from './json-parts.ts'
 import { piece, type Room, readJson } from './json-reader.ts'
+import { type Decode, decodeDamaged, decodeUtf8, withoutMark } from './utf8.ts'
 
 /** The nesting limit of a body. The deepest known report nests four levels. */
 export const deepest = 64
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * JSON.parse, but integers beyond ±(2^53-1) become bigint. A body that is not UTF-8, not JSON, or nested too deep is an INVALID_REQUEST.
  * (JSON.parse lets the last of repeated keys win, and treats `__proto__` as an ordinary key.) For large bodies: parseLargeJson.
  */
-export function parseJson(input: Uint8Array | string, limit = deepest): unknown {
-  const text = typeof input === 'string' ? input : decodeUtf8(input)
+export function parseJson(input: Uint8Array | string, limit = deepest, decode: Decode = decodeUtf8): unknown {
+  const text = typeof input === 'string' ? input : withoutMark(decode(input))
   if (mayHoldBigIntegers(text))
     return atOnce(
       readJson(typeof input === 'string' ? Buffer.from(input) : input, {
         deepest: limit,
         room: 'anywhere',
         most: text.length,
+        // In one piece: to divide nested lists, each level is read once for every level around it.
+        piece: Number.POSITIVE_INFINITY,
+        decode,
       }),
     )
   const value = parse(text)
-  if (mayNestDeeperThan(text, limit) && isDeeperThan(value, limit))
-    throw new DomainError('INVALID_REQUEST', `The JSON is nested deeper than ${limit} levels.`)
+  if (mayNestDeeperThan(text, limit) && isDeeperThan(value, limit)) throw new TooDeep(limit)
   return value
 }
 
-/** The same for any size, with pauses. `room`: the parts that may be large. */
+/** The same for any size, with pauses. `room`: the parts that may be large. Bytes that are not UTF-8 are damage to their text only. */
 export function parseLargeJson(bytes: Uint8Array, room: Room): Promise<unknown> {
-  return bytes.length <= piece ? Promise.try(parseJson, bytes) : paced(readJson(bytes, { deepest, room }))
+  return bytes.length <= piece
+    ? Promise.try(parseJson, bytes, deepest, decodeDamaged)
+    : paced(readJson(bytes, { deepest, room, decode: decodeDamaged }))
 }
 
 /** JSON of a body as programs read it that decode every number to a double, as those in Go do. */
 export function plainJson(value: unknown): string {
   return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? Number(member) : member)) ?? 'null'
-}
-
-export function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes)
-  } catch (cause) {
-    throw new DomainError('INVALID_REQUEST', 'The text is not valid UTF-8.', { cause })
-  }
 }
 
 function parse(text: string): unknown {

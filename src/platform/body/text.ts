@@ -37,7 +37,7 @@ export function textProblem(text: string, longest: number): string | null {
   if (isLonger(text, longest)) return `must have at most ${longest} characters`
   if (isStorable(text)) return null
   if (text.includes('\0')) return 'must not contain the character NUL (U+0000), which the database cannot store'
-  return 'must not contain half of a surrogate pair, which is not a character'
+  return 'must not contain half of a surrogate pair, or bytes that are not UTF-8, which are no characters'
 }
 
 const ofDevices: ReadonlySet<string> = new Set(['deviceId', 'clientId', 'reporter'])

@@ -104,6 +104,18 @@ describe('a backlog', () => {
     expect(codeOf(body, contentType)).toBe(code)
   })
 
+  it('reads a deep item once, not once for each level', () => {
+    const values = `12345678901234567890${',"xxxxxxxxxxxxxxxx"'.repeat(20_000)}`
+    const timeOf = (depth: number) => {
+      const from = performance.now()
+      expect(parseNow(`[${'['.repeat(depth)}${values}${']'.repeat(depth)}]`, json).map(sketch)).toEqual([
+        ['INVALID_REQUEST'],
+      ])
+      return performance.now() - from
+    }
+    expect(Math.min(timeOf(1_000), timeOf(1_000))).toBeLessThan(16 * Math.max(timeOf(10), timeOf(10)))
+  })
+
   it('says how to send more reports than one request may have', () => {
     const parse = () => atOnce(parseBacklog('0\n'.repeat(mostItems + 1), ndjson))
     expect(parse).toThrow('at most 10000 reports: send several requests')

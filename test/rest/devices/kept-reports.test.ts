@@ -2,6 +2,8 @@
 import { X509Certificate } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCertificates } from '../../auth/devices/certificates.ts'
+import { registerAll } from '../../auth/devices/devices.ts'
+import { digestOf, newKey, signed } from '../../auth/devices/signing.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const path = '/api/v1/device/press/deployment/firmware/status'
@@ -23,6 +25,10 @@ const damaged = {
     7,
   ],
 }
+
+/** In Latin-1, so a character from é to ÿ is a byte that is not UTF-8. */
+const latin1 = (body: unknown) => Buffer.from(JSON.stringify(body), 'latin1')
+const inLatin1 = { deploymentId: 'firmware', status: { state: 'failed', error: { code: 'E7', message: 'kühl' } } }
 
 describe('where texts are kept', () => {
   let app: RunningApp
@@ -85,6 +91,26 @@ describe('where texts are kept', () => {
     ])
   })
 
+  it('a text whose bytes are not UTF-8 is kept with U+FFFD, and an id with such bytes is refused by its name', async () => {
+    const answer = await app.post(
+      '/api/v1/device/saw/deployment/firmware/status',
+      latin1({ ...inLatin1, components: [] }),
+    )
+    expect([answer.status, await answer.json()]).toMatchObject([201, { warnings: [{ field: 'status.error.message' }] }])
+    const { device } = await app.query(
+      '{ device(deviceId: "saw") { deviations { kind example } deployments(first: 1) { nodes { state error { message } } } } }',
+    )
+    expect(device.deployments.nodes).toEqual([{ state: 'FAILED', error: { message: 'k\ufffdhl' } }])
+    expect(device.deviations).toContainEqual({ kind: 'TEXT_ALTERED', example: expect.stringContaining('status.error') })
+    const items = [{ ...inLatin1, deploymentId: 'kühl' }, inLatin1, whole].map((item) => ({ ...item, reporter: 'saw' }))
+    const { results } = (await (await app.post('/reports', latin1(items))).json()) as { results: object[] }
+    expect(results).toMatchObject([
+      { status: 422, errors: expect.arrayContaining([expect.objectContaining({ field: 'deploymentId' })]) },
+      { verdict: 'UNCHANGED', warnings: [{ field: 'status.error.message' }, { field: 'components' }] },
+      { verdict: 'APPLIED' },
+    ])
+  })
+
   it('in a backlog too, and the same report again is a repeat', async () => {
     const answer = await app.post('/reports', [{ ...damaged, reporter: 'press' }])
     const { results } = (await answer.json()) as { results: Record<string, unknown>[] }
@@ -101,6 +127,14 @@ describe('where texts are kept', () => {
     expect(device.deviations).toEqual([
       { kind: 'PART_NOT_UNDERSTOOD', example: expect.stringContaining('properties.vendor') },
     ])
+    const named = { id: 'lathe', vendor: 'v', modelNumber: 'm', serialNumber: 's', note: 'kühl' }
+    const sent = latin1({ kind: 'DeviceCapabilities', properties: named })
+    expect((await app.post('/api/v1/device/lathe/capabilities', sent)).status).toBe(201)
+    const again = await app.query(
+      '{ device(deviceId: "lathe") { deviations { kind example } capabilities { document } } }',
+    )
+    expect(again.device.capabilities.document.properties.note).toBe('k\ufffdhl')
+    expect(again.device.deviations).toContainEqual({ kind: 'TEXT_ALTERED', example: expect.stringContaining('UTF-8') })
   })
 
   it('a certificate under its former name is accepted, which is a deviation', async () => {
@@ -122,6 +156,21 @@ describe('where texts are kept', () => {
   })
 })
 
+it('checks signatures and digests over the bytes that were sent, also where they are not UTF-8', async () => {
+  const app = await startApp({ env: { DEVICE_AUTH: 'signature' } })
+  try {
+    const key = newKey.ed25519()
+    await registerAll(app, [{ deviceId: 'press', publicKeys: [key.publicKey] }])
+    const body = latin1({ ...inLatin1, components: [] })
+    const headers = signed(key, { url: `${app.url}${path}`, body })
+    const mended = { ...headers, 'content-digest': digestOf(body.toString()) }
+    expect((await app.post(path, body, mended)).status).toBe(401)
+    expect((await app.post(path, body, headers)).status).toBe(201)
+  } finally {
+    await app.stop()
+  }
+})
+
 it('with STRICT_REPORTS each of them is refused with the same fields, and changes nothing', async () => {
   const app = await startApp({ env: { STRICT_REPORTS: 'true' } })
   try {
@@ -134,6 +183,8 @@ it('with STRICT_REPORTS each of them is refused with the same fields, and change
     expect(((await backlog.json()) as { results: object[] }).results).toMatchObject([
       { verdict: 'REFUSED', status: 422 },
     ])
+    const bytes = await app.post(path, latin1({ ...whole, note: 'kühl' }))
+    expect([bytes.status, await bytes.json()]).toMatchObject([422, { errors: [{ field: 'body' }] }])
     const capabilities = { kind: 'DeviceCapabilities', properties: { id: 'lathe' } }
     expect((await app.post('/api/v1/device/lathe/capabilities', capabilities)).status).toBe(422)
     expect(await app.query('{ deploymentCounts { installing failed } }')).toEqual({

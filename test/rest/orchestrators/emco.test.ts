@@ -46,7 +46,7 @@ describe.each(stores)('EMCO on $name', (store) => {
     const path = `${emco.base}/instances/${context}/resources`
     const flat = await emco.call('POST', path, {
       resources: [
-        { ...place, name: 'a', 'rsync-status': 'Applied' },
+        { ...place, name: 'a', 'rsync-status': 'Applied', detail: 'as applied' },
         { ...place, name: 'b', rsyncStatus: 'Applied' },
         { ...place, name: 'c', deployedStatus: 'Applied' },
         { ...place, name: 'd' },

@@ -24,7 +24,7 @@ export async function takeCapabilities(
   const read = lazyBody(exchange, route.body.limit)
   const caller = await authenticate(deps, exchange, read)
   const body = await decodeBody(exchange, await read(), route.body.limit)
-  const { id, labels, warnings, deviations } = route.read(await route.body.parse(body))
+  const { id, labels, warnings, deviations } = route.read(await route.body.parse(body), body)
   if (deps.isStrict && warnings.length > 0) throw refusal(warnings, 'What the device can run')
   const device = route.deviceId ?? route.reporter ?? caller.device ?? id
   const reporter = route.reporter ?? caller.device ?? device

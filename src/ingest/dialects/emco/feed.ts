@@ -184,13 +184,13 @@ function readResource(item: unknown, field: string, around: GroupValues): Resour
   const sync = isAbsent(word) || word === '' ? 'PENDING' : toSync(word)
   if (!sync)
     complain(problems, `${field}.rsync-status`, `must be one of ${syncWords.join(', ')}, but is ${shown(word)}`)
-  const { detail } = item
-  if (!isAbsent(detail) && !isObject(detail))
-    complain(problems, `${field}.detail`, `must be an object, but is ${shown(detail)}`)
   if (problems.list || !component || !target || !gvk || !name || !sync)
     return { ok: false, problems: problems.list ?? [] }
   const fact = { component, target, ...gvk, name, namespace, sync, showable: canShow(gvk.group, gvk.kind) }
-  return { ok: true, fact: detail === undefined ? fact : { ...fact, detail: toDetail(detail, detailLimit, gvk.kind) } }
+  const { detail } = item
+  // What explains does not cost the status.
+  if (detail !== null && !isObject(detail)) return { ok: true, fact }
+  return { ok: true, fact: { ...fact, detail: toDetail(detail, detailLimit, gvk.kind) } }
 }
 
 function readCluster(problems: Problems, field: string, item: Body, around: GroupValues): ClusterName | null {

@@ -7,10 +7,19 @@
  * So {"deviceId": "edge-7", …} equals POST /device/edge-7/deployment/…, and {"deviceId": "gw/pump", …} is a report of gw about its child.
  * An error in one item is the result of that item only. The body as a whole is refused only if it contains no items.
  */
+import { isUtf8 } from 'node:buffer'
 import { DomainError } from '../../../domain/errors.ts'
 import type { StatusReport } from '../../../domain/report.ts'
 import { deepest, parseJson } from '../../../platform/body/json.ts'
-import { type Measure, notJson, openList, openObject, type Part, trim } from '../../../platform/body/json-parts.ts'
+import {
+  type Measure,
+  notJson,
+  openList,
+  openObject,
+  type Part,
+  TooDeep,
+  trim,
+} from '../../../platform/body/json-parts.ts'
 import {
   measureOf,
   memberOf,
@@ -22,6 +31,7 @@ import {
 } from '../../../platform/body/json-reader.ts'
 import { type Body, complain, isAbsent, type Problems, refusal, shown } from '../../../platform/body/problems.ts'
 import { readId } from '../../../platform/body/text.ts'
+import { decodeDamaged } from '../../../platform/body/utf8.ts'
 import { isDeeperThan } from '../../../platform/limits/nesting.ts'
 import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
 import type { BacklogItem } from '../devices.ts'
@@ -88,7 +98,8 @@ function withFirstProblem({ code, message, problems }: DomainError): DomainError
 
 interface Item {
   readonly size: number
-  /** Throws problems of the whole body. */
+  readonly isUtf8: boolean
+  /** Throws TooDeep, or problems of the whole body. */
   read(): unknown
   /** Returns the item's JSON, or throws the problem of the item. */
   check(sent: unknown): unknown
@@ -102,7 +113,8 @@ function addTo(items: Item[], item: Item): void {
 }
 
 function* readList(bytes: Uint8Array): Paced<readonly Item[]> {
-  const measure = measureOf(bytes, deepestBacklog)
+  // Bytes that are not UTF-8 are damage to their item, so each item is a part of its own.
+  const measure = measureOf(bytes, deepestBacklog, { decode: decodeDamaged, ...(!isUtf8(bytes) && { piece: 0 }) })
   const all = whole(bytes)
   if (all.from === all.to) throw notJson('it is empty')
   if (bytes[all.from] === openList) return yield* readElements(measure, all, true)
@@ -131,7 +143,7 @@ function* readList(bytes: Uint8Array): Paced<readonly Item[]> {
   if (!Array.isArray(small))
     throw refusal([{ field: 'reports', message: `must be a list of reports, but is ${shown(small)}` }], 'The backlog')
   const items: Item[] = []
-  for (const report of small) addTo(items, { size: 0, read: () => report, check: requireShallow })
+  for (const report of small) addTo(items, { size: 0, isUtf8: true, read: () => report, check: requireShallow })
   return items
 }
 
@@ -139,12 +151,13 @@ function* readElements(measure: Measure, list: Part, isFirst: boolean): Paced<re
   const items: Item[] = []
   const { bytes } = measure
   yield* scanElements(measure, list, isFirst, (part) => {
-    const size = part.to - part.from
-    const isLarge = size > largestReport
+    const sent = bytes.subarray(part.from, part.to)
+    const isLarge = sent.length > largestReport
     addTo(items, {
-      size,
-      read: () => (isLarge ? null : parseJson(bytes.subarray(part.from, part.to), deepestBacklog)),
-      check: (sent) => (isLarge ? refuseLarge() : requireShallow(sent)),
+      size: sent.length,
+      isUtf8: isUtf8(sent),
+      read: () => (isLarge ? null : parseJson(sent, deepest, decodeDamaged)),
+      check: (value) => (isLarge ? refuseLarge() : value),
     })
   })
   return items
@@ -156,21 +169,20 @@ function refuseLarge(): never {
 
 function requireShallow(item: unknown): unknown {
   if (!isDeeperThan(item, deepest)) return item
-  throw new DomainError('INVALID_REQUEST', `The report is nested deeper than ${deepest} levels.`)
+  throw new TooDeep(deepest)
 }
 
-/** Decodes each line separately, so that invalid UTF-8 in one line affects only that line. */
 function* readLines(bytes: Uint8Array): Paced<readonly Item[]> {
   const items: Item[] = []
   for (let start = 0; start < bytes.length; yield) {
     const { from } = trim(bytes, { from: start, to: Math.min(start + stride, bytes.length) })
     const newline = bytes.indexOf(0x0a, from)
     const end = newline === -1 ? bytes.length : newline
-    const line = trim(bytes, { from, to: end })
-    const size = line.to - line.from
-    const isLarge = size > largestReport
-    const check = () => (isLarge ? refuseLarge() : parseJson(bytes.subarray(line.from, line.to)))
-    if (line.from < line.to) addTo(items, { size, read: () => null, check })
+    const trimmed = trim(bytes, { from, to: end })
+    const line = bytes.subarray(trimmed.from, trimmed.to)
+    const size = line.length
+    const check = () => (size > largestReport ? refuseLarge() : parseJson(line, deepest, decodeDamaged))
+    if (size > 0) addTo(items, { size, isUtf8: isUtf8(line), read: () => null, check })
     start = end + 1
   }
   return items
@@ -184,17 +196,23 @@ type ParsedItem =
   | { readonly ok: false; readonly error: DomainError }
 
 function parseItem(item: Item, credential: string | null): ParsedItem {
-  const sent = item.read()
+  let sent: unknown
   try {
-    return { ok: true, report: readItem(requireObject(item.check(sent)), credential) }
+    sent = item.read()
+  } catch (error) {
+    if (error instanceof TooDeep) return { ok: false, error }
+    throw error
+  }
+  try {
+    return { ok: true, report: readItem(requireObject(item.check(sent)), credential, item.isUtf8) }
   } catch (error) {
     if (error instanceof DomainError) return { ok: false, error }
     throw error
   }
 }
 
-function readItem(item: Body, credential: string | null): StatusReport {
-  const problems = newReading()
+function readItem(item: Body, credential: string | null, isUtf8: boolean): StatusReport {
+  const problems = newReading(isUtf8)
   const reporter = readReporter(problems, item, credential)
   const report = readReport(problems, item, { deploymentId: null, reporter, requiresVersion: false })
   if (report === null) throw refusalOf(problems)

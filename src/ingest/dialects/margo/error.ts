@@ -80,7 +80,7 @@ function sizeOf(error: StatusError | null): number {
 
 /** Tolerance: some agents send numeric codes as numbers, although the specification says string. */
 function numericCode(code: unknown): unknown {
-  return typeof code === 'number' || typeof code === 'bigint' ? String(code) : code
+  return typeof code === 'bigint' || Number.isFinite(code) ? String(code) : code
 }
 
 /** Tolerance: the specification's own example has the key "message " (2024-09), and the proposal's fourth one has `Error` (2024-06). */

@@ -1,6 +1,8 @@
 /** Margo (docs/wire.md §1): what devices report, describe and fetch, in every generation. */
-import { parseJson } from '../../../platform/body/json.ts'
+import { isUtf8 } from 'node:buffer'
+import { deepest, parseJson } from '../../../platform/body/json.ts'
 import type { BodyRule } from '../../../platform/body/rule.ts'
+import { decodeDamaged } from '../../../platform/body/utf8.ts'
 import type { BacklogFormat, DesiredFormat, ReportFormat } from '../devices.ts'
 import type { Dialect, Methods } from '../dialect.ts'
 import { mapRoutes } from '../router.ts'
@@ -18,7 +20,8 @@ import { statusPaths, statusRoutes } from './routes.ts'
 export const margoReports: ReportFormat = {
   media: reportMediaTypes,
   limit: largestReport,
-  read: async (body, contentType, route) => parseMargoBody(await parseReportText(body, contentType), route),
+  read: async (body, contentType, route) =>
+    parseMargoBody(await parseReportText(body, contentType), route, isUtf8(body)),
   deviationsOf,
   deviationsOfRefusal,
   isNonConforming: nonConforming,
@@ -45,6 +48,7 @@ export const margoDesired: DesiredFormat = {
 }
 
 const small: BodyRule = { media: ['application/json'], limit: 256 << 10, parse: (bytes) => parseJson(bytes) }
+const description: BodyRule = { ...small, parse: (bytes) => parseJson(bytes, deepest, decodeDamaged) }
 
 export const margo: Dialect = {
   name: 'margo',
@@ -70,12 +74,12 @@ function deviceMethods(route: DeviceRoute): Methods {
   const { reporter, deviceId } = route
   const describing = {
     does: 'describe',
-    body: small,
+    body: description,
     reporter,
     deviceId,
     generation: `margo/${route.generation}`,
     showsFirst: route.generation === '1.0.0-rc.3',
-    read: (body: unknown) => parseCapabilities(body, deviceId),
+    read: (body: unknown, sent: Uint8Array) => parseCapabilities(body, deviceId, isUtf8(sent)),
     acknowledgement: { acknowledgement: 'received' },
   } as const
   return {

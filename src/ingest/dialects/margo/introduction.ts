@@ -14,7 +14,7 @@ import {
 } from '../../../platform/body/problems.ts'
 import { deviceIdProblem, idProblem, longestId, readId, textProblem } from '../../../platform/body/text.ts'
 import { deviationsOfWarnings } from './deviations.ts'
-import { newReading, type Reading, refusalOf, warn } from './reading.ts'
+import { newReading, type Reading, refusalOf, warn, warnOfBytes } from './reading.ts'
 
 const clusterKind = 'ClusterCapabilitiesManifest'
 const capabilityKinds = ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest', clusterKind]
@@ -33,9 +33,12 @@ interface Capabilities {
   readonly deviations: readonly Deviation[]
 }
 
-/** `expected`: the ID that the body must have. Null: the path names none. Throws INVALID_REQUEST, or SEMANTIC_ERROR with all problems. */
-export function parseCapabilities(body: unknown, expected: string | null): Capabilities {
-  const problems = newReading()
+/**
+ * `expected`: the ID that the body must have. Null: the path names none. `isUtf8`: whether its bytes were. Throws INVALID_REQUEST, or
+ * SEMANTIC_ERROR with all problems.
+ */
+export function parseCapabilities(body: unknown, expected: string | null, isUtf8 = true): Capabilities {
+  const problems = newReading(isUtf8)
   const document = requireObject(body, 'capabilities')
   checkKind(problems, document, capabilityKinds)
   if (document.kind === clusterKind) return readCluster(problems, document, expected)
@@ -71,7 +74,9 @@ function readCluster(problems: Reading, { metadata, labels: given }: Body, expec
   return described(problems, id, labels)
 }
 
-function described({ warnings }: Reading, id: string, labels: readonly Label[]): Capabilities {
+function described(reading: Reading, id: string, labels: readonly Label[]): Capabilities {
+  warnOfBytes(reading)
+  const { warnings } = reading
   return {
     id,
     labels,

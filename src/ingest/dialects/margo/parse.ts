@@ -13,24 +13,28 @@ import { DomainError } from '../../../domain/errors.ts'
 import { anonymous, type ComponentReport, type StatusReport, type UnreadComponent } from '../../../domain/report.ts'
 import { gatewayOf } from '../../../domain/target.ts'
 import type { DeploymentState, StatusError } from '../../../domain/values.ts'
-import { decodeUtf8, parseLargeJson } from '../../../platform/body/json.ts'
+import { parseLargeJson } from '../../../platform/body/json.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, shown } from '../../../platform/body/problems.ts'
 import { readId } from '../../../platform/body/text.ts'
+import { decodeDamaged, withoutMark } from '../../../platform/body/utf8.ts'
 import { paced } from '../../../platform/limits/pace.ts'
 import type { ReportRoute } from '../devices.ts'
 import { readComponents } from './components.ts'
 import { readTargetName } from './device-id.ts'
 import { keepSmall, readError } from './error.ts'
 import { readAdoptedManifestVersion, readRunMarks } from './marks.ts'
-import { newReading, type Reading, refusalOf } from './reading.ts'
+import { newReading, type Reading, refusalOf, warnOfBytes } from './reading.ts'
 import { readState, stateProblem } from './state.ts'
 import { readYaml } from './yaml.ts'
 
 const yamlTypes: readonly string[] = ['application/yaml', 'application/x-yaml', 'text/yaml']
 
-/** Throws INVALID_REQUEST if the body is not an object, and SEMANTIC_ERROR with all problems if it is not a report. */
-export function parseMargoBody(body: unknown, route: ReportRoute): StatusReport {
-  const problems = newReading()
+/**
+ * Throws INVALID_REQUEST if the body is not an object, and SEMANTIC_ERROR with all problems if it is not a report. `isUtf8`: whether its bytes
+ * were.
+ */
+export function parseMargoBody(body: unknown, route: ReportRoute, isUtf8 = true): StatusReport {
+  const problems = newReading(isUtf8)
   const report = readReport(problems, requireObject(body), route)
   if (report === null) throw refusalOf(problems)
   return report
@@ -56,7 +60,8 @@ export async function parseReportText(body: Uint8Array, contentType: string | un
   if (body.length > largestYaml)
     throw new DomainError('TOO_LARGE', `A report in YAML may have at most ${largestYaml} bytes: send JSON.`)
   const problems: Problems = { list: null }
-  const document = await paced(readYaml(problems, decodeUtf8(body), { intAsBigInt: true, mostTokens: mostYamlTokens }))
+  const text = withoutMark(decodeDamaged(body))
+  const document = await paced(readYaml(problems, text, { intAsBigInt: true, mostTokens: mostYamlTokens }))
   if (problems.list === null) return document
   const named = problems.list.slice(0, 3).map(({ field, message }) => `${field} ${message}`.trim())
   throw new DomainError('INVALID_REQUEST', `The text ${named.join('; ')}.`)
@@ -73,6 +78,7 @@ export function readReport(problems: Reading, body: Body, route: ReportRoute): S
   const { state, error, components, unread } =
     proposal === 'first' ? readInformation(problems, body.deploymentInformation) : readWhole(problems, body, proposal)
   const { boot, seq, observedAt, details } = readRunMarks(problems, body)
+  warnOfBytes(problems)
 
   if (problems.list !== null || deploymentId === null || state === null) return null
   const reporter = route.reporter ?? (deviceId === null ? anonymous : gatewayOf(deviceId))

@@ -10,10 +10,12 @@ import { isAbsent, type Problems, refusal } from '../../../platform/body/problem
 
 export interface Reading extends Problems {
   warnings: Warning[] | null
+  /** Whether the bytes of the body are UTF-8. Otherwise it has half of a surrogate pair where they are not (`decodeDamaged`). */
+  readonly isUtf8: boolean
 }
 
-export function newReading(): Reading {
-  return { list: null, warnings: null }
+export function newReading(isUtf8 = true): Reading {
+  return { list: null, warnings: null, isUtf8 }
 }
 
 /** In one body: as many as there are problems in a refusal. */
@@ -22,6 +24,12 @@ const mostWarnings = 100
 export function warn(reading: Reading, kind: Warning['kind'], field: string, message: string): void {
   reading.warnings ??= []
   if (reading.warnings.length < mostWarnings) reading.warnings.push({ kind, field, message })
+}
+
+/** Of a body whose bytes are not UTF-8 where nothing is read. Elsewhere, the field has a warning or a problem. */
+export function warnOfBytes(reading: Reading): void {
+  if (reading.isUtf8 || reading.list !== null || reading.warnings?.some(({ kind }) => kind === 'TEXT_ALTERED')) return
+  warn(reading, 'TEXT_ALTERED', 'body', 'must be UTF-8: a member that is not read has other bytes')
 }
 
 export interface KeptText {
@@ -38,8 +46,8 @@ export function refusalOf({ list, warnings }: Reading, subject?: string): Domain
 }
 
 /**
- * A text that explains, as far as it can be stored: NUL and half of a surrogate pair become U+FFFD, characters beyond `longest` are left out,
- * and another value than a string is its JSON.
+ * A text that explains, as far as it can be stored: NUL, half of a surrogate pair and bytes that are not UTF-8 become U+FFFD, characters
+ * beyond `longest` are left out, and another value than a string is its JSON.
  */
 export function readExplanation(reading: Reading, field: () => string, value: unknown, longest: number): KeptText {
   if (isAbsent(value) || value === '') return none
@@ -51,7 +59,7 @@ export function readExplanation(reading: Reading, field: () => string, value: un
       reading,
       'TEXT_ALTERED',
       field(),
-      'must not contain U+0000 or half of a surrogate pair: U+FFFD is kept instead',
+      'must be valid UTF-8 without U+0000 or half of a surrogate pair: U+FFFD is kept instead',
     )
   const text = clean.length <= longest ? clean : clean.slice(0, endOf(clean, longest))
   if (text.length === clean.length) return { text, cutFrom: null }
