@@ -10,6 +10,8 @@ const programs: Readonly<Record<string, () => Promise<unknown>>> = {
   restore: () => import('./apps/cli/backup/restore.ts'),
   export: () => import('./apps/cli/export.ts'),
   maintenance: () => import('./apps/cli/maintenance/maintenance.ts'),
+  retire: () => import('./apps/cli/retirement/retire.ts'),
+  reinstate: () => import('./apps/cli/retirement/reinstate.ts'),
   'new-epoch': () => import('./apps/cli/new-epoch.ts'),
   migrate: () => import('./apps/cli/migrate.ts'),
   rebuild: () => import('./apps/cli/rebuild.ts'),

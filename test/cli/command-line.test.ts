@@ -8,7 +8,10 @@ useServer()
 describe('the command line of rollcall', () => {
   it.each([
     [[], /^missing command/],
-    [['dance'], /^unknown command `dance`: use watch, get, counts, alerts, wait, export, maintenance, login/],
+    [
+      ['dance'],
+      /^unknown command `dance`: use watch, get, counts, alerts, wait, export, maintenance, retire, reinstate, login/,
+    ],
     [['gt'], /^unknown command `gt`: did you mean `get`\?/],
     [['get', 'devcies'], /^unknown object `devcies`: did you mean `devices`\?/],
     [['get', 'device'], /^missing device/],

@@ -1,4 +1,9 @@
-/** Mutations that retire devices and register them again. */
+/** Mutations that retire devices, reinstate them and register them again. */
+
+export const reinstateDocument = `mutation ($input: ReinstateDevicesInput!) { reinstateDevices(input: $input) {
+  __typename ... on ReinstateDevicesSuccess { results { token device { deviceId retirement { at } } } }
+  ... on InvalidInput { problems { path } } ... on UserError { message path }
+} }`
 
 export const retireDocument = `mutation ($input: RetireDevicesInput!) { retireDevices(input: $input) {
   __typename

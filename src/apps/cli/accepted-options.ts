@@ -7,6 +7,7 @@ import { objects } from './completion.ts'
 import { options as exportOptions } from './export-options.ts'
 import { filterOptionNames } from './filter-options.ts'
 import { maintenanceOptions } from './maintenance/options.ts'
+import { reinstateOptions, retireOptions } from './retirement/options.ts'
 import type { options } from './usage.ts'
 
 type Option = keyof typeof options
@@ -54,6 +55,8 @@ export const optionsByCommand = new Map<string, readonly string[]>([
   ...Object.entries(accepted).map(([command, own]) => [command, [...own, ...everywhere]] as const),
   ['export', Object.keys(exportOptions)],
   ['maintenance', Object.keys(maintenanceOptions)],
+  ['retire', Object.keys(retireOptions)],
+  ['reinstate', Object.keys(reinstateOptions)],
   ['serve', ['help']],
   ['demo', simulateOptions],
   ['simulate', ['url', ...simulateOptions]],

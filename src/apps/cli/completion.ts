@@ -14,6 +14,8 @@ export const commands: readonly string[] = [
   'wait',
   'export',
   'maintenance',
+  'retire',
+  'reinstate',
   'login',
   'logout',
   'serve',

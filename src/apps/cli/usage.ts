@@ -18,6 +18,7 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   wait --for=<state>             wait until deployments reach a state
   export <kind>                  write the log, reports, deployments, devices or the audit log to a file; has its own --help
   maintenance [plan | end <id>]  list, plan and end planned downtime of devices; has its own --help
+  retire | reinstate             take devices out of service that never come back, and undo that; each has its own --help
   login | logout                 sign in with the identity provider of the server; further commands use the session
   serve | demo | simulate        start a server, a server with a simulated fleet, or a fleet; each has its own --help
   backup <file>                  back up the embedded database while its server runs; has its own --help

@@ -11,6 +11,8 @@ describe.runIf(findChromium())('a device that is gone', () => {
     const clock = () => Date.now() + offset
     app = await startApp({ clock, begins: clock })
     for (const device of ['press-1', 'press-2']) await send(app.url, device, 'vision', 'removing')
+    const child = { deploymentId: 'vision', deviceId: 'gw/cam', status: { state: 'removing' }, components: [] }
+    await app.post('/device/gw/deployment/vision/status', child)
     offset = 0
     await send(app.url, 'press-3', 'vision', 'removed')
   })
@@ -35,6 +37,17 @@ describe.runIf(findChromium())('a device that is gone', () => {
     await page.getByText('Not counted, because the device was retired: 1 deployment (1: scrapped)').waitFor()
     await page.getByText('1 deployment not done on devices that have been silent for over 7 d').waitFor()
     await retire('1 device')
+    await page.getByText('1 deployment not done behind a gateway that has been silent for over 7 d').waitFor()
+    await page.getByRole('button', { name: 'Retire 1 gateway…' }).click()
+    const gateway = page.getByRole('dialog', { name: 'Retire 1 gateway?' })
+    await gateway.getByText('Takes 1 device and 1 device behind out of service and closes 1 deployment.').waitFor()
+    await gateway.getByLabel('Reason').fill('moved')
+    await gateway.getByRole('button', { name: 'Retire 1 gateway' }).click()
+    await page.getByText('Not counted, because the device was retired: 3 deployments').waitFor()
+    await page.goto(`${app.url}/devices?retired=true&text=gw`)
+    await page.getByRole('button', { name: 'Reinstate all 2 devices…' }).click()
+    await page.getByRole('button', { name: 'Reinstate all 2 devices', exact: true }).click()
+    await page.getByText('No devices match these filters.').waitFor()
     await page.goto(`${app.url}/device/press-2`)
     await page.getByRole('button', { name: 'Reinstate it…' }).click()
     await page.getByRole('button', { name: 'Reinstate press-2' }).click()

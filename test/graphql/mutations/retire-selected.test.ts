@@ -1,7 +1,7 @@
-/** Devices that are retired by a filter, after a preview. */
+/** Devices that are retired by a filter, after a preview, and reinstated by one. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
-import { retireDocument } from '../retirement.ts'
+import { reinstateDocument, retireDocument } from '../retirement.ts'
 
 let app: RunningApp
 beforeAll(async () => {
@@ -60,4 +60,30 @@ it('retires what a filter selects, after a preview of what that changes, and say
   expect(await problem({ filter: {} })).toBe('filter')
   expect(await problem({ filter: silent, devices: [] })).toBe('filter')
   expect(await problem({})).toBe('devices')
+})
+
+it('reinstates what a filter selects, gateways before the devices behind them, each with a new token', async () => {
+  const reinstate = async (input: object) => (await app.query(reinstateDocument, { input })).reinstateDevices
+  // By name, the device behind is before its gateway.
+  const parent = { devices: [{ deviceId: 'back-a', parent: 'back-gw' }] }
+  await app.query('mutation ($input: RegisterDevicesInput!) { registerDevices(input: $input) { __typename } }', {
+    input: parent,
+  })
+  await report('back-gw', 'back')
+  await retire({ filter: { deviceIds: ['back-gw'] }, withChildren: true })
+  expect(await reinstate({ devices: ['back-a'] })).toMatchObject({ __typename: 'Conflict' })
+  expect(await reinstate({ devices: ['back-gw', 'old-none'] })).toMatchObject({
+    ...{ __typename: 'InvalidInput', problems: [{ path: ['devices', '1'] }] },
+  })
+  const { results } = await reinstate({ filter: { deviceIds: ['back-gw'] }, withChildren: true })
+  expect(results).toEqual(
+    ['back-gw', 'back-a'].map((deviceId) => ({ token: expect.any(String), device: { deviceId, retirement: null } })),
+  )
+  expect((await report('back-gw', 'back')).status).toBe(201)
+  const problems = async (input: object) =>
+    (await reinstate(input)).problems.map(({ path }: { path: string[] }) => path.join('.'))
+  expect(await problems({ filter: { deviceIds: ['back-gw'] } })).toEqual(['filter'])
+  expect(await problems({ filter: {} })).toEqual(['filter'])
+  expect(await problems({})).toEqual(['filter'])
+  expect(await problems({ devices: ['back-a'], filter: { retired: true } })).toEqual(['devices'])
 })

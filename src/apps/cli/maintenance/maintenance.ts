@@ -1,11 +1,10 @@
 /** `rollcall maintenance`: lists maintenance windows, plans one, or ends one. */
 import { parseArgs } from 'node:util'
-import { escapeLine } from '../../../domain/look-alike.ts'
 import { exitCodes, parseDuration, UsageError, usageErrorOf } from '../../../server/process/arguments.ts'
-import { ApiError } from '../../client/client.ts'
-import { createApi, forTerminal, problemOf } from '../api.ts'
+import { createApi, forTerminal } from '../api.ts'
 import { findServer } from '../download.ts'
 import { type List, printList } from '../list.ts'
+import { explainRefusal, labelOf, refusedFields, run } from '../retirement/changing.ts'
 import { jsonLine, momentOf } from '../show.ts'
 import { exitWithoutOutput, terminalOf } from '../terminal.ts'
 import { maintenanceOptions, usage } from './options.ts'
@@ -24,8 +23,7 @@ interface ShownWindow {
 
 interface Changed {
   readonly window?: ShownWindow
-  readonly message?: string
-  readonly problems?: readonly { readonly path: readonly string[]; readonly message: string }[]
+  readonly message: string
 }
 
 const fields = 'maintenanceId reason next { from until } repeat timeZone plannedBy targets filter clusters'
@@ -45,7 +43,7 @@ const row = ({
   ...[JSON.stringify({ ...filter, ...(clusters && { clusters }) }), plannedBy, reason],
 ]
 
-async function main(): Promise<number> {
+await run(async () => {
   const { values, positionals } = parse()
   const [verb, id, ...rest] = positionals
   if (values.help) {
@@ -74,22 +72,13 @@ async function main(): Promise<number> {
   const { result } = await api.ask<{ result: Changed }>(
     `mutation Change($input: ${verb === 'plan' ? 'Plan' : 'End'}MaintenanceInput!) { result: ${name}(input: $input) {
       ... on ${verb === 'plan' ? 'Plan' : 'End'}MaintenanceSuccess { window { ${fields} } }
-      ... on InvalidInput { message problems { path message } } ... on UserError { message } } }`,
+      ${refusedFields} } }`,
     { input: verb === 'plan' ? inputOf(values) : { maintenanceId: id } },
   )
-  if (!result.window) {
-    console.error(
-      escapeLine(
-        [result.message, ...(result.problems ?? []).map(({ path, message }) => `${path.join('.')} ${message}`)].join(
-          '; ',
-        ),
-      ),
-    )
-    return exitCodes.failed
-  }
+  if (!result.window) return explainRefusal(result)
   output.terminal.write(output.isJson ? jsonLine(result.window) : `${row(result.window).join('  ')}\n`)
   return exitCodes.reached
-}
+})
 
 function parse() {
   try {
@@ -117,23 +106,3 @@ function inputOf(values: Values): object {
   const selected = { ...(hasDevices && { filter }), ...(cluster.length > 0 && { clusters: { names: cluster } }) }
   return { ...selected, from, to: ends, reason, repeat, ...(timeZone !== undefined && { timeZone }) }
 }
-
-function labelOf(text: string): object {
-  const at = text.indexOf('=')
-  if (at < 1) throw new UsageError(`--label must be <key>=<value>, but is ${JSON.stringify(text)}`)
-  return { key: text.slice(0, at), value: text.slice(at + 1) }
-}
-
-function fail(error: unknown): number {
-  if (!(error instanceof UsageError || error instanceof ApiError)) throw error
-  console.error(error.message.split('\n').map(escapeLine).join('\n'))
-  if (error instanceof UsageError) return exitCodes.usage
-  const problem = problemOf(error)
-  if (problem === 'refused') return exitCodes.refused
-  return problem === 'invalid' ? exitCodes.failed : exitCodes.unavailable
-}
-
-process.exitCode = await main().catch(fail)
-// The output, and its failure, may be late.
-await new Promise<void>((resolve) => process.stdout.write('', () => setImmediate(resolve)))
-process.exit()

@@ -19,7 +19,7 @@ const acknowledgeDocument = graphql(`
 `)
 
 const reinstateDocument = graphql(`
-  mutation Reinstate($input: RegisterDevicesInput!) { registerDevices(input: $input) { __typename ... on UserError { message } } }
+  mutation Reinstate($input: ReinstateDevicesInput!) { reinstateDevices(input: $input) { __typename ... on UserError { message } } }
 `)
 const declareDocument = graphql(`
   mutation Redeclare($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename ... on UserError { message } } }
@@ -57,7 +57,7 @@ export const retireDevices = async (deviceIds: readonly string[], reason: string
       .retireDevices,
   )
 
-type RetiredFilter = NonNullable<VariablesOf<typeof retireDocument>['input']['filter']>
+export type RetiredFilter = NonNullable<VariablesOf<typeof retireDocument>['input']['filter']>
 
 /** What that would change now, with the devices behind. */
 export const countRetirement = async (filter: RetiredFilter) => (await ask(retirementDocument, { filter })).retirement
@@ -67,10 +67,12 @@ export const retireSelected = async (filter: RetiredFilter, reason: string): Pro
   problemOf((await ask(retireDocument, { input: { filter, reason, withChildren: true } })).retireDevices)
 
 /** Puts retired devices back in service. */
-export const reinstateDevices = async (deviceIds: readonly string[]): Promise<string | null> =>
-  problemOf(
-    (await ask(reinstateDocument, { input: { devices: deviceIds.map((deviceId) => ({ deviceId })) } })).registerDevices,
-  )
+export const reinstateDevices = async (devices: readonly string[]): Promise<string | null> =>
+  problemOf((await ask(reinstateDocument, { input: { devices: [...devices] } })).reinstateDevices)
+
+/** With the retired devices behind them. */
+export const reinstateSelected = async (filter: RetiredFilter): Promise<string | null> =>
+  problemOf((await ask(reinstateDocument, { input: { filter, withChildren: true } })).reinstateDevices)
 
 /** In one query. */
 const mostIds = 100

@@ -9,7 +9,6 @@ import { now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at } from '../route.ts'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { reinstating } from '../widgets/gone.tsx'
 import { type DeviceRow, DeviceTable, deviceFragment } from '../widgets/lists/device-table.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import {
@@ -23,6 +22,7 @@ import {
   useFilters,
 } from '../widgets/lists/filters.tsx'
 import { type Action, SelectionBar, useSelection } from '../widgets/lists/selection.tsx'
+import { ReinstateAll, reinstating } from '../widgets/reinstate.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
 
 const devicesDocument = graphql(
@@ -119,6 +119,7 @@ export function DevicesPage() {
         <p class="muted number" role="status">
           {found ? plural(found.totalCount, 'device') + describeNoLabel(one('label')) : !error && describeLoading()}
         </p>
+        {isRetired && <ReinstateAll filter={filter} count={found?.totalCount ?? 0} />}
         <ExportButtons
           name="devices"
           pages={() => readPages(async (next) => (await ask(devicesDocument, { ...variables, after: next })).devices)}
@@ -181,8 +182,7 @@ function NoDevices({ isFiltered, isPresent }: { readonly isFiltered: boolean; re
 const actions: readonly Action[] = [
   {
     word: 'Retire',
-    effect:
-      'The server rejects their reports, and their deployments are closed. Registering a device again puts it back in service.',
+    effect: 'The server rejects their reports, and their deployments are closed. To undo it, reinstate them.',
     reason: 'required',
     run: retireDevices,
   },

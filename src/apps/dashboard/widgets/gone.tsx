@@ -1,8 +1,8 @@
 /** Devices that are gone: silent for so long that a person decides whether they come back. */
 import { useState } from 'preact/hooks'
-import { countRetirement, reinstateDevices, retireSelected } from '../data/actions.ts'
+import { countRetirement, retireSelected } from '../data/actions.ts'
 import { graphql, type VariablesOf } from '../data/graphql.ts'
-import { formatNumber, plural } from '../data/labels.ts'
+import { type DeploymentState, formatNumber, plural } from '../data/labels.ts'
 import { formatSpan, formatTime, now } from '../data/time.ts'
 import { useAnswer } from '../data/use-query.ts'
 import { isOperator } from '../data/viewer.ts'
@@ -14,14 +14,19 @@ import { type Action, Confirmation } from './lists/selection.tsx'
 const [longSilence, refreshInterval] = [7 * 86_400_000, 30_000]
 
 const leavingDocument = graphql(`
-  query Leaving($id: ID!, $filter: DeviceFilter, $silent: DeploymentFilter, $asOf: DateTime, $isPresent: Boolean!) {
+  query Leaving($id: ID!, $filter: DeviceFilter, $silent: DeploymentFilter, $unheard: DeploymentFilter, $asOf: DateTime, $isPresent: Boolean!) {
     rollout(id: $id, asOf: $asOf) {
       leftOut: deploymentGroups(by: RETIREMENT, filter: { retired: true }, first: 4) { totalCount nodes { key counts { total } } }
       waiting: deploymentCounts(filter: $silent) @include(if: $isPresent) { total }
+      behind: deploymentGroups(by: GATEWAY, filter: $unheard, first: 100) @include(if: $isPresent) { nodes { key counts { total } } }
     }
     paused: devices(filter: { rolloutIds: [$id], inMaintenance: true }, asOf: $asOf, first: 1) { totalCount nodes { maintenance { until reason } } }
     devices(filter: $filter, first: 1) @include(if: $isPresent) { totalCount }
   }
+`)
+
+const gatewaysDocument = graphql(`
+  query SilentGateways($filter: DeviceFilter) { devices(filter: $filter, first: 100) { nodes { deviceId } } }
 `)
 
 type DeviceFilter = NonNullable<VariablesOf<typeof leavingDocument>['filter']>
@@ -105,17 +110,18 @@ export function Leaving({ id }: { readonly id: string }) {
   const turn = Math.floor(now.value / refreshInterval)
   const before = new Date(turn * refreshInterval - longSilence).toISOString()
   // A device that was never heard may be a new one, or is heard through its gateway.
-  const silent = { lastHeardAfter: new Date(0).toISOString(), lastHeardBefore: before }
+  const silent = { lastHeardAfter: never, lastHeardBefore: before }
   const filter = { rolloutIds: [id], ...silent }
   const { data } = useAnswer(
     leavingDocument,
     {
       ...{ id, asOf, filter, isPresent: asOf === null },
-      silent: { ...silent, states: ['PENDING', 'INSTALLING', 'REMOVING'] },
+      silent: { ...silent, states: underWay },
+      unheard: { lastHeardBefore: never, states: underWay },
     },
     { version: asOf ?? turn, about: `${id} ${asOf}` },
   )
-  const { leftOut, waiting } = data?.rollout ?? {}
+  const { leftOut, waiting, behind } = data?.rollout ?? {}
   const left = leftOut?.nodes.reduce((sum, { counts }) => sum + counts.total, 0) ?? 0
   const paused = data?.paused.totalCount ?? 0
   const window = data?.paused.nodes[0]?.maintenance
@@ -143,30 +149,37 @@ export function Leaving({ id }: { readonly id: string }) {
           <Retire filter={filter} what={plural(devices, 'device')} />
         </p>
       )}
+      {behind && behind.nodes.length > 0 && <BehindGateways groups={behind.nodes} silent={silent} turn={turn} />}
     </>
   )
 }
 
-interface ReinstateProps {
-  readonly deviceId: string
+const underWay: DeploymentState[] = ['PENDING', 'INSTALLING', 'REMOVING']
+const never = new Date(0).toISOString()
+
+interface BehindProps {
+  /** Deployments on devices that never sent anything themselves, by their gateway. */
+  readonly groups: readonly { readonly key: string | null; readonly counts: { readonly total: number } }[]
+  readonly silent: DeviceFilter
+  readonly turn: number
 }
 
-export function Reinstate({ deviceId }: ReinstateProps) {
-  const [isAsked, setAsked] = useState(false)
-  if (!isOperator.value || at.value !== null) return null
+function BehindGateways({ groups, silent, turn }: BehindProps) {
+  const deviceIds = groups.flatMap(({ key }) => key ?? [])
+  const { data } = useAnswer(
+    gatewaysDocument,
+    { filter: { ...silent, deviceIds } },
+    { version: turn, about: deviceIds.join('\n') },
+  )
+  const gateways = data?.devices.nodes.map(({ deviceId }) => deviceId) ?? []
+  const waiting = groups.reduce((sum, { key, counts }) => sum + (gateways.includes(key ?? '') ? counts.total : 0), 0)
+  if (waiting === 0) return null
   return (
-    <>
-      <button type="button" class="quiet" onClick={() => setAsked(true)}>
-        Reinstate it…
-      </button>
-      {isAsked && <Confirmation action={reinstating} ids={[deviceId]} what={deviceId} close={() => setAsked(false)} />}
-    </>
+    <p class="note">
+      {plural(waiting, 'deployment')} not done behind{' '}
+      {gateways.length === 1 ? 'a gateway that has' : 'gateways that have'} been silent for over{' '}
+      {formatSpan(longSilence)}. If they do not come back:{' '}
+      <Retire filter={{ ...silent, deviceIds: gateways }} what={plural(gateways.length, 'gateway')} />
+    </p>
   )
-}
-
-export const reinstating: Action = {
-  word: 'Reinstate',
-  effect: 'Registered again and back in service. Former tokens stay invalid.',
-  reason: 'none',
-  run: reinstateDevices,
 }

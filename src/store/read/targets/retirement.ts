@@ -12,14 +12,37 @@ export interface Retirement {
   readonly deployments: number
 }
 
-function fromSelected(session: Session, filter: DeviceFilter): SQL {
-  return fromDevices(session, { of: 'fleet' }, { ...filter, retired: false }, null, [])
+function fromSelected(session: Session, filter: DeviceFilter, retired = false): SQL {
+  return fromDevices(session, { of: 'fleet' }, { ...filter, retired }, null, [])
 }
 
 /** Their names, in order. */
 export async function namesToRetire(session: Session, filter: DeviceFilter, most: number): Promise<readonly string[]> {
   const rows = await session.rows<{ readonly name: string }>(
     sql`select ${targets.name} ${fromSelected(session, filter)} order by ${targets.name} limit ${most}::int`,
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** The names of retired devices, a gateway before the devices behind it: a device cannot return below a retired one. */
+export async function namesToReinstate(
+  session: Session,
+  filter: DeviceFilter,
+  withChildren: boolean,
+  most: number,
+): Promise<readonly string[]> {
+  const rows = await session.rows<{ readonly name: string }>(
+    sql`with recursive chosen as (
+        select ${targets.key}, ${targets.name}, ${targets.parentKey} as parent_key ${fromSelected(session, filter, true)}
+      ), found as materialized (
+        select key, name, parent_key from chosen
+        union select child.key, child.name, child.parent_key from found join ${targets} child on child.parent_key = found.key
+        where ${withChildren}::boolean and child.retired_at is not null
+      ), placed as (
+        select key, name, 0 as depth from found where not exists (select 1 from found above where above.key = found.parent_key)
+        union all select found.key, found.name, depth + 1 from placed join found on found.parent_key = placed.key
+      )
+      select name from placed order by depth, name limit ${most}::int`,
   )
   return rows.map(({ name }) => name)
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../../store/read/targets/in-maintenance.ts'
 import { countTargetsIn } from '../../../../store/read/targets/maintenance.ts'
 import { profilesOf } from '../../../../store/read/targets/profiles.ts'
-import { countRetirement, namesToRetire } from '../../../../store/read/targets/retirement.ts'
+import { countRetirement, namesToReinstate, namesToRetire } from '../../../../store/read/targets/retirement.ts'
 import {
   countByConnectivity,
   countDevices,
@@ -79,6 +79,8 @@ export function targetLoaders(s: Snapshot) {
     ),
     clusterCount: remembered((filter: ClusterFilter, asOf: Revision | null) => countClusters(s, filter, asOf)),
     namesToRetire: (filter: DeviceFilter, most: number) => namesToRetire(s, filter, most),
+    namesToReinstate: (filter: DeviceFilter, withChildren: boolean, most: number) =>
+      namesToReinstate(s, filter, withChildren, most),
     retirement: remembered((filter: DeviceFilter, withChildren: boolean) => countRetirement(s, filter, withChildren)),
     targetsInWindow: batched((keys: readonly number[]) => countTargetsIn(s, keys)),
     maintenanceOfRollout: batched((keys: readonly number[], asOf: Revision | null) =>

@@ -1,9 +1,10 @@
-import { registerDevices } from '../../../../ingest/commands/devices/register.ts'
+import { type DeviceRegistration, registerDevices } from '../../../../ingest/commands/devices/register.ts'
 import { newDeviceToken } from '../../../../ingest/device-token.ts'
 import { eachPaced, type Paced, paced } from '../../../../platform/limits/pace.ts'
 import { type PublicKey, readPublicKey } from '../../../auth/devices/public-key.ts'
 import { problemOfSpiffeId } from '../../../auth/devices/spiffe.ts'
 import { builder } from '../../builder.ts'
+import type { Context } from '../../execution/context.ts'
 import { required } from '../../execution/required.ts'
 import { LabelInput } from '../../objects/label.ts'
 import { Device } from '../../objects/refs.ts'
@@ -42,7 +43,7 @@ interface RegisteredRow {
   readonly token: string | null
 }
 
-const RegisteredDevice = builder.objectRef<RegisteredRow>('RegisteredDevice').implement({
+export const RegisteredDevice = builder.objectRef<RegisteredRow>('RegisteredDevice').implement({
   access: 'operator',
   description: 'A registered device and its token.',
   fields: (t) => ({
@@ -76,28 +77,19 @@ addMutation('registerDevices', {
   },
   errors: ['Conflict'],
   check: ({ devices }, check) => paced(checkDevices(devices, check)),
-  act: async (input, context, publicKeys) => {
-    const devices = await paced(eachPaced(input.devices, (device) => ({ device, token: newDeviceToken() })))
-    const registered = await context.write(
-      registerDevices(
-        devices.map(({ device, token }, index) => ({
-          deviceId: device.deviceId,
-          name: device.name ?? null,
-          labels: device.labels ?? null,
-          parent: device.parent ?? null,
-          expectedInterval: device.expectedInterval ?? null,
-          publicKeys: publicKeys[index] ?? null,
-          spiffeIds: device.spiffeIds ?? null,
-          tokenHash: token.hash,
-        })),
-      ),
-    )
-    const results = registered.map(({ key, isNew }, index) => ({
-      key,
-      token: isNew ? (devices[index]?.token.text ?? null) : null,
-    }))
-    return { results }
-  },
+  act: (input, context, publicKeys) =>
+    register(
+      context,
+      input.devices.map((device, index) => ({
+        deviceId: device.deviceId,
+        name: device.name ?? null,
+        labels: device.labels ?? null,
+        parent: device.parent ?? null,
+        expectedInterval: device.expectedInterval ?? null,
+        publicKeys: publicKeys[index] ?? null,
+        spiffeIds: device.spiffeIds ?? null,
+      })),
+    ),
   success: {
     access: 'operator',
     description: 'All devices were registered.',
@@ -109,6 +101,20 @@ addMutation('registerDevices', {
     }),
   },
 })
+
+/** Each device gets a new token, unless it has one. */
+export async function register(
+  context: Context,
+  devices: readonly Omit<DeviceRegistration, 'tokenHash'>[],
+): Promise<{ readonly results: readonly RegisteredRow[] }> {
+  const tokens = await paced(eachPaced(devices, newDeviceToken))
+  const registered = await context.write(
+    registerDevices(devices.map((device, index) => ({ ...device, tokenHash: tokens[index]?.hash ?? '' }))),
+  )
+  return {
+    results: registered.map(({ key, isNew }, index) => ({ key, token: isNew ? (tokens[index]?.text ?? null) : null })),
+  }
+}
 
 type ProblemOf = (text: string) => string | null
 

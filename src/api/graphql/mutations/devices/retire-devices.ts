@@ -48,7 +48,7 @@ const RetiredDevice = builder.objectRef<RetiredRow>('RetiredDevice').implement({
 addMutation('retireDevices', {
   access: 'operator of all',
   description:
-    'Retires devices, all or none: `retirement` counts before what that changes. Their credentials end and their reports are refused (410). They and their deployments leave all lists and counts, and their documents leave the manifests. Their history is retained. `registerDevices` puts a device back in service.',
+    'Retires devices, all or none: `retirement` counts before what that changes. Their credentials end and their reports are refused (410). They and their deployments leave all lists and counts, and their documents leave the manifests. Their history is retained. `reinstateDevices` puts them back in service.',
   input: {
     description: 'The devices to retire.',
     fields: (t) => ({
