@@ -135,6 +135,9 @@ describe('a report', () => {
       const response = await server.post('/device/m/deployment/media/status', body('media'), { 'content-type': type })
       expect(response.status, type).toBe(201)
     }
+    const sent = Buffer.from(JSON.stringify(body('media')))
+    const untyped = await fetch(`${server.url}/device/m/deployment/media/status`, { method: 'POST', body: sent })
+    expect(untyped.status).toBe(201)
   })
 
   it('carries its request id through', async () => {
