@@ -54,16 +54,18 @@ interface Page {
   sendAsset(exchange: Exchange): Promise<void>
 }
 
-export function createPage(): Page {
-  let bundling: Promise<Bundle> | null = null
-  const bundle = (): Promise<Bundle> => {
-    bundling ??= preparePage().catch((error: unknown) => {
-      bundling = null
-      throw error
-    })
-    return bundling
-  }
+/** Of the process: its page does not change, and to compress it takes half a second of processor time. */
+let bundling: Promise<Bundle> | null = null
 
+function bundle(): Promise<Bundle> {
+  bundling ??= preparePage().catch((error: unknown) => {
+    bundling = null
+    throw error
+  })
+  return bundling
+}
+
+export function createPage(): Page {
   return {
     async show(exchange) {
       exchange.response.setHeader('vary', 'accept, accept-encoding')
