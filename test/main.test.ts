@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { variables } from '../src/server/config/config.ts'
 import { postgresStores } from './support/databases/stores.ts'
+import { casesOf, isWhole } from './support/runner/depth.ts'
 import { startNode } from './support/servers/child.ts'
 import { endDatabase } from './support/servers/end-database.ts'
 import { type Program, startProgram } from './support/servers/program.ts'
@@ -41,7 +42,7 @@ async function stateAt(url: string): Promise<unknown> {
 }
 
 describe('the program', () => {
-  it.each(['memory', 'folder'])('whose database fails ends if nothing of it is left: %s', async (place) => {
+  it.each(casesOf(1, ['memory', 'folder']))('whose database fails ends if nothing of it is left: %s', async (place) => {
     const dataDir = place === 'memory' ? place : join(folder, 'fails')
     const args = ['--import', endDatabase, 'src/main.ts']
     const { process, lines, said, ended } = startNode(args, { DATA_DIR: dataDir, PORT: '0' })
@@ -101,7 +102,7 @@ describe('the program', () => {
     expect(await stateAt(await second.listening)).toEqual({ deployment: { state: 'INSTALLING' }, revision })
   })
 
-  it('loses nothing that it acknowledged when it is killed', async () => {
+  it.runIf(isWhole)('loses nothing that it acknowledged when it is killed', async () => {
     const dataDir = join(folder, 'killed')
     const first = start({ DATA_DIR: dataDir })
     const url = await first.listening
@@ -113,7 +114,7 @@ describe('the program', () => {
     expect(await stateAt(await second.listening)).toEqual({ deployment: { state: 'INSTALLED' }, revision })
   })
 
-  it('logs in lines of JSON, without the content of reports', async () => {
+  it.runIf(isWhole)('logs in lines of JSON, without the content of reports', async () => {
     const program = start({ DATA_DIR: 'memory', LOG_LEVEL: 'debug' })
     await report(await program.listening, 'installed')
     program.child.kill('SIGINT')
@@ -127,24 +128,27 @@ describe('the program', () => {
     expect(program.stderr()).not.toContain('hello')
   })
 
-  it('lives on when a promise was rejected that nothing waited for, with an id in its log and a count; an exception ends it', async () => {
-    const faults = `process.on('SIGUSR2', () => { Promise.reject(new Error('lost')) }); process.on('SIGHUP', () => { throw new Error('broken off') })`
-    const program = start({
-      DATA_DIR: 'memory',
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(faults)}`,
-    })
-    const url = await program.listening
-    for (let times = 1; times <= 2; times += 1) {
-      program.child.kill('SIGUSR2')
-      const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
-      await expect.poll(metrics).toContain(`rollcall_unhandled_rejections_total ${times}\n`)
-    }
-    await report(url, 'installed')
-    const logged = (program.stderr().match(/^.*nothing waited for it.*$/gm) ?? []).map((line) => JSON.parse(line))
-    expect(logged).toMatchObject([1, 2].map(() => ({ errorId: expect.any(String), error: { message: 'lost' } })))
-    program.child.kill('SIGHUP')
-    expect(await program.ended).toBe(1)
-  })
+  it.runIf(isWhole)(
+    'lives on when a promise was rejected that nothing waited for, with an id in its log and a count; an exception ends it',
+    async () => {
+      const faults = `process.on('SIGUSR2', () => { Promise.reject(new Error('lost')) }); process.on('SIGHUP', () => { throw new Error('broken off') })`
+      const program = start({
+        DATA_DIR: 'memory',
+        NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(faults)}`,
+      })
+      const url = await program.listening
+      for (let times = 1; times <= 2; times += 1) {
+        program.child.kill('SIGUSR2')
+        const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
+        await expect.poll(metrics).toContain(`rollcall_unhandled_rejections_total ${times}\n`)
+      }
+      await report(url, 'installed')
+      const logged = (program.stderr().match(/^.*nothing waited for it.*$/gm) ?? []).map((line) => JSON.parse(line))
+      expect(logged).toMatchObject([1, 2].map(() => ({ errorId: expect.any(String), error: { message: 'lost' } })))
+      program.child.kill('SIGHUP')
+      expect(await program.ended).toBe(1)
+    },
+  )
 })
 
 describe.each(postgresStores)('on $name', (store) => {
@@ -194,7 +198,7 @@ describe('the program ends with one sentence when', () => {
     expect(existsSync(dataDir)).toBe(false)
   })
 
-  it('the port is taken', async () => {
+  it.runIf(isWhole)('the port is taken', async () => {
     const other = createServer()
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     const address = other.address()
@@ -210,6 +214,7 @@ describe('the program ends with one sentence when', () => {
     const first = start({ DATA_DIR: dataDir })
     await first.listening
     expect(await sentence(start({ DATA_DIR: dataDir }))).toMatch(`in use by process ${first.child.pid}`)
+    expect((await fetch(`${await first.listening}/readyz`)).status).toBe(200)
   })
 
   it('the data directory cannot be one', async () => {

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { maxOperationsPerSocket } from '../../src/api/graphql/guards/limits.ts'
 import { defaultTimeouts } from '../../src/api/rest/guard.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import type { RunningApp } from '../support/servers/app.ts'
 import { type Attacked, startAttacked } from './attacked.ts'
 import { closed, openSilentSocket, openSocket, subscribe } from './transports.ts'
@@ -150,33 +151,36 @@ describe('a WebSocket', () => {
     await answersOthers()
   })
 
-  it('that reads nothing is cut off above the budget of its address, and those of other addresses are not', async () => {
-    const { server, kept, answersOthers, limited } = await start({ MAX_BUFFERED: '128' }, undefined, defaultTimeouts)
-    await keepCapabilities(server)
-    const open = async (address: string) => {
-      const socket = kept(await openSocket(server.url, { 'x-forwarded-for': address }))
-      const { _socket: wire } = socket as unknown as { readonly _socket: Socket }
-      wire.pause()
-      for (let id = 0; id < 8; id += 1)
-        socket.send(JSON.stringify({ type: 'subscribe', id: `${id}`, payload: { query: largeQuery } }))
-      return { end: new Promise((resolve) => wire.once('close', resolve)), socket, wire }
-    }
-    const other = await open('192.0.2.2')
-    const idle = [await open('192.0.2.1'), await open('192.0.2.1'), await open('192.0.2.1')]
-    await expect.poll(() => limited('unread')).toBeGreaterThan(0)
-    for (const { wire } of idle) wire.resume()
-    await idle[0]?.end
-    await answersOthers()
-    const all = new Promise<void>((resolve) => {
-      let left = 8
-      other.socket.on('message', (text) => {
-        left -= Number(String(text).startsWith('{"id":"') && String(text).includes('"type":"next"'))
-        if (left === 0) resolve()
+  it.runIf(isWhole)(
+    'that reads nothing is cut off above the budget of its address, and those of other addresses are not',
+    async () => {
+      const { server, kept, answersOthers, limited } = await start({ MAX_BUFFERED: '128' }, undefined, defaultTimeouts)
+      await keepCapabilities(server)
+      const open = async (address: string) => {
+        const socket = kept(await openSocket(server.url, { 'x-forwarded-for': address }))
+        const { _socket: wire } = socket as unknown as { readonly _socket: Socket }
+        wire.pause()
+        for (let id = 0; id < 8; id += 1)
+          socket.send(JSON.stringify({ type: 'subscribe', id: `${id}`, payload: { query: largeQuery } }))
+        return { end: new Promise((resolve) => wire.once('close', resolve)), socket, wire }
+      }
+      const other = await open('192.0.2.2')
+      const idle = [await open('192.0.2.1'), await open('192.0.2.1'), await open('192.0.2.1')]
+      await expect.poll(() => limited('unread')).toBeGreaterThan(0)
+      for (const { wire } of idle) wire.resume()
+      await idle[0]?.end
+      await answersOthers()
+      const all = new Promise<void>((resolve) => {
+        let left = 8
+        other.socket.on('message', (text) => {
+          left -= Number(String(text).startsWith('{"id":"') && String(text).includes('"type":"next"'))
+          if (left === 0) resolve()
+        })
       })
-    })
-    other.wire.resume()
-    await all
-  })
+      other.wire.resume()
+      await all
+    },
+  )
 
   it('of which there are too many of one caller is closed, whatever its transport, and others’ are not', async () => {
     const { server, kept, answersOthers } = await start({ MAX_STREAMS: '3' })
@@ -224,7 +228,7 @@ describe('a WebSocket', () => {
 })
 
 describe('a storm of questions', () => {
-  it('over hundreds of connections keeps no other caller waiting for long', async () => {
+  it.runIf(isWhole)('over hundreds of connections keeps no other caller waiting for long', async () => {
     const { server, answersOthers } = await start({}, undefined, defaultTimeouts)
     const from = { 'x-forwarded-for': '192.0.2.1' }
     const query =

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { temporaryFolder } from '../support/folder.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { startNode } from '../support/servers/child.ts'
 
 const requestOf = (path: string): string =>
@@ -40,7 +41,7 @@ it('a server without enough file descriptors refuses every route, and answers wh
 const bodyOf = (id: number): string =>
   JSON.stringify({ deploymentId: `d-${id}`, status: { state: 'installed' }, components: [] })
 
-it('an embedded database that lacked file descriptors is written again when it has them', async () => {
+it.runIf(isWhole)('an embedded database that lacked file descriptors is written again when it has them', async () => {
   const env = { DATA_DIR: temporaryFolder(), PORT: '0' }
   const program = startNode(['-c', 'ulimit -n 400; exec "$0" src/main.ts', process.execPath], env, '/bin/sh')
   const url = (await program.said(/listens on/)).split(' ').at(-1) ?? ''

@@ -65,7 +65,7 @@ async function askEverywhere(request: RandomRequest): Promise<boolean> {
 
 describe('a document', () => {
   it('made from the schema is answered alike on every transport', async () => {
-    let [answered, numRuns] = [0, someOf(50, 200)]
+    let [answered, numRuns] = [0, someOf(20, 200)]
     await fc.assert(
       fc.asyncProperty(randomRequest('Query'), async (request) => {
         if (await askEverywhere(request)) answered += 1
@@ -90,7 +90,7 @@ describe('a document', () => {
         if (!/createWebhook|updateWebhook|redeliver/.test(request.query))
           expectSound((await http?.ask(server.url, request)) ?? {})
       }),
-      { numRuns: someOf(50, 200) },
+      { numRuns: someOf(20, 200) },
     )
   })
 })
@@ -146,7 +146,7 @@ describe('a body to GraphQL', () => {
       fc.asyncProperty(fc.oneof(request, tree), async (body) =>
         isSound(await server.post('/graphql', JSON.stringify(body) ?? '')),
       ),
-      { numRuns: someOf(50, 200) },
+      { numRuns: someOf(20, 200) },
     )
   })
 
@@ -170,7 +170,7 @@ describe('a body to GraphQL', () => {
           await isSound(await fetch(`${server.url}/graphql?${search}`, { headers: { accept } }))
         },
       ),
-      { numRuns: someOf(50, 200) },
+      { numRuns: someOf(20, 200) },
     )
   })
 
@@ -197,7 +197,7 @@ describe('a body to GraphQL', () => {
             }),
           ),
       ),
-      { numRuns: someOf(50, 200) },
+      { numRuns: someOf(20, 200) },
     )
   })
 })
@@ -294,7 +294,7 @@ describe('a body to any route', () => {
         expect(response.status, `${method} ${path}: ${text}`).toBeLessThan(500)
         expect(text).not.toMatch(failure)
       }),
-      { numRuns: someOf(120, 500) },
+      { numRuns: someOf(40, 500) },
     )
   })
 })

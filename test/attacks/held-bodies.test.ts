@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { defaultTimeouts } from '../../src/api/rest/guard.ts'
+import { casesOf } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const mib = 1 << 20
@@ -54,7 +55,7 @@ async function takesOthers(): Promise<void> {
 }
 
 describe('bodies that are begun and not ended', () => {
-  it.each(routes)('are held up to a share of one address, the rest is refused: %s', async (line) => {
+  it.each(casesOf(1, routes))('are held up to a share of one address, the rest is refused: %s', async (line) => {
     await start(600_000)
     const answers = Array.from({ length: 12 }, () => sendAndStop(line, '203.0.113.5'))
     const first = await Promise.any(answers)
@@ -70,7 +71,7 @@ describe('bodies that are begun and not ended', () => {
     expect((await server.post('/device/e/deployment/d/status', small, same)).status).toBe(201)
   })
 
-  it.each(routes)('are cut off when nothing more comes, and what they held is free: %s', async (line) => {
+  it.each(casesOf(1, routes))('are cut off when nothing more comes, and what they held is free: %s', async (line) => {
     await start(300)
     const answers = await Promise.all(Array.from({ length: 3 }, () => sendAndStop(line, '203.0.113.5')))
     expect(answers.some((text) => /^HTTP\/1\.1 408 /.test(text))).toBe(true)

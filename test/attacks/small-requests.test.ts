@@ -8,6 +8,7 @@ import { bytesOf } from '../../src/ingest/dialects/margo/hardware.ts'
 import { readYaml } from '../../src/ingest/dialects/margo/yaml.ts'
 import { pglite } from '../support/databases/stores.ts'
 import { collect } from '../support/garbage.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { type AppOptions, startApp } from '../support/servers/app.ts'
 import { jsonYardstick, threadTime } from '../support/stall.ts'
 
@@ -34,7 +35,7 @@ function timeOf(work: () => unknown): number {
 }
 
 describe('a small request', () => {
-  it('for the page of GraphiQL shares its bytes with all others that are not read', async () => {
+  it.runIf(isWhole)('for the page of GraphiQL shares its bytes with all others that are not read', async () => {
     const { server, send } = await start()
     expect(
       (await (await fetch(`${server.url}/graphql`, { headers: { accept: 'text/html' } })).text()).length,

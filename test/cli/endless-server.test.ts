@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { temporaryFolder } from '../support/folder.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { type Child, startNode } from '../support/servers/child.ts'
 
 async function serve(listener: RequestListener): Promise<string> {
@@ -30,7 +31,7 @@ it('login asks for no longer than its code is valid, and not without a pause', a
   expect(asked).toBeLessThan(20)
 })
 
-it('login sends its handle to no other server', async () => {
+it.runIf(isWhole)('login sends its handle to no other server', async () => {
   let asked = 0
   const other = await serve((_, response) => {
     asked += 1
@@ -99,7 +100,7 @@ it('watch ends at a message that does not', async () => {
   expect(child.lines.join('\n')).toContain('a message of more than 64 MiB')
 })
 
-it('get ends when the server names the same page again', async () => {
+it.runIf(isWhole)('get ends when the server names the same page again', async () => {
   let asked = 0
   const deployments = { nodes: [], pageInfo: { hasNextPage: true, endCursor: 'a' } }
   const url = await serve((_, response) => {

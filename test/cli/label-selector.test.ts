@@ -1,5 +1,6 @@
 /** `--selector` of lists of rollouts, devices and resources. */
 import { describe, expect, it } from 'vitest'
+import { isWhole } from '../support/runner/depth.ts'
 import { newContext, newGroup, shownDeployment } from '../support/systems/emco.ts'
 import { declare, rollcall, useServer } from './harness.ts'
 
@@ -28,7 +29,7 @@ describe('rollcall get with a label selector', () => {
     expect(await listed('deviceId', 'devices', '-l', '!env')).toEqual(['edge-o-1'])
   })
 
-  it('lists rollouts by their own labels, and shows these', async () => {
+  it.runIf(isWhole)('lists rollouts by their own labels, and shows these', async () => {
     await server().query(`mutation { declareDeployments(input: {
       rollout: { name: "lines", labels: [{ key: "team", value: "packaging" }, { key: "ring", value: "canary" }] }
       deployments: [{ deviceId: "edge-l-1", deploymentId: "lines" }]
@@ -42,7 +43,7 @@ describe('rollcall get with a label selector', () => {
     expect(await rollcall('get', 'devices', '--rollout-selector', 'team=packaging').ended).toBe(64)
   })
 
-  it('lists resources', async () => {
+  it.runIf(isWhole)('lists resources', async () => {
     const emco = newGroup(server())
     const context = newContext()
     await emco.act('Created', 'Approved', `Instantiated ${context}`)

@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import { casesOf } from '../support/runner/depth.ts'
 import { childEnvironment } from '../support/servers/child.ts'
 import { useServer } from './harness.ts'
 
 const server = useServer()
 
 describe.skipIf(!existsSync('/dev/full'))('on a full disk', () => {
-  it.each([[['counts']], [['counts', '--json']], [['--help']], [['export', 'changes', '--format', 'csv']]])(
+  it.each(casesOf(2, [[['counts']], [['counts', '--json']], [['--help']], [['export', 'changes', '--format', 'csv']]]))(
     '%j says that its output is lost',
     async (command) => {
       const full = openSync('/dev/full', 'w')

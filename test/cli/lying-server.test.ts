@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { jsonLine } from '../../src/apps/cli/show.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { casesOf, isWhole } from '../support/runner/depth.ts'
 import { type Child, startNode } from '../support/servers/child.ts'
 
 const hostile = 'ada\u001b[2J\u001b]0;root\u0007\u202egro\u200b'
@@ -39,7 +40,7 @@ it('login escapes hidden characters in the name of the person', async () => {
   expectPlain(login)
 })
 
-it('login asks again after an error that passes', async () => {
+it.runIf(isWhole)('login asks again after an error that passes', async () => {
   const begun = { userCode: 'ABCD', verificationUri: 'http://issuer', interval: 0, handle: 'handle' }
   const opened = { token: 'token', name: 'ada', roles: ['viewer'], seconds: 60 }
   let asked = 0
@@ -55,7 +56,7 @@ it('login asks again after an error that passes', async () => {
   expect(asked).toBe(3)
 })
 
-it('login gives up when its code has expired', async () => {
+it.runIf(isWhole)('login gives up when its code has expired', async () => {
   const begun = { userCode: 'ABCD', verificationUri: 'http://issuer', interval: 0, expiresIn: 0, handle: 'handle' }
   const url = await serve(({ url: path }, response) =>
     path?.endsWith('/token') ? response.writeHead(503).end() : response.end(JSON.stringify(begun)),
@@ -74,18 +75,20 @@ it('get shows the reason that an unavailable server gives, with its hidden chara
   )
 })
 
-it('export escapes hidden characters in the reason of a refusal', async () => {
+it.runIf(isWhole)('export escapes hidden characters in the reason of a refusal', async () => {
   const url = await serve((_, response) => response.writeHead(403).end(JSON.stringify({ detail: hostile })))
   const exported = run('export', 'changes', '--url', url)
   expect(await exported.ended).toBe(77)
   expectPlain(exported)
 })
 
-it.each([
-  ['watch', '--after', '1'],
-  ['watch', '--after', '1', '--json'],
-  ['wait', '--for=installed', '--deployment', 'pump', '--timeout', '4s'],
-])('%s escapes hidden characters in the reason of a lost connection', async (...command) => {
+it.each(
+  casesOf(1, [
+    ['watch', '--after', '1'],
+    ['watch', '--after', '1', '--json'],
+    ['wait', '--for=installed', '--deployment', 'pump', '--timeout', '4s'],
+  ]),
+)('%s escapes hidden characters in the reason of a lost connection', async (...command) => {
   const url = await serve(
     () => undefined,
     (socket) => socket.close(1011, hostile),
@@ -125,34 +128,37 @@ it('watch says that changes were missed, and not the opposite, after a lost conn
   ])
 })
 
-it('watch goes on when a server ends the connection because of other rights, until it refuses the token', async () => {
-  let connections = 0
-  const url = await serve(
-    () => undefined,
-    (socket) => {
-      connections += 1
-      if (connections === 3) return socket.close(4403, 'Forbidden')
-      socket.on('message', (text) => {
-        const { type, id } = JSON.parse(String(text))
-        if (type === 'connection_init') socket.send(JSON.stringify({ type: 'connection_ack' }))
-        if (type !== 'subscribe') return
-        const data = { changes: { cursor: String(connections), reset: null, change: null } }
-        socket.send(JSON.stringify({ id, type: 'next', payload: { data } }))
-        socket.close(4403, 'Forbidden')
-      })
-    },
-  )
-  const child = run('watch', '--after', '1', '--url', url)
-  expect(await child.ended).toBe(77)
-  expect(child.lines).toEqual([
-    'disconnected: the connection was closed (4403 Forbidden); retrying',
-    'reconnected, no changes missed',
-    'disconnected: the connection was closed (4403 Forbidden); retrying',
-    expect.stringMatching(/^the server at .* rejects the token, or requires one/),
-  ])
-})
+it.runIf(isWhole)(
+  'watch goes on when a server ends the connection because of other rights, until it refuses the token',
+  async () => {
+    let connections = 0
+    const url = await serve(
+      () => undefined,
+      (socket) => {
+        connections += 1
+        if (connections === 3) return socket.close(4403, 'Forbidden')
+        socket.on('message', (text) => {
+          const { type, id } = JSON.parse(String(text))
+          if (type === 'connection_init') socket.send(JSON.stringify({ type: 'connection_ack' }))
+          if (type !== 'subscribe') return
+          const data = { changes: { cursor: String(connections), reset: null, change: null } }
+          socket.send(JSON.stringify({ id, type: 'next', payload: { data } }))
+          socket.close(4403, 'Forbidden')
+        })
+      },
+    )
+    const child = run('watch', '--after', '1', '--url', url)
+    expect(await child.ended).toBe(77)
+    expect(child.lines).toEqual([
+      'disconnected: the connection was closed (4403 Forbidden); retrying',
+      'reconnected, no changes missed',
+      'disconnected: the connection was closed (4403 Forbidden); retrying',
+      expect.stringMatching(/^the server at .* rejects the token, or requires one/),
+    ])
+  },
+)
 
-it('wait goes on after an error that passes, and ends with one that does not', async () => {
+it.runIf(isWhole)('wait goes on after an error that passes, and ends with one that does not', async () => {
   let asked = 0
   const messages = [
     { type: 'error', payload: [{ message: 'the database is away', extensions: { code: 'UNAVAILABLE' } }] },
@@ -222,7 +228,7 @@ describe('what devices say', () => {
     expect(await bytesOf(await exportOf([], 'csv'))).toBe(text)
   })
 
-  it('is not shown as Parquet in a terminal', async () => {
+  it.runIf(isWhole)('is not shown as Parquet in a terminal', async () => {
     expect(await (await exportOf(['--import', inTerminal], 'parquet')).ended).toBe(64)
   })
 
@@ -240,25 +246,24 @@ describe('a silent server', () => {
   }
   const waiting = ['wait', '--for=installed', '--rollout', 'pumps', '--device', 'edge-1']
 
-  it.each([[['get', 'deployments']], [['counts']], [['watch', '--rollout', 'pumps']], [waiting], [['login']]])(
-    'is left by an interrupt of %j',
-    async (command) => {
-      const { url, asked } = await silence()
-      const child = run(...command, '--url', url)
-      await asked
-      child.process.kill('SIGINT')
-      expect(await child.ended).toBe(130)
-    },
-  )
+  it.each(
+    casesOf(2, [[['get', 'deployments']], [['counts']], [['watch', '--rollout', 'pumps']], [waiting], [['login']]]),
+  )('is left by an interrupt of %j', async (command) => {
+    const { url, asked } = await silence()
+    const child = run(...command, '--url', url)
+    await asked
+    child.process.kill('SIGINT')
+    expect(await child.ended).toBe(130)
+  })
 
-  it('does not lengthen the timeout of wait', async () => {
+  it.runIf(isWhole)('does not lengthen the timeout of wait', async () => {
     const { url } = await silence()
     const child = run(...waiting, '--timeout', '100ms', '--url', url)
     expect(await child.ended).toBe(2)
     expect(child.lines).toEqual(['timeout: no answer from the server'])
   })
 
-  it.each([[['get', 'deployments']], [waiting], [['login']]])(
+  it.each(casesOf(1, [[['get', 'deployments']], [waiting], [['login']]]))(
     'that fell silent in its answer is unreachable for %j',
     async (command) => {
       const url = await serve((_, response) => {

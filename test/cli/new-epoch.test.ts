@@ -4,6 +4,7 @@ import { readRange } from '../../src/store/connection/log-head.ts'
 import { openDatabase, type StoreConfig } from '../../src/store/open.ts'
 import { postgresStores } from '../support/databases/stores.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { startNode } from '../support/servers/child.ts'
 
 async function epochsOf(config: StoreConfig): Promise<{ base: number; ended: number | null }[]> {
@@ -56,7 +57,7 @@ describe('npm run new-epoch', () => {
     expect(await epochsOf({ url: null, dataDir })).toEqual(before)
   })
 
-  it('begins none if the question gets no answer', async () => {
+  it.runIf(isWhole)('begins none if the question gets no answer', async () => {
     const dataDir = temporaryFolder()
     const before = await epochsOf({ url: null, dataDir })
     const inTerminal = 'data:text/javascript,process.stdin.isTTY=true'
@@ -66,7 +67,7 @@ describe('npm run new-epoch', () => {
     expect(await epochsOf({ url: null, dataDir })).toEqual(before)
   })
 
-  it('does not create a database', async () => {
+  it.runIf(isWhole)('does not create a database', async () => {
     const dataDir = temporaryFolder()
     const command = newEpoch({ DATA_DIR: dataDir }, '--yes')
     await command.said(/^there is no database in/)
@@ -74,7 +75,7 @@ describe('npm run new-epoch', () => {
     expect(readdirSync(dataDir)).toEqual([])
   })
 
-  it('says in a sentence that there is no database where DATABASE_URL says', async () => {
+  it.runIf(isWhole)('says in a sentence that there is no database where DATABASE_URL says', async () => {
     const command = newEpoch({ DATABASE_URL: 'postgres://rollcall:s3cret@127.0.0.1:1/rollcall' }, '--yes')
     expect(await command.ended).toBe(1)
     expect(command.lines.join('\n')).toMatch(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { declare as declareDocuments, documentOf } from '../support/clients/desired.ts'
+import { casesOf, isWhole } from '../support/runner/depth.ts'
 import { declare, report, rollcall, useServer } from './harness.ts'
 
 const server = useServer()
@@ -41,7 +42,7 @@ describe('rollcall wait', () => {
     ])
   })
 
-  it('tolerates up to --tolerate failures', async () => {
+  it.runIf(isWhole)('tolerates up to --tolerate failures', async () => {
     await declare('tolerant', 'tol-1', 'tol-2')
     await report('tol-1', 'failed')
     await report('tol-2', 'installed')
@@ -88,11 +89,13 @@ describe('rollcall wait', () => {
     expect([await one.ended, await some.ended]).toEqual([0, 0])
   })
 
-  it.each([
-    ['a deployment', ['--deployment', 'gone-1'], ['gone-1']],
-    ['a rollout', ['--rollout', 'going'], ['gone-2', 'gone-3']],
-    ['devices', ['--device', 'edge-gone-4', '--device', 'edge-gone-5'], ['gone-4', 'gone-5']],
-  ])('counts forgotten deployments as removed: %s', async (_, selected, ids) => {
+  it.each(
+    casesOf(1, [
+      ['a deployment', ['--deployment', 'gone-1'], ['gone-1']],
+      ['a rollout', ['--rollout', 'going'], ['gone-2', 'gone-3']],
+      ['devices', ['--device', 'edge-gone-4', '--device', 'edge-gone-5'], ['gone-4', 'gone-5']],
+    ]),
+  )('counts forgotten deployments as removed: %s', async (_, selected, ids) => {
     await declare('going', 'gone-2', 'gone-3')
     for (const id of ids) await report(id, 'removing')
     const child = rollcall('wait', '--for=removed', ...selected)
@@ -102,15 +105,18 @@ describe('rollcall wait', () => {
     await expect.poll(() => server().app.metrics.print()).toMatch(/subscribers\{kind="state"\} 0/)
   })
 
-  it('does not take a deployment for removed that is in another state than the selected one', async () => {
-    await report('moving', 'installed')
-    const child = rollcall('wait', '--for=removed', '--device', 'edge-moving', '--state', 'installed', '--timeout=3s')
-    await expect.poll(() => server().app.metrics.print()).toMatch(/subscribers\{kind="state"\} [1-9]/)
-    await report('moving', 'removing')
-    expect(await child.ended).toBe(2)
-  })
+  it.runIf(isWhole)(
+    'does not take a deployment for removed that is in another state than the selected one',
+    async () => {
+      await report('moving', 'installed')
+      const child = rollcall('wait', '--for=removed', '--device', 'edge-moving', '--state', 'installed', '--timeout=3s')
+      await expect.poll(() => server().app.metrics.print()).toMatch(/subscribers\{kind="state"\} [1-9]/)
+      await report('moving', 'removing')
+      expect(await child.ended).toBe(2)
+    },
+  )
 
-  it('says at the timeout which options select a rollout of that name', async () => {
+  it.runIf(isWhole)('says at the timeout which options select a rollout of that name', async () => {
     const ofLine: readonly object[] = [{ deploymentId: 'assembly-1', deviceId: 'edge-assembly-1' }]
     const input = { rollout: { name: 'assembly', project: 'plant' }, deployments: ofLine }
     await server().query(

@@ -16,6 +16,7 @@ import {
   urlOf,
 } from '../support/clients/shown.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { casesOf, isWhole } from '../support/runner/depth.ts'
 import { startProgram } from '../support/servers/program.ts'
 import { minute, send, shiftsOf, slideTo, tabThrough, useDashboard, watchShifts } from './harness.ts'
 
@@ -40,7 +41,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('shows the attempts, errors and report verdicts of one deployment', async () => {
+  it.runIf(isWhole)('shows the attempts, errors and report verdicts of one deployment', async () => {
     const { page, complaints } = await visit('#/deployment/edge-7/retried')
     await page.getByText('It appears here when it is reported or declared.').waitFor()
     const error = { code: '500', message: `a long story ${'that goes on '.repeat(40)}and ends` }
@@ -56,7 +57,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('returns to the first page of a list when a filter of the link is removed', async () => {
+  it.runIf(isWhole)('returns to the first page of a list when a filter of the link is removed', async () => {
     const { devices } = await server().query('{ devices(first: 1) { pageInfo { endCursor } } }')
     const after = encodeURIComponent(devices.pageInfo.endCursor)
     const { page } = await visit(`#/devices?label=wing%3Deast&after=${after}`)
@@ -85,20 +86,23 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(complaints.filter((text) => !text.includes('410'))).toEqual([])
   })
 
-  it.each(['15m', '7d'])('has now at the end of its slider, and the past an arrow key away, of %s', async (window) => {
-    const { page } = await visit(`#/rollouts?window=${window}`)
-    const slider = page.getByRole('slider')
-    await page.getByText(/^History begins/).waitFor()
-    // As the thumb is drawn: the browser moves a value to the nearest stop.
-    const missing = inElement(slider, (input: HTMLInputElement) => (+input.max - +input.value) / +input.step)
-    await expectShown(missing).toBeLessThan(1)
-    await slider.focus()
-    await page.keyboard.press('ArrowLeft')
-    await page.getByText('Showing the state at').waitFor()
-    await page.keyboard.press('End')
-    await page.getByText('Showing the state at').waitFor({ state: 'detached' })
-    await expectShown(urlOf(page)).toBe(`${server().url}/rollouts?window=${window}`)
-  })
+  it.each(casesOf(1, ['15m', '7d']))(
+    'has now at the end of its slider, and the past an arrow key away, of %s',
+    async (window) => {
+      const { page } = await visit(`#/rollouts?window=${window}`)
+      const slider = page.getByRole('slider')
+      await page.getByText(/^History begins/).waitFor()
+      // As the thumb is drawn: the browser moves a value to the nearest stop.
+      const missing = inElement(slider, (input: HTMLInputElement) => (+input.max - +input.value) / +input.step)
+      await expectShown(missing).toBeLessThan(1)
+      await slider.focus()
+      await page.keyboard.press('ArrowLeft')
+      await page.getByText('Showing the state at').waitFor()
+      await page.keyboard.press('End')
+      await page.getByText('Showing the state at').waitFor({ state: 'detached' })
+      await expectShown(urlOf(page)).toBe(`${server().url}/rollouts?window=${window}`)
+    },
+  )
 
   it('keeps filters in the address, and counts the matches', async () => {
     const { page } = await visit('#/deployments?state=FAILED')
@@ -149,7 +153,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('shifts no layout while the numbers of the overview change', async () => {
+  it.runIf(isWhole)('shifts no layout while the numbers of the overview change', async () => {
     const { page, complaints } = await visit('#/')
     await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
     await page.getByRole('img', { name: /^Deployments by state over time/ }).waitFor()
@@ -181,7 +185,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByRole('heading', { name: 'hello' }).waitFor()
   })
 
-  it('moves between rows with the arrows', async () => {
+  it.runIf(isWhole)('moves between rows with the arrows', async () => {
     const { page } = await visit('#/deployments?text=many&order=NAME')
     await page.getByRole('row', { name: /many-1\b/ }).waitFor()
     await page
@@ -195,7 +199,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await expectShown(inPage(page, () => document.activeElement?.textContent)).toBe('many-0')
   })
 
-  it('follows the colours of the system until others are chosen, and remembers the choice', async () => {
+  it.runIf(isWhole)('follows the colours of the system until others are chosen, and remembers the choice', async () => {
     const { page } = await visit('#/')
     const ground = inPage(page, () => getComputedStyle(document.body).backgroundColor)
     const light = await readStill(ground)

@@ -6,6 +6,7 @@ import { findChromium, openPage, sharedBrowser } from '../support/clients/browse
 import { documentOf } from '../support/clients/desired.ts'
 import { doInPage, expectShown, inPage } from '../support/clients/shown.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { startApp } from '../support/servers/app.ts'
 import { newContext, newGroup, shownDeployment } from '../support/systems/emco.ts'
 
@@ -19,7 +20,7 @@ const declaration = `mutation Declare($document: String!) {
   declareDeployments(input: { deployments: [{ deviceId: "edge-1", deploymentId: "meant", document: $document }] }) { __typename }
 }`
 
-it.runIf(findChromium())('shows every page, and the past', async () => {
+it.runIf(isWhole && findChromium())('shows every page, and the past', async () => {
   const PERSISTED_DOCUMENTS = join(temporaryFolder(), 'documents.json')
   const ids = 'query Ids { rollouts { nodes { id } } resources { nodes { id } } }'
   writeFileSync(PERSISTED_DOCUMENTS, JSON.stringify([ids, declaration]))

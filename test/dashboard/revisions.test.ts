@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findChromium, type OpenPage } from '../support/clients/browser.ts'
 import { doInPage, expectShown, inPage, type Look, look, readStill } from '../support/clients/shown.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { type Answer, answersAt, cards } from './cards.ts'
 import { usePouringFleet } from './pouring.ts'
 
@@ -11,24 +12,25 @@ describe.runIf(findChromium())('the dashboard', () => {
 
   /** Each page is open once, and all watch the same reports. */
   describe('shows only what the API answered at one revision', () => {
+    const watched = cards.filter(([address]) => isWhole || address === '')
     const opened = new Map<string, OpenPage>()
     let answers: readonly Answer[] = []
     const selectorOf = (part: string): string => part.replace('ROLLOUT', encodeURIComponent(ids.ROLLOUT ?? ''))
     const pageOf = (address: string): Page => opened.get(address)?.page ?? expect.unreachable()
     beforeAll(async () => {
-      for (const [address, part] of cards) {
+      for (const [address, part] of watched) {
         const selector = selectorOf(part)
         if (!opened.has(address)) opened.set(address, await open(addressOf(address)))
         await pageOf(address).locator(selector).filter({ hasNotText: 'Loading…' }).first().waitFor()
       }
       const first = Number((await server().query('{ revision }')).revision)
-      for (const [address, part] of cards) await watchText(pageOf(address), selectorOf(part))
+      for (const [address, part] of watched) await watchText(pageOf(address), selectorOf(part))
       await pour(4)
       answers = await answersAt(server(), ids.ROLLOUT, first, Number((await server().query('{ revision }')).revision))
     })
     afterAll(() => Promise.all([...opened.values()].map(({ close }) => close())))
 
-    it.each(cards)('at /%s: %s', async (address, part, expected) => {
+    it.each(watched)('at /%s: %s', async (address, part, expected) => {
       const texts = textsSince(pageOf(address), selectorOf(part))
       const possible = new Set(answers.map(expected))
       const last = look(texts.page, async () => (await texts.take()).at(-1))

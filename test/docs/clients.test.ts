@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
 import { blocksOf, readPage, root } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { isWhole } from '../support/runner/depth.ts'
+import { casesOf, isWhole } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { standBetween } from '../support/servers/between.ts'
 import { startNode } from '../support/servers/child.ts'
@@ -90,7 +90,7 @@ describe('docs/clients.md', () => {
     },
   )
 
-  it.each(libraries)('%s keeps a live list, also across a lost connection', async (library) => {
+  it.each(casesOf(1, libraries))('%s keeps a live list, also across a lost connection', async (library) => {
     const between = await standBetween(server.url)
     onTestFinished(() => between.close())
     const folder = unpack(between.url)
@@ -166,7 +166,7 @@ describe.runIf(findChromium())('docs/clients.md in a browser', () => {
     return { ...opened, lines }
   }
 
-  it.each(['urql-page.jsx', 'apollo-page.jsx'])('%s shows every row and its newest state', async (file) => {
+  it.each(casesOf(1, ['urql-page.jsx', 'apollo-page.jsx']))('%s shows every row and its newest state', async (file) => {
     const id = file.replace(/-.*/, '')
     await report(`${id}-old`, 'installing')
     const { page, complaints } = await open(file)

@@ -150,7 +150,7 @@ describe.each(stores)('GET /export on $name', (store) => {
         await answer.arrayBuffer()
         expect([200, 400, 410]).toContain(answer.status)
       }),
-      { numRuns: someOf(100, 300) },
+      { numRuns: someOf(40, 300) },
     )
   })
 

@@ -11,6 +11,7 @@ import { createGit, type Git, mostAhead, mostAheadAtOnce } from '../../src/api/g
 import { createRefuse, type GitLimits } from '../../src/platform/limits/limits.ts'
 import { hasGit, whyNoGit } from '../support/clients/git-client.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { type PlayedHistory, playHistory } from './harness.ts'
 
 interface Played {
@@ -85,42 +86,47 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     await slow.told
   })
 
-  it('holds for clients that do not read as much as one limit allows, and no more for very many of them', async () => {
-    const played = await play({ processes: 2 * mostAheadAtOnce })
-    const devices = Array.from({ length: mostAheadAtOnce + 2 }, (_, n) => `slow-${n}`)
-    // Random text: what compresses well is no large answer.
-    const large = randomBytes(1.2 * mostAhead).toString('base64')
-    for (const device of devices) played.history.declare(device, { large })
-    const held: Readable[] = []
-    const { promise: going, resolve: go } = Promise.withResolvers<void>()
-    const told: Promise<void>[] = []
-    for (const device of devices) {
-      const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-      const [, id] = /([0-9a-f]{40}) HEAD/.exec(await refs(played, device)) ?? []
-      const body = Buffer.from(`0032want ${id}\n00000009done\n`)
-      const send = async (output: Readable) => {
-        held.push(output)
-        begin()
-        await going
-        await buffer(output)
+  it.runIf(isWhole)(
+    'holds for clients that do not read as much as one limit allows, and no more for very many of them',
+    async () => {
+      const played = await play({ processes: 2 * mostAheadAtOnce })
+      const devices = Array.from({ length: mostAheadAtOnce + 2 }, (_, n) => `slow-${n}`)
+      // Random text: what compresses well is no large answer.
+      const large = randomBytes(1.2 * mostAhead).toString('base64')
+      for (const device of devices) played.history.declare(device, { large })
+      const held: Readable[] = []
+      const { promise: going, resolve: go } = Promise.withResolvers<void>()
+      const told: Promise<void>[] = []
+      for (const device of devices) {
+        const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+        const [, id] = /([0-9a-f]{40}) HEAD/.exec(await refs(played, device)) ?? []
+        const body = Buffer.from(`0032want ${id}\n00000009done\n`)
+        const send = async (output: Readable) => {
+          held.push(output)
+          begin()
+          await going
+          await buffer(output)
+        }
+        told.push(played.git.uploadPack(device, { protocol: 0, body, signal: never }, send))
+        await begun
       }
-      told.push(played.git.uploadPack(device, { protocol: 0, body, signal: never }, send))
-      await begun
-    }
-    // Bytes of both sides of the stream. A chunk of the pipe may be beyond the mark.
-    const sizes = () => held.map((one) => one.readableLength + (one as unknown as Duplex).writableLength)
-    await expect.poll(() => sizes().filter((size) => size >= mostAhead).length).toBe(mostAheadAtOnce)
-    const chunk = 256 << 10
-    expect(Math.max(...sizes())).toBeLessThan(mostAhead + chunk)
-    expect(sizes().reduce((sum, size) => sum + size)).toBeLessThan(mostAheadAtOnce * mostAhead + devices.length * chunk)
-    go()
-    await Promise.all(told)
-    // The next one has what they had.
-    const next = hold(played, 'next')
-    await next.begun
-    next.go()
-    await next.told
-  })
+      // Bytes of both sides of the stream. A chunk of the pipe may be beyond the mark.
+      const sizes = () => held.map((one) => one.readableLength + (one as unknown as Duplex).writableLength)
+      await expect.poll(() => sizes().filter((size) => size >= mostAhead).length).toBe(mostAheadAtOnce)
+      const chunk = 256 << 10
+      expect(Math.max(...sizes())).toBeLessThan(mostAhead + chunk)
+      expect(sizes().reduce((sum, size) => sum + size)).toBeLessThan(
+        mostAheadAtOnce * mostAhead + devices.length * chunk,
+      )
+      go()
+      await Promise.all(told)
+      // The next one has what they had.
+      const next = hold(played, 'next')
+      await next.begun
+      next.go()
+      await next.told
+    },
+  )
 
   it('has two at once for one device, and as many others as there is room for', async () => {
     const played = await play({ waiting: 50 })
@@ -178,7 +184,7 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('begins nothing anew while it ends', async () => {
+  it.runIf(isWhole)('begins nothing anew while it ends', async () => {
     const played = await play()
     const { git, history, folder } = played
     await refs(played)
@@ -200,7 +206,7 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('makes nothing anew because there was no room to add to it', async () => {
+  it.runIf(isWhole)('makes nothing anew because there was no room to add to it', async () => {
     const played = await play({ processes: 1, waiting: 50 })
     const { history } = played
     await refs(played)
@@ -252,7 +258,7 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     expect(await pack(played)).toBe(packed)
   })
 
-  it('makes a repository again once a minute at most for requests that Git refuses', async () => {
+  it.runIf(isWhole)('makes a repository again once a minute at most for requests that Git refuses', async () => {
     const played = await play()
     expect(await pack(played)).toBe(packed)
     const body = Buffer.from('zzzz')

@@ -13,6 +13,7 @@ import { createDeadline } from '../../src/platform/limits/deadline.ts'
 import { createRefuse } from '../../src/platform/limits/limits.ts'
 import { git, hasGit, whyNoGit } from '../support/clients/git-client.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { casesOf, isWhole } from '../support/runner/depth.ts'
 import { contentsAt, hashesOf, type PlayedHistory, playHistory } from './harness.ts'
 
 interface Played {
@@ -72,7 +73,7 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     expect(await played.repositories.use('d', ({ directory }) => git(directory, 'fsck', '--strict'))).toBe('')
   })
 
-  it('are the same wherever and however they are made', async () => {
+  it.runIf(isWhole)('are the same wherever and however they are made', async () => {
     const step = await play()
     const seen: string[][] = []
     for (let version = 0; version < 5; version++) {
@@ -121,12 +122,14 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     expect(await second).toHaveLength(3)
   })
 
-  it.each([
-    ['nothing', 0],
-    ['less', 1],
-    ['as much', 2],
-    ['more', 3],
-  ])('are of the history that there is: after a backup was restored, with %s declared since', async (_, since) => {
+  it.each(
+    casesOf(1, [
+      ['nothing', 0],
+      ['less', 1],
+      ['as much', 2],
+      ['more', 3],
+    ]),
+  )('are of the history that there is: after a backup was restored, with %s declared since', async (_, since) => {
     const played = await play()
     for (const a of ['one', 'two', 'three']) played.history.declare('d', { a })
     const before = await hashes(played)
@@ -140,7 +143,7 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     await expect.poll(() => readdirSync(played.folder).length).toBe(1)
   })
 
-  it('are not there when the history broke off, and are when it does not', async () => {
+  it.runIf(isWhole)('are not there when the history broke off, and are when it does not', async () => {
     const played = await play()
     for (const a of ['one', 'two', 'three']) played.history.declare('d', { a })
     played.history.breakAfter = 2
@@ -168,7 +171,7 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     expect(played.runs).toBe(runs + 1)
   })
 
-  it('are made anew when they are old or in too many pieces', async () => {
+  it.runIf(isWhole)('are made anew when they are old or in too many pieces', async () => {
     const played = await play()
     await hashes(played)
     played.now += 25 * 3_600_000

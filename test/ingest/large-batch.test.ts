@@ -2,10 +2,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { report } from '../support/clients/reports.ts'
-import { everyStore } from '../support/databases/stores.ts'
+import { stores } from '../support/databases/stores.ts'
 import { createRoad } from '../support/servers/road.ts'
 
-describe.each(everyStore)('the writer on $name', (store) => {
+describe.each(stores)('the writer on $name', (store) => {
   it('divides a batch whose deployments are too large together, and writes all of it', async () => {
     const sizes: number[] = []
     const empty = await store.create()

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/clients/mqtt-device.ts'
 import { lastingStores } from '../support/databases/lasting-stores.ts'
 import { type EmptyStore, postgresStores } from '../support/databases/stores.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Program, startProgram } from '../support/servers/program.ts'
 import { findMosquitto, type Mosquitto, startMosquitto } from '../support/systems/mosquitto.ts'
@@ -155,7 +156,7 @@ describe.skipIf(isMissing || postgresStores.length === 0)('a message of the brok
     await second.stop()
   })
 
-  it('is kept while no server runs, and delivered to the next one', async () => {
+  it.runIf(isWhole)('is kept while no server runs, and delivered to the next one', async () => {
     device.client.publish(statusOf('later'), JSON.stringify(bodyOf('later', 'installed')), { qos: 1 })
     const server = await startApp({ on, env: { MQTT_URL: broker.url } })
     const document = '{ deployment(deploymentId: "later") { state } }'

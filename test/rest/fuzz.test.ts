@@ -15,7 +15,7 @@ afterAll(async () => {
 })
 
 // Made smaller, a failure would take longer than the test may: its seed is printed.
-const sequence = { numRuns: someOf(50, 150) }
+const sequence = { numRuns: someOf(20, 150) }
 const targets = ['/device/edge-1/deployment/d-1/status', '/api/v1/deployments/d-1/status', '/reports'] as const
 const target = fc.constantFrom(...targets)
 const good = { deploymentId: 'd-1', status: { state: 'installed' }, components: [{ name: 'web', state: 'failed' }] }

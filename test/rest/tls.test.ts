@@ -18,6 +18,7 @@ import {
 } from '../auth/devices/certificates.ts'
 import { bodyOf, statusOf } from '../auth/devices/devices.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Program, startProgram } from '../support/servers/program.ts'
 
@@ -216,24 +217,27 @@ describe('files that are replaced', () => {
     await app.stop()
   })
 
-  it('end connections that began before an authority was removed, and complete their handshake after it', async () => {
-    const files = filesOf(first)
-    const app = await startApp({ env: { ...files, DEVICE_AUTH: 'mtls' } })
-    const accepted = connectPlain({ host: '127.0.0.1', port: app.port })
-    await once(accepted, 'connect')
-    const ended = new Promise((resolve) => accepted.on('error', () => {}).on('close', () => resolve('ended')))
-    // The server accepts connections in their order, so it has accepted this one, too.
-    await handshake(app.port)
-    writeFileSync(files.TLS_CLIENT_CA, others.cert)
-    await app.app.reload()
-    const { cert, key } = await fleet.issue('press')
-    const socket = connect({ socket: accepted, ca: fleet.cert, cert, key, servername: 'localhost' })
-    const open = new Promise((resolve) => socket.on('error', () => {}).on('secureConnect', () => resolve('open')))
-    const outcome = await Promise.race([ended, open])
-    socket.destroy()
-    expect(outcome).toBe('ended')
-    await app.stop()
-  })
+  it.runIf(isWhole)(
+    'end connections that began before an authority was removed, and complete their handshake after it',
+    async () => {
+      const files = filesOf(first)
+      const app = await startApp({ env: { ...files, DEVICE_AUTH: 'mtls' } })
+      const accepted = connectPlain({ host: '127.0.0.1', port: app.port })
+      await once(accepted, 'connect')
+      const ended = new Promise((resolve) => accepted.on('error', () => {}).on('close', () => resolve('ended')))
+      // The server accepts connections in their order, so it has accepted this one, too.
+      await handshake(app.port)
+      writeFileSync(files.TLS_CLIENT_CA, others.cert)
+      await app.app.reload()
+      const { cert, key } = await fleet.issue('press')
+      const socket = connect({ socket: accepted, ca: fleet.cert, cert, key, servername: 'localhost' })
+      const open = new Promise((resolve) => socket.on('error', () => {}).on('secureConnect', () => resolve('open')))
+      const outcome = await Promise.race([ended, open])
+      socket.destroy()
+      expect(outcome).toBe('ended')
+      await app.stop()
+    },
+  )
 })
 
 describe('SIGHUP', () => {
@@ -255,7 +259,7 @@ describe('SIGHUP', () => {
     await program.dispose()
   })
 
-  it('does not end a program without certificates', async () => {
+  it.runIf(isWhole)('does not end a program without certificates', async () => {
     const program = await started({})
     program.child.kill('SIGHUP')
     await expect.poll(program.stderr).toContain('nothing to read again')

@@ -9,11 +9,11 @@ import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { everyStore, postgresStores, type Store } from '../support/databases/stores.ts'
-import { runs } from '../support/runner/depth.ts'
+import { runs, someOf } from '../support/runner/depth.ts'
 import { type Command, command } from './reference/reference-commands.ts'
 import { play } from './reference/reference-play.ts'
 
-const played = runs(3, 30)
+const played = runs(someOf(1, 3), 30)
 
 describe.each(everyStore)('the road on $name', (store) => {
   it(

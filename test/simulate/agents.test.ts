@@ -6,6 +6,7 @@ import { parseApplicationDeployment } from '../../src/ingest/dialects/margo/appl
 import { atOnce } from '../../src/platform/limits/pace.ts'
 import { hasGit } from '../support/clients/git-client.ts'
 import { type Store, stores } from '../support/databases/stores.ts'
+import { casesOf, isWhole } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Passing, standBetween } from '../support/servers/between.ts'
 import { type Findings, type Running, simulate } from './check/checked.ts'
@@ -102,7 +103,7 @@ describe('agents', () => {
     return between.url
   }
 
-  it('retry when the server answers "not now" or loses an answer', async () => {
+  it.runIf(isWhole)('retry when the server answers "not now" or loses an answer', async () => {
     const random = createRandom('faults')
     let faults = 0
     const url = await meddle(await start(stores.at(-1)), async ({ path, pass, answer, cut }) => {
@@ -119,7 +120,7 @@ describe('agents', () => {
     expect(faults).toBeGreaterThan(0)
   })
 
-  it.each<[string, RegExp, (passing: Passing) => Promise<boolean>]>([
+  const liars: readonly [string, RegExp, (passing: Passing) => Promise<boolean>][] = [
     [
       'gives a document that is another',
       /the document of .* does not match its digest/,
@@ -149,7 +150,8 @@ describe('agents', () => {
         return true
       },
     ],
-  ])('notice a server that %s', async (_, complaint, what) => {
+  ]
+  it.each(casesOf(1, liars))('notice a server that %s', async (_, complaint, what) => {
     const { findings } = await play(await meddle(await start(stores.at(-1)), what), hasLived)
     expect(findings.differences.join('\n')).toMatch(complaint)
   })

@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createRandom } from '../../src/apps/simulate/random.ts'
+import { casesOf, isWhole } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { type Between, type Passing, standBetween } from '../support/servers/between.ts'
 import { startNode } from '../support/servers/child.ts'
@@ -50,7 +51,7 @@ describe('a simulation', () => {
     expect(running.observer.received).toBeGreaterThanOrEqual(APPLIED)
   })
 
-  it('retries when the server answers "not now", loses an answer or cannot be reached', async () => {
+  it.runIf(isWhole)('retries when the server answers "not now", loses an answer or cannot be reached', async () => {
     const random = createRandom('faults')
     const failed = new Map<string, number>()
     const url = await meddle(async ({ path, body, pass, answer, cut }) => {
@@ -69,7 +70,7 @@ describe('a simulation', () => {
     expect(running.failedTries()).toBeGreaterThan(0)
   })
 
-  it('allows for stale reports that were stored although their answer was lost', async () => {
+  it.runIf(isWhole)('allows for stale reports that were stored although their answer was lost', async () => {
     const unheard = new Set<string>()
     const url = await meddle(async ({ path, body, pass, answer, cut }) => {
       if (path === '/reports') return false
@@ -86,7 +87,7 @@ describe('a simulation', () => {
     expect(findings.uncertain).toBeGreaterThan(0)
   })
 
-  it('waits as long as Retry-After says', async () => {
+  it.runIf(isWhole)('waits as long as Retry-After says', async () => {
     const refused = new Map<string, number>()
     const early: string[] = []
     const url = await meddle(async ({ path, body, answer }) => {
@@ -103,7 +104,15 @@ describe('a simulation', () => {
     expect(early).toEqual([])
   })
 
-  it.each<[string, RegExp, (passing: Passing) => Promise<boolean>]>([
+  const liars: readonly [string, RegExp, (passing: Passing) => Promise<boolean>][] = [
+    [
+      'refused a valid report',
+      /a valid report was refused: HTTP 422 no thanks/,
+      async ({ answer }) => {
+        answer(422, JSON.stringify({ error: 'no thanks' }))
+        return true
+      },
+    ],
     [
       'lost what it acknowledged',
       /is .* but should be|reports are stored/,
@@ -134,20 +143,13 @@ describe('a simulation', () => {
         return true
       },
     ],
-    [
-      'refused a valid report',
-      /a valid report was refused: HTTP 422 no thanks/,
-      async ({ answer }) => {
-        answer(422, JSON.stringify({ error: 'no thanks' }))
-        return true
-      },
-    ],
-  ])('notices a server that %s', async (_, complaint, what) => {
+  ]
+  it.each(casesOf(2, liars))('notices a server that %s', async (_, complaint, what) => {
     const { findings } = await play(await meddle(what), 150)
     expect(findings.differences.join('\n')).toMatch(complaint)
   })
 
-  it('notices when another client writes into its deployments', async () => {
+  it.runIf(isWhole)('notices when another client writes into its deployments', async () => {
     const { findings } = await play(
       await meddle(async ({ pass, answer, body, path }) => {
         const { status, body: said } = await pass()
@@ -188,7 +190,7 @@ describe('npm run simulate', () => {
     expect(child.lines.at(-1)).toMatch(/: a valid report was refused: HTTP 422 no thanks$|… and \d+ more$/)
   })
 
-  it('ends in order when it is interrupted', async () => {
+  it.runIf(isWhole)('ends in order when it is interrupted', async () => {
     const child = simulateTen('--run', 'interrupted')
     await child.said(/reports acknowledged/)
     child.process.kill('SIGINT')
@@ -196,32 +198,33 @@ describe('npm run simulate', () => {
     expect(child.lines.at(-1)).toMatch(/^\d+ reports acknowledged/)
   })
 
-  it('checks the server as simulate:check', async () => {
+  it.runIf(isWhole)('checks the server as simulate:check', async () => {
     const size = ['--devices', '10', '--rollouts', '1', '--speed', '60', '--duration', '1s', '--run', 'checked']
     const child = startNode(['test/simulate/check/run.ts', '--url', server.url, ...size])
     expect(await child.ended).toBe(0)
     expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments, .*\. The server has everything that it acknowledged/)
   })
 
-  it('says at once that it waits for the server', async () => {
+  it.runIf(isWhole)('says at once that it waits for the server', async () => {
     const child = startNode(['src/bin.ts', 'simulate', '--url', 'http://127.0.0.1:2'])
     await child.said(/^Waiting for the server: .*127\.0\.0\.1:2/)
     child.process.kill('SIGKILL')
     await child.ended
   })
 
-  it.each([
-    ...['0x10', '1e3', ' 5', '+5', '٥'].map((text): [string[], number, RegExp] => [
+  const asked: readonly [readonly string[], number, RegExp][] = [
+    [['--devices', 'many'], 64, /^--devices must be a whole number from 1 to 100000, but is "many"/],
+    [['--help'], 0, /^Usage: rollcall simulate/],
+    ...['0x10', '1e3', ' 5', '+5', '٥'].map((text): [readonly string[], number, RegExp] => [
       ['--devices', text],
       64,
       /^--devices must be a whole number/,
     ]),
-    [['--devices', 'many'], 64, /^--devices must be a whole number from 1 to 100000, but is "many"/],
     [['--duration', '2 weeks'], 64, /^--duration must be a duration such as 90s/],
     [['--fast'], 64, /--fast/],
     [['--url', 'nowhere'], 64, /^the server's address must be a URL/],
-    [['--help'], 0, /^Usage: rollcall simulate/],
-  ])('explains %j', async (args, code, message) => {
+  ]
+  it.each(casesOf(2, asked))('explains %j', async (args, code, message) => {
     const child = startNode(['src/bin.ts', 'simulate', ...args])
     expect(await child.ended).toBe(code)
     expect(child.lines[0]).toMatch(message)
@@ -240,7 +243,7 @@ describe('npm run demo', () => {
     expect(child.lines.at(-1)).toMatch(/^\d+ reports acknowledged\. The server accepted everything that it was sent\.$/)
   })
 
-  it('ends when its database fails, because its data is lost', async () => {
+  it.runIf(isWhole)('ends when its database fails, because its data is lost', async () => {
     const args = ['--import', endDatabase, 'src/apps/simulate/demo.ts', '--devices', '10']
     const child = startNode(args, { PORT: '0' })
     await child.said(/reports acknowledged/)
@@ -251,7 +254,7 @@ describe('npm run demo', () => {
     )
   })
 
-  it('says what to do when another server has the port', async () => {
+  it.runIf(isWhole)('says what to do when another server has the port', async () => {
     const other = createServer()
     onTestFinished(() => void other.close())
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))

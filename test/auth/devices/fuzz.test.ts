@@ -65,7 +65,7 @@ describe('credentials that are made up', () => {
         expect([400, 401, 403]).toContain(response.status)
         expect(await response.json()).toMatchObject({ retryable: false, error: expect.any(String) })
       }),
-      { numRuns: someOf(150, 500) },
+      { numRuns: someOf(60, 500) },
     )
     expect((await app.query('{ deploymentCounts { total } }')).deploymentCounts.total).toBe(0)
   })

@@ -123,7 +123,7 @@ describe.each(stores)('attacks on sign-in on $name', (store) => {
         expect(response.headers.getSetCookie()).toEqual([])
         expect(ada.cookie('rollcall')).toBeNull()
       }),
-      { numRuns: someOf(20, 60) },
+      { numRuns: someOf(8, 60) },
     )
   })
 
@@ -146,7 +146,7 @@ describe.each(stores)('attacks on sign-in on $name', (store) => {
         expect([name, given, response.status]).toEqual([name, given, expect.toSatisfy((status) => status < 500)])
         if (name !== 'sub' && required.some((one) => one === name)) expect(response.status).toBe(401)
       }),
-      { numRuns: someOf(20, 60) },
+      { numRuns: someOf(8, 60) },
     )
   })
 

@@ -3,9 +3,10 @@ import type { Page } from 'playwright-core'
 import { describe, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { doInElement, doInPage, expectShown, inPage } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { minute, send, useDashboard } from '../harness.ts'
 
-describe.runIf(findChromium())('the focus', () => {
+describe.runIf(isWhole && findChromium())('the focus', () => {
   const { server, visit } = useDashboard()
   const before = (time: number): string => new Date(Date.now() - time).toISOString()
   const focused = (page: Page) =>

@@ -14,6 +14,7 @@ import {
   textsOf,
   titleOf,
 } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { followLink, send, useDashboard, widthOf } from '../harness.ts'
 
 const long = `a-device-with-${'a-very-long-name-'.repeat(20)}`.slice(0, 190)
@@ -68,7 +69,7 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     }
   })
 
-  it('whose letters are joined are cut between words, and begin where the others do', async () => {
+  it.runIf(isWhole)('whose letters are joined are cut between words, and begin where the others do', async () => {
     const { page } = await visit('devices')
     const row = page.getByRole('row', { name: /مضخة/ })
     const parts = row.locator('.name [aria-hidden]')
@@ -82,7 +83,7 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     await expectStill(begins(parts.last())).toBeCloseTo(expected)
   })
 
-  it('of gateways stand beside the devices that are heard through them', async () => {
+  it.runIf(isWhole)('of gateways stand beside the devices that are heard through them', async () => {
     await server().query(`mutation {
       registerDevices(input: { devices: [{ deviceId: "gateway-1" }, { deviceId: "child-1", parent: "gateway-1" }] }) { __typename }
     }`)
@@ -94,7 +95,7 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     await row.getByText('Not monitored').waitFor()
   })
 
-  it('of a device are not repeated on its page', async () => {
+  it.runIf(isWhole)('of a device are not repeated on its page', async () => {
     const { page } = await visit('device/gateway-1')
     const child = page.getByRole('table', { name: 'Child devices' }).getByRole('row', { name: /child-1/ })
     await child.getByText(/^(now|\d+ s ago)$/).waitFor()
@@ -105,7 +106,7 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     await page.getByText('1 deployment', { exact: true }).waitFor()
   })
 
-  it('of devices stand beside what runs on them, if both fit', async () => {
+  it.runIf(isWhole)('of devices stand beside what runs on them, if both fit', async () => {
     const device = 'a-device-with-a-name'
     await send(server().url, device, 'own', 'installed')
     const { page } = await visit(`deployment/${device}/own`)
@@ -119,7 +120,7 @@ describe.runIf(findChromium())('names on the dashboard', () => {
     expect(height).toBeLessThan(40)
   })
 
-  it('of labels may contain what separates a key from its value', async () => {
+  it.runIf(isWhole)('of labels may contain what separates a key from its value', async () => {
     await server().query(`mutation {
       registerDevices(input: { devices: [
         { deviceId: "labelled-1", labels: [{ key: "50%3D=wing", value: "b=c%" }] }

@@ -10,9 +10,10 @@ import {
   readStill,
   textsOf,
 } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { useDashboard } from '../harness.ts'
 
-describe.runIf(findChromium())('a printed page', () => {
+describe.runIf(isWhole && findChromium())('a printed page', () => {
   const { server, visit } = useDashboard()
 
   beforeAll(async () => {

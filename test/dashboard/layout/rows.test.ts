@@ -10,10 +10,10 @@ import {
   isVisible,
   readStill,
 } from '../../support/clients/shown.ts'
-import { widthsOf } from '../../support/runner/depth.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { usePouringFleet, widths } from '../pouring.ts'
 
-describe.runIf(findChromium())('rows of the dashboard', () => {
+describe.runIf(isWhole && findChromium())('rows of the dashboard', () => {
   const { server, visit, addressOf } = usePouringFleet()
 
   it('says what people changed last, and why', async () => {
@@ -24,7 +24,7 @@ describe.runIf(findChromium())('rows of the dashboard', () => {
     await page.getByRole('heading', { name: /^meant/ }).waitFor()
   })
 
-  it.each(widthsOf(widths))('hides no value of a list, %i pixels wide', async (width) => {
+  it.each(widths)('hides no value of a list, %i pixels wide', async (width) => {
     const { page } = await visit('devices')
     await page.setViewportSize({ width, height: 900 })
     const cut = inPage(page, () =>
@@ -69,7 +69,7 @@ describe.runIf(findChromium())('rows of the dashboard', () => {
     }
   })
 
-  it.each(widthsOf([1440, 375]))('moves nothing of a row when its age gets longer, %i pixels wide', async (width) => {
+  it.each([1440, 375])('moves nothing of a row when its age gets longer, %i pixels wide', async (width) => {
     const { page } = await visit('devices')
     await page.setViewportSize({ width, height: 900 })
     for (const list of ['devices', 'deployments', 'resources']) {

@@ -2,10 +2,11 @@
 import { describe, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { expectShown, titleOf } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { groupOf } from '../../support/systems/emco.ts'
 import { followLink, useDashboard } from '../harness.ts'
 
-describe.runIf(findChromium())('the title', () => {
+describe.runIf(isWhole && findChromium())('the title', () => {
   const { server, visit } = useDashboard()
 
   it.each([

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { countOf, expectShown, inPage, look } from '../../support/clients/shown.ts'
+import { casesOf, isWhole } from '../../support/runner/depth.ts'
 import { send, useDashboard } from '../harness.ts'
 
 describe.runIf(findChromium())('an action that does not reach the server', () => {
@@ -22,7 +23,7 @@ describe.runIf(findChromium())('an action that does not reach the server', () =>
     await expectShown(focused).toBe('Forget 1 deployment')
   })
 
-  it.each(['', 'device/edge-1', 'deployment/edge-1/hello'])(
+  it.each(casesOf(1, ['', 'device/edge-1', 'deployment/edge-1/hello']))(
     'as a repetition of /%s says that the page may be outdated, until it succeeds',
     async (address) => {
       const { page } = await visit(address)
@@ -41,7 +42,7 @@ describe.runIf(findChromium())('an action that does not reach the server', () =>
     },
   )
 
-  it('of the set-up says so', async () => {
+  it.runIf(isWhole)('of the set-up says so', async () => {
     const created = await server().query(
       'mutation { createWebhook(input: { name: "hook", url: "https://example.com/hook" }) { __typename ... on UserError { message } } }',
     )

@@ -14,6 +14,7 @@ import {
   look,
   textsOf,
 } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { send, useDashboard } from '../harness.ts'
 
 describe.runIf(findChromium())('a list of the dashboard', () => {
@@ -45,7 +46,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('applies actions to rows that are in the list, and to those that its question named', async () => {
+  it.runIf(isWhole)('applies actions to rows that are in the list, and to those that its question named', async () => {
     const gone: string[] = []
     for (const id of ['stuck-1', 'stuck-2']) await send(server().url, id, id, 'failed', { code: 'S', message: 'stuck' })
     const { page } = await visit('deployments?state=FAILED&code=S')
@@ -83,7 +84,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     await page.getByText('1 selected').waitFor({ state: 'detached' })
   })
 
-  it('has no column and no filter for devices on the page of one device', async () => {
+  it.runIf(isWhole)('has no column and no filter for devices on the page of one device', async () => {
     await send(server().url, 'only-1', 'single', 'installed')
     const { page, complaints } = await visit('device/only-1')
     const table = page.getByRole('table', { name: 'Deployments of this device' })
@@ -105,7 +106,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('shows its rows where the server refuses to count them', async () => {
+  it.runIf(isWhole)('shows its rows where the server refuses to count them', async () => {
     await send(server().url, 'many-1', 'many', 'installed')
     const { page } = await visit('')
     // A fleet above 60,000 deployments: the limit itself is tested where the statements are.
@@ -114,11 +115,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
       if (!/counts: deploymentCounts/.test(query ?? '') || !(variables && 'isFirst' in variables && variables.isFirst))
         return route.fallback()
       const errors = [{ message: 'too many rows', extensions: { code: 'BAD_USER_INPUT' } }]
-      await route.fulfill({
-        status: 200,
-        contentType: 'application/json',
-        body: JSON.stringify({ data: null, errors }),
-      })
+      await route.fulfill({ json: { data: null, errors } })
     })
     await page.goto(`${server().url}/deployments?text=many`)
     await page.getByText('Too many to count').waitFor()
@@ -126,7 +123,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     await page.unroute('**/graphql')
   })
 
-  it('puts back what was removed and what was retired', async () => {
+  it.runIf(isWhole)('puts back what was removed and what was retired', async () => {
     const document = documentOf('putback', '1')
     await declare(server(), [{ deviceId: 'put-1', deploymentId: 'putback', document }])
     const { page, complaints } = await visit('deployments?text=putback')
@@ -206,7 +203,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('of devices is ordered and filtered by the server', async () => {
+  it.runIf(isWhole)('of devices is ordered and filtered by the server', async () => {
     await server().query(`mutation { registerDevices(input: { devices: [
       { deviceId: "sort-a", labels: [{ key: "site", value: "bonn" }] }
       { deviceId: "sort-b", labels: [{ key: "site", value: "bonn" }] }
@@ -235,7 +232,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('says what the server refuses', async () => {
+  it.runIf(isWhole)('says what the server refuses', async () => {
     await send(server().url, 'kept-1', 'undeclared', 'installed')
     const { page } = await visit('deployments?text=undeclared')
     await page.getByRole('checkbox', { name: 'Select undeclared on kept-1' }).check()

@@ -13,6 +13,7 @@ import {
   textsOf,
   urlOf,
 } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { minute, send, slideTo, useDashboard } from '../harness.ts'
 
 const states = ['installed', 'installing', 'failed', 'pending', 'removing', 'removed'] as const
@@ -101,7 +102,7 @@ describe.runIf(findChromium())('lists of the past', () => {
     expect(complaints).toEqual([])
   })
 
-  it('show the devices of then, and their pages', async () => {
+  it.runIf(isWhole)('show the devices of then, and their pages', async () => {
     const past = await expected(then.revision)
     const { page, complaints } = await visit(`devices?at=${then.time}`)
     await page.getByText('Showing the state at').waitFor()
@@ -139,7 +140,7 @@ describe.runIf(findChromium())('lists of the past', () => {
     await expectShown(bars(page, '.rollouts')).toEqual((await expected(null)).rollouts)
   })
 
-  it('lead to rollouts from groups and declarations of the past', async () => {
+  it.runIf(isWhole)('lead to rollouts from groups and declarations of the past', async () => {
     const { page } = await visit(`?at=${then.time}`)
     await page.locator('.rollouts').getByRole('link', { name: 'pumps' }).click()
     await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
@@ -148,7 +149,7 @@ describe.runIf(findChromium())('lists of the past', () => {
     await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
   })
 
-  it('lead to the rollout from the page of a deployment, then and back at present', async () => {
+  it.runIf(isWhole)('lead to the rollout from the page of a deployment, then and back at present', async () => {
     const { page } = await visit(`deployment/edge-3/pumps?at=${then.time}`)
     await page.locator('.crumbs').getByRole('link', { name: 'pumps' }).click()
     await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
@@ -156,7 +157,7 @@ describe.runIf(findChromium())('lists of the past', () => {
     await expectShown(bars(page, '.hero')).toEqual(['Deployments by state: 1 failed, 1 pending'])
   })
 
-  it('are shown at their time by older links, whose ID of a rollout has a revision', async () => {
+  it.runIf(isWhole)('are shown at their time by older links, whose ID of a rollout has a revision', async () => {
     const { rollout } = await server().query(
       'query ($at: Revision) { rollout(key: { name: "pumps" }, atRevision: $at) { id presentId } }',
       { at: then.revision },
@@ -179,7 +180,7 @@ describe.runIf(findChromium())('lists of the past', () => {
     expect(complaints.filter((text) => !text.includes('400'))).toEqual([])
   })
 
-  it('have the labels of rollouts of then, which operators edit at present', async () => {
+  it.runIf(isWhole)('have the labels of rollouts of then, which operators edit at present', async () => {
     const { page, complaints } = await visit('rollouts')
     const labels = page.locator('main .label')
     await page.getByRole('link', { name: 'pumps' }).click()
@@ -213,7 +214,7 @@ describe.runIf(findChromium())('lists of the past', () => {
     expect(complaints).toEqual([])
   })
 
-  it('say that they have expired to an older link, and lead to what it is about now', async () => {
+  it.runIf(isWhole)('say that they have expired to an older link, and lead to what it is about now', async () => {
     const ask = (name: string) =>
       server().query(
         'query ($name: String!, $at: Revision) { rollout(key: { name: $name }, atRevision: $at) { id presentId } }',

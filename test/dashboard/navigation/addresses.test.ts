@@ -11,6 +11,7 @@ import {
   textsOf,
   urlOf,
 } from '../../support/clients/shown.ts'
+import { casesOf, isWhole } from '../../support/runner/depth.ts'
 import { minute, useDashboard } from '../harness.ts'
 
 describe.runIf(findChromium())('an address of the dashboard', () => {
@@ -62,7 +63,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     }
   })
 
-  it('that does not exist leads back to the overview', async () => {
+  it.runIf(isWhole)('that does not exist leads back to the overview', async () => {
     const answer = await fetch(`${server().url}/nowhere`, { headers: { accept: 'text/html' } })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
     const { page } = await visit('nowhere')
@@ -71,7 +72,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
   })
 
-  it('of a deployment or device that is not known names it', async () => {
+  it.runIf(isWhole)('of a deployment or device that is not known names it', async () => {
     const { page } = await visit('deployment/a/b')
     await page.getByRole('heading', { name: 'Deployment “b”' }).waitFor()
     await page.getByText('“a” has no deployment with this ID.').waitFor()
@@ -79,14 +80,14 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     await page.getByRole('heading', { name: 'Device “a”' }).waitFor()
   })
 
-  it.each(['garbage', '1', '2999-01-01T00:00:00Z'])('with the time %s shows the present', async (at) => {
+  it.each(casesOf(1, ['garbage', '1', '2999-01-01T00:00:00Z']))('with the time %s shows the present', async (at) => {
     const { page, complaints } = await visit(`?at=${at}`)
     await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
     await expectNone(page.getByText('Showing the state at'), page.getByText('Live', { exact: true }))
     expect(complaints).toEqual([])
   })
 
-  it('of a page without a past says so, and keeps the time for the others', async () => {
+  it.runIf(isWhole)('of a page without a past says so, and keeps the time for the others', async () => {
     const at = new Date(Date.now() - 5 * minute).toISOString()
     const { page } = await visit(`feed?at=${at}`)
     await page.getByText('This page has no past. It shows the present.').waitFor()
@@ -116,7 +117,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('has the year of a time in another year', async () => {
+  it.runIf(isWhole)('has the year of a time in another year', async () => {
     const { page } = await visit('devices?at=2019-05-04T03:02:01Z')
     await page.getByText('4 May 2019, 03:02').first().waitFor()
   })
@@ -132,7 +133,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     await page.getByRole('heading', { name: /^Rollouts All \d* ?rollouts?$/ }).waitFor()
   })
 
-  it.each(['', 'devices', 'deployments', 'device/edge-1'])(
+  it.each(casesOf(1, ['', 'devices', 'deployments', 'device/edge-1']))(
     'says that the database is away, and shows /%s as soon as it is back',
     async (address) => {
       const { page } = await visit('setup')
@@ -149,7 +150,7 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     },
   )
 
-  it('of 7 days shows the history that there is, with a legend, a zone and round times', async () => {
+  it.runIf(isWhole)('of 7 days shows the history that there is, with a legend, a zone and round times', async () => {
     const { page, complaints } = await visit('?window=7d')
     const chart = page.locator('.trend')
     await chart.getByRole('heading', { name: /^Last 7 days \(history begins \d\d:\d\d\)$/ }).waitFor()

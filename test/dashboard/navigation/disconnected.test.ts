@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { beforeAll, describe, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { expectShown, inElement, type Look, textOf } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { minute, useDashboard } from '../harness.ts'
 
 describe.runIf(findChromium())('a chart without a connection', () => {
@@ -68,7 +69,7 @@ describe.runIf(findChromium())('a chart without a connection', () => {
     await expectShown(drawn(page)).toBeGreaterThan(0.9)
   })
 
-  it('of a rollout ends where it was lost', async () => {
+  it.runIf(isWhole)('of a rollout ends where it was lost', async () => {
     const { page, disconnect } = await open(`rollout/${rollout}`)
     const progress = page.getByRole('region', { name: 'Progress' })
     await progress.getByText(/^over 1 min/).waitFor()

@@ -2,6 +2,7 @@
 import { describe, it } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
 import { expectNone, expectShown, expectStill, inPage, textOf } from '../../support/clients/shown.ts'
+import { casesOf, isWhole } from '../../support/runner/depth.ts'
 import { send, useDashboard } from '../harness.ts'
 
 describe.runIf(findChromium())('a page without an answer', () => {
@@ -22,7 +23,7 @@ describe.runIf(findChromium())('a page without an answer', () => {
     await page.getByText('Loading…').waitFor()
   })
 
-  it('keeps its title above the error', async () => {
+  it.runIf(isWhole)('keeps its title above the error', async () => {
     await using opened = await open(1280)
     const { page } = opened
     await page.route('**/graphql', (route) => route.abort())
@@ -64,7 +65,7 @@ describe.runIf(findChromium())('a page without an answer', () => {
     await notice.waitFor({ state: 'detached' })
   })
 
-  it.each([1280, 390])(
+  it.each(casesOf(1, [1280, 390]))(
     'claims no data when the server cannot be reached, and covers no title, at %i px',
     async (width) => {
       await using opened = await open(width)

@@ -11,6 +11,7 @@ import {
   textOf,
   titleOf,
 } from '../../support/clients/shown.ts'
+import { casesOf, isWhole } from '../../support/runner/depth.ts'
 import { holdAnswers, minute, send, slideTo, useDashboard } from '../harness.ts'
 
 describe.runIf(findChromium())('the dashboard between two answers', () => {
@@ -45,7 +46,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await page.locator('main.outdated').waitFor({ state: 'detached' })
   })
 
-  it('shows no release, and no number of deployments, of another time', async () => {
+  it.runIf(isWhole)('shows no release, and no number of deployments, of another time', async () => {
     const { page } = await visit('')
     const latest = page.getByRole('region', { name: 'What changed last' })
     const release = latest.getByRole('listitem').filter({ hasText: 'Release' })
@@ -61,10 +62,12 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await expectNone(one.page.getByText('like it'), one.page.getByText('Showing the state at'))
   })
 
-  it.each([
-    ['devices', 'Devices', 'device'],
-    ['rollouts', 'Rollouts', 'rollout'],
-  ])('counts no %s of the last filter under the next one', async (path, operation, word) => {
+  it.each(
+    casesOf(1, [
+      ['devices', 'Devices', 'device'],
+      ['rollouts', 'Rollouts', 'rollout'],
+    ]),
+  )('counts no %s of the last filter under the next one', async (path, operation, word) => {
     const { page } = await visit(`${path}?text=nothing-like-it`)
     const status = page.getByRole('main').getByRole('status')
     await status.getByText(`0 ${word}s`).waitFor()
@@ -96,10 +99,12 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await page.getByText('3 devices').waitFor()
   })
 
-  it.each([
-    ['deployment/oven-1/bread', 'had no deployment'],
-    ['device/oven-1', 'does not exist'],
-  ])('says of no other time that %s is not there', async (path, words) => {
+  it.each(
+    casesOf(1, [
+      ['deployment/oven-1/bread', 'had no deployment'],
+      ['device/oven-1', 'does not exist'],
+    ]),
+  )('says of no other time that %s is not there', async (path, words) => {
     const { page } = await visit(`${path}?at=${new Date(Date.now() - 9 * minute).toISOString()}`)
     await page.getByText(words).waitFor()
     const release = await holdAnswers(page, /query (Deployment|Device)\b/)
@@ -122,7 +127,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await expectShown(inputOf(field)).toBe('edge-2')
   })
 
-  it('counts in the title of a hidden tab, too, which draws no frames', async () => {
+  it.runIf(isWhole)('counts in the title of a hidden tab, too, which draws no frames', async () => {
     const { page } = await visit('rollouts')
     await expectShown(titleOf(page)).toMatch(/^\(\d\) Rollouts/)
     await doInPage(page, () => {
@@ -134,7 +139,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await expectShown(titleOf(page)).toBe(`(${before + 1}) Rollouts · Rollcall`)
   })
 
-  it.each([-5, 5])(
+  it.each(casesOf(1, [-5, 5]))(
     'shows ages and times of the server where the clock of the browser is %i minutes off',
     async (off) => {
       const { page, close } = await openPage(await sharedBrowser(), 'about:blank')
@@ -152,7 +157,7 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     },
   )
 
-  it('follows the changes after its answer, not those since an earlier one about the past', async () => {
+  it.runIf(isWhole)('follows the changes after its answer, not those since an earlier one about the past', async () => {
     const { page } = await visit(`?at=${new Date(Date.now() - 5 * minute).toISOString()}`)
     await page.locator('.notice.past').getByText('Showing the state at').waitFor()
     // The query is repeated once it is known that there are no labels.

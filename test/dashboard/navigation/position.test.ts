@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { expectShown, inPage, isVisible, type Look, look, readStill, urlOf } from '../../support/clients/shown.ts'
+import { casesOf } from '../../support/runner/depth.ts'
 import { useDashboard } from '../harness.ts'
 
 const topOf = (page: Page): Look<number> => inPage(page, () => scrollY)
@@ -36,7 +37,7 @@ describe.runIf(findChromium())('the position on a page', () => {
     return { link, at: await readStill(topOf(page)) }
   }
 
-  it.each(['deployments?text=many&order=NAME', 'ROLLOUT?order=NAME'])(
+  it.each(casesOf(1, ['deployments?text=many&order=NAME', 'ROLLOUT?order=NAME']))(
     'is kept when the reader returns to %s, with the filters and the focus',
     async (address) => {
       const { rollouts } = await server().query('{ rollouts(filter: { text: "many" }) { nodes { id kind } } }')

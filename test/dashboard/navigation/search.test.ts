@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { countOf, expectNone, expectShown, inputOf, urlOf } from '../../support/clients/shown.ts'
+import { casesOf } from '../../support/runner/depth.ts'
 import { holdAnswers, send, useDashboard } from '../harness.ts'
 
 describe.runIf(findChromium())('the search of the dashboard', () => {
   const { server, visit } = useDashboard()
 
-  it.each([1440, 768, 375])('finds what has a name, by keyboard alone, %i pixels wide', async (width) => {
+  it.each(casesOf(1, [1440, 768, 375]))('finds what has a name, by keyboard alone, %i pixels wide', async (width) => {
     await send(server().url, 'kettle-1', 'tea', 'installed')
     const { page, complaints } = await visit('feed')
     await page.setViewportSize({ width, height: 900 })

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
 import { expectShown, inElement, textOf, urlOf } from '../../support/clients/shown.ts'
+import { casesOf } from '../../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { minute, send } from '../harness.ts'
 
@@ -38,12 +39,14 @@ describe.runIf(findChromium())('the time range', () => {
     await expectShown(urlOf(page)).toMatch(/[^?]\?window=24h$/)
   })
 
-  it.each([
-    [0, '6h'],
-    [5 * hour, '6h'],
-    [10 * hour, '24h'],
-    [29 * hour, '7d'],
-  ])('contains the time of a link that has no range: %s ms ago, %s', async (ago, name) => {
+  it.each(
+    casesOf(2, [
+      [0, '6h'],
+      [5 * hour, '6h'],
+      [10 * hour, '24h'],
+      [29 * hour, '7d'],
+    ]),
+  )('contains the time of a link that has no range: %s ms ago, %s', async (ago, name) => {
     const { page, range } = await visit(`deployments${ago === 0 ? '' : `?at=${before(ago)}`}`)
     await page.getByRole('row', { name: /hello/ }).waitFor()
     // Until the beginning of the history is known, the slider is hidden.

@@ -2,6 +2,7 @@
 import { beforeAll, describe, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
 import { countOf, expectShown, look } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { startReceiver } from '../../support/systems/receiver.ts'
 import { send } from '../harness.ts'
@@ -47,7 +48,7 @@ describe.runIf(findChromium())('a receiver in the set-up', () => {
     await expectShown(countOf(latest.getByRole('listitem'))).toBe(2)
   })
 
-  it('that cannot be reached has the reason in words, and when it is tried again', async () => {
+  it.runIf(isWhole)('that cannot be reached has the reason in words, and when it is tried again', async () => {
     const receiver = await startReceiver()
     await receiver.close()
     const server = await startApp({ env: { SINK_ALLOW: '127.0.0.1' } })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { declare, documentOf, remove } from '../../support/clients/desired.ts'
 import { drawnTextsOf, expectGone, expectShown, textsOf, urlOf } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { holdAnswers, useDashboard } from '../harness.ts'
 
 describe.runIf(findChromium())('the dashboard', () => {
@@ -90,42 +91,45 @@ describe.runIf(findChromium())('the dashboard', () => {
     }
   })
 
-  it('distinguishes installed deployments from those that are installed on an older version', async () => {
-    const meant = (deviceId: string, revision: string) => ({
-      deviceId,
-      deploymentId: 'counted',
-      document: documentOf('counted', revision),
-    })
-    const devices = ['edge-61', 'edge-62', 'edge-63']
-    for (const deviceId of devices) {
-      await declare(server(), [meant(deviceId, '1')])
-      const body = {
+  it.runIf(isWhole)(
+    'distinguishes installed deployments from those that are installed on an older version',
+    async () => {
+      const meant = (deviceId: string, revision: string) => ({
+        deviceId,
         deploymentId: 'counted',
-        adoptedManifestVersion: 2,
-        status: { state: 'installed' },
-        components: [],
+        document: documentOf('counted', revision),
+      })
+      const devices = ['edge-61', 'edge-62', 'edge-63']
+      for (const deviceId of devices) {
+        await declare(server(), [meant(deviceId, '1')])
+        const body = {
+          deploymentId: 'counted',
+          adoptedManifestVersion: 2,
+          status: { state: 'installed' },
+          components: [],
+        }
+        await server().post(`/device/${deviceId}/deployment/counted/status`, body)
       }
-      await server().post(`/device/${deviceId}/deployment/counted/status`, body)
-    }
-    const { page } = await visit('#/deployments?text=counted&convergence=STALE')
-    await page.getByText('No deployments match these filters.').waitFor()
-    for (const deviceId of devices.slice(0, 2)) await declare(server(), [meant(deviceId, '2')])
-    await page.getByText('2 deployments', { exact: true }).waitFor()
-    await page
-      .getByRole('row', { name: /edge-61/ })
-      .getByText('Older version')
-      .first()
-      .waitFor()
-    await page.getByRole('button', { name: 'Older version', exact: true }).click()
-    await page.getByRole('row', { name: /edge-63/ }).waitFor()
-    await page.goto(`${server().url}/#/`)
-    await page.getByRole('link', { name: /^Older version\s*\d/ }).click()
-    await page.getByRole('row', { name: /edge-62/ }).waitFor()
-    await expectShown(urlOf(page)).toContain('convergence=STALE')
-    await page.goto(`${server().url}/#/rollouts?text=counted`)
-    await page.getByRole('img', { name: 'counted: 1 installed, 2 installed, older version' }).waitFor()
-    await page.getByText('2 on an older version').waitFor()
-    await page.goto(`${server().url}/#/feed?kind=desired`)
-    await page.getByText('target version 3').first().waitFor()
-  })
+      const { page } = await visit('#/deployments?text=counted&convergence=STALE')
+      await page.getByText('No deployments match these filters.').waitFor()
+      for (const deviceId of devices.slice(0, 2)) await declare(server(), [meant(deviceId, '2')])
+      await page.getByText('2 deployments', { exact: true }).waitFor()
+      await page
+        .getByRole('row', { name: /edge-61/ })
+        .getByText('Older version')
+        .first()
+        .waitFor()
+      await page.getByRole('button', { name: 'Older version', exact: true }).click()
+      await page.getByRole('row', { name: /edge-63/ }).waitFor()
+      await page.goto(`${server().url}/#/`)
+      await page.getByRole('link', { name: /^Older version\s*\d/ }).click()
+      await page.getByRole('row', { name: /edge-62/ }).waitFor()
+      await expectShown(urlOf(page)).toContain('convergence=STALE')
+      await page.goto(`${server().url}/#/rollouts?text=counted`)
+      await page.getByRole('img', { name: 'counted: 1 installed, 2 installed, older version' }).waitFor()
+      await page.getByText('2 on an older version').waitFor()
+      await page.goto(`${server().url}/#/feed?kind=desired`)
+      await page.getByText('target version 3').first().waitFor()
+    },
+  )
 })

@@ -14,6 +14,7 @@ import {
   textsOf,
   titleOf,
 } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { holdAnswers, send, useDashboard } from '../harness.ts'
 
 describe.runIf(findChromium())('failures on the dashboard', () => {
@@ -114,7 +115,7 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('have all their places on a phone, too: those that do not fit are on another line', async () => {
+  it.runIf(isWhole)('have all their places on a phone, too: those that do not fit are on another line', async () => {
     const sites = ['porto', 'lyon', 'gdansk', 'hamburg', 'munich'].map((site) => `${site}-the-northern-hall`)
     await server().query(
       'mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }',
@@ -208,7 +209,7 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     }
   })
 
-  it('have no places of one label under the name of another', async () => {
+  it.runIf(isWhole)('have no places of one label under the name of another', async () => {
     const { page } = await visit('?by=coast')
     const causes = page.getByRole('region', { name: 'Failures by cause' })
     await causes.getByRole('list', { name: 'Failed, by coast' }).getByText('oslo').waitFor()
@@ -224,53 +225,59 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     await causes.getByRole('list', { name: 'This cause, by depth' }).getByText('deep').first().waitFor()
   })
 
-  it('show the last release of a rollout, and not that of one which a deployment has joined', async () => {
-    const declare = (rollout: string, deploymentId: string, applicationVersion: string) =>
-      server().query(
-        `mutation ($rollout: String!, $deployments: [DeploymentDeclaration!]!) {
+  it.runIf(isWhole)(
+    'show the last release of a rollout, and not that of one which a deployment has joined',
+    async () => {
+      const declare = (rollout: string, deploymentId: string, applicationVersion: string) =>
+        server().query(
+          `mutation ($rollout: String!, $deployments: [DeploymentDeclaration!]!) {
           declareDeployments(input: { rollout: { name: $rollout }, deployments: $deployments }) { __typename }
         }`,
-        { rollout, deployments: [{ deviceId: 'lathe-1', deploymentId, application: 'cut', applicationVersion }] },
+          { rollout, deployments: [{ deviceId: 'lathe-1', deploymentId, application: 'cut', applicationVersion }] },
+        )
+      await declare('lathes', 'cut-1', '1.0')
+      await declare('lathes', 'cut-2', '1.0')
+      await declare('mills', 'cut-2', '2.0')
+      const ids = await server().query(
+        '{ lathes: rollout(key: { name: "lathes" }) { id } mills: rollout(key: { name: "mills" }) { id } }',
       )
-    await declare('lathes', 'cut-1', '1.0')
-    await declare('lathes', 'cut-2', '1.0')
-    await declare('mills', 'cut-2', '2.0')
-    const ids = await server().query(
-      '{ lathes: rollout(key: { name: "lathes" }) { id } mills: rollout(key: { name: "mills" }) { id } }',
-    )
-    for (const [rollout, release] of Object.entries({ lathes: 'cut 1.0', mills: 'cut 1.0 → 2.0' })) {
-      const { page } = await visit(`#/rollout/${ids[rollout].id}`)
-      const line = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem').nth(1)
-      await expectShown(textOf(line)).toMatch(new RegExp(`^Release.*${release}$`))
-    }
-  })
+      for (const [rollout, release] of Object.entries({ lathes: 'cut 1.0', mills: 'cut 1.0 → 2.0' })) {
+        const { page } = await visit(`#/rollout/${ids[rollout].id}`)
+        const line = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem').nth(1)
+        await expectShown(textOf(line)).toMatch(new RegExp(`^Release.*${release}$`))
+      }
+    },
+  )
 
-  it('show a release that many revisions without one have followed, and say how far back they looked', async () => {
-    const declare = (rollout: string) =>
-      server().query(
-        `mutation ($rollout: String!, $deployments: [DeploymentDeclaration!]!) {
+  it.runIf(isWhole)(
+    'show a release that many revisions without one have followed, and say how far back they looked',
+    async () => {
+      const declare = (rollout: string) =>
+        server().query(
+          `mutation ($rollout: String!, $deployments: [DeploymentDeclaration!]!) {
           declareDeployments(input: { rollout: { name: $rollout }, deployments: $deployments }) {
             __typename ... on UserError { message }
           }
         }`,
-        {
-          rollout,
-          deployments: Array.from({ length: 105 }, (_, index) => ({
-            deviceId: `loom-${index}`,
-            deploymentId: `weave-${index}`,
-            application: 'weave',
-            applicationVersion: '1.0',
-          })),
-        },
-      )
-    await declare('looms')
-    // To join another rollout is a revision.
-    await declare('looms of the east')
-    const { page } = await visit('')
-    const line = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem').nth(1)
-    await expectShown(textOf(line)).toMatch(/^Release.*looms.*weave 1\.0$/)
-    for (const rollout of ['looms', 'looms of the east', 'looms', 'looms of the east']) await declare(rollout)
-    await page.reload()
-    await line.getByText('none in the last 500 revisions').waitFor()
-  })
+          {
+            rollout,
+            deployments: Array.from({ length: 105 }, (_, index) => ({
+              deviceId: `loom-${index}`,
+              deploymentId: `weave-${index}`,
+              application: 'weave',
+              applicationVersion: '1.0',
+            })),
+          },
+        )
+      await declare('looms')
+      // To join another rollout is a revision.
+      await declare('looms of the east')
+      const { page } = await visit('')
+      const line = page.getByRole('region', { name: 'What changed last' }).getByRole('listitem').nth(1)
+      await expectShown(textOf(line)).toMatch(/^Release.*looms.*weave 1\.0$/)
+      for (const rollout of ['looms', 'looms of the east', 'looms', 'looms of the east']) await declare(rollout)
+      await page.reload()
+      await line.getByText('none in the last 500 revisions').waitFor()
+    },
+  )
 })

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { findChromium } from '../../support/clients/browser.ts'
 import { declare, documentOf, remove } from '../../support/clients/desired.ts'
 import { doInPage, expectNone, expectShown, expectStill, inPage, textOf } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { newContext, newGroup, shownDeployment } from '../../support/systems/emco.ts'
 import { send, useDashboard } from '../harness.ts'
 
@@ -51,7 +52,7 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('say that no device is offline only if at least one is monitored', async () => {
+  it.runIf(isWhole)('say that no device is offline only if at least one is monitored', async () => {
     const { page } = await visit('')
     const offline = page.getByRole('list', { name: 'Needs attention' }).getByRole('link', { name: /^Offline/ })
     await offline.getByText('not known: no device is monitored').waitFor()
@@ -68,7 +69,7 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     await send(server().url, 'edge-61', 'beating', 'removed')
   })
 
-  it('have one denominator: what is removed on purpose is outside, on every page', async () => {
+  it.runIf(isWhole)('have one denominator: what is removed on purpose is outside, on every page', async () => {
     for (const [device, state] of [
       ['edge-71', 'installed'],
       ['edge-72', 'removed'],
@@ -95,41 +96,44 @@ describe.runIf(findChromium())('the headlines of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('compare with their target versions the deployments that should be there, or else what is removed', async () => {
-    const names = ['kept', 'dropped'] as const
-    const report = (deploymentId: (typeof names)[number], adoptedManifestVersion: number, state: string) =>
-      server().post(`/device/edge-75/deployment/${deploymentId}/status`, {
-        ...{ deploymentId, adoptedManifestVersion, status: { state }, components: [] },
-      })
-    const { declareDeployments: declared } = await server().query(
-      `mutation ($deployments: [DeploymentDeclaration!]!) {
+  it.runIf(isWhole)(
+    'compare with their target versions the deployments that should be there, or else what is removed',
+    async () => {
+      const names = ['kept', 'dropped'] as const
+      const report = (deploymentId: (typeof names)[number], adoptedManifestVersion: number, state: string) =>
+        server().post(`/device/edge-75/deployment/${deploymentId}/status`, {
+          ...{ deploymentId, adoptedManifestVersion, status: { state }, components: [] },
+        })
+      const { declareDeployments: declared } = await server().query(
+        `mutation ($deployments: [DeploymentDeclaration!]!) {
         declareDeployments(input: { rollout: { name: "compared" }, deployments: $deployments }) {
           ... on DeclareDeploymentsSuccess { rollout { id } deployments { id } }
         }
       }`,
-      {
-        deployments: names.map((deploymentId) => ({
-          deviceId: 'edge-75',
-          deploymentId,
-          document: documentOf(deploymentId),
-        })),
-      },
-    )
-    const ids = declared.deployments.map(({ id }: { readonly id: string }) => id)
-    for (const name of names) await report(name, 2, 'installed')
-    await remove(server(), ids.slice(1), 'not needed')
-    await report('dropped', 3, 'removed')
-    await report('kept', 3, 'installed')
-    const { page, complaints } = await visit(`rollout/${declared.rollout.id}`)
-    await page.getByText('1 installed: 1 up to date').waitFor()
-    await page.getByRole('link', { name: 'Converged 1', exact: true }).click()
-    await page.getByText('1 deployment', { exact: true }).waitFor()
-    await remove(server(), ids.slice(0, 1), 'not needed either')
-    await report('kept', 4, 'removed')
-    await page.getByRole('link', { name: 'Converged 2', exact: true }).click()
-    await expectNone(page.locator('.against p'), page.getByText('2 removed deployments'))
-    expect(complaints).toEqual([])
-  })
+        {
+          deployments: names.map((deploymentId) => ({
+            deviceId: 'edge-75',
+            deploymentId,
+            document: documentOf(deploymentId),
+          })),
+        },
+      )
+      const ids = declared.deployments.map(({ id }: { readonly id: string }) => id)
+      for (const name of names) await report(name, 2, 'installed')
+      await remove(server(), ids.slice(1), 'not needed')
+      await report('dropped', 3, 'removed')
+      await report('kept', 3, 'installed')
+      const { page, complaints } = await visit(`rollout/${declared.rollout.id}`)
+      await page.getByText('1 installed: 1 up to date').waitFor()
+      await page.getByRole('link', { name: 'Converged 1', exact: true }).click()
+      await page.getByText('1 deployment', { exact: true }).waitFor()
+      await remove(server(), ids.slice(0, 1), 'not needed either')
+      await report('kept', 4, 'removed')
+      await page.getByRole('link', { name: 'Converged 2', exact: true }).click()
+      await expectNone(page.locator('.against p'), page.getByText('2 removed deployments'))
+      expect(complaints).toEqual([])
+    },
+  )
 
   it('agree with each other while reports pour in', async () => {
     await declare(server(), [{ deviceId: 'edge-80', deploymentId: 'meant', document: documentOf('meant', '1') }])

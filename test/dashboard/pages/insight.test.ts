@@ -14,6 +14,7 @@ import {
   textOf,
   textsOf,
 } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { holdAnswers, minute, shiftsOf, slideTo, watchShifts, widthOf } from '../harness.ts'
 import { axe, findingsOf } from '../layout/judge.ts'
@@ -160,7 +161,7 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await expectNone(past.getByRole('link', { name: 'Gateway gw-2' }), forecastThen)
   })
 
-  it('shows no forecast and no causes of another time', async () => {
+  it.runIf(isWhole)('shows no forecast and no causes of another time', async () => {
     const page = await visit('pump')
     await page.getByRole('link', { name: 'Gateway gw-2' }).waitFor()
     await holdAnswers(page, /query Insight\b/)
@@ -170,7 +171,7 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await expectShown(textsOf(page.getByRole('region', { name: 'Forecast' }).locator('dd'))).toEqual(['… '])
   })
 
-  it('says in words that it is worse than the last one, and draws both from their starts', async () => {
+  it.runIf(isWhole)('says in words that it is worse than the last one, and draws both from their starts', async () => {
     const page = await visit('fan-2')
     const comparison = page.getByRole('region', { name: 'Comparison' })
     await comparison.getByText('Worse than the last one').waitFor()
@@ -205,7 +206,7 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await expectNone(first.getByRole('region', { name: 'Comparison' }), outcome)
   })
 
-  it.each([
+  it.runIf(isWhole).each([
     ['light', 1440],
     ['dark', 375],
   ] as const)('is clean to axe in %s colours, complete and still, %i pixels wide', async (colorScheme, width) => {
@@ -246,7 +247,7 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     expect(new Set(asked).size).toBeLessThanOrEqual(15)
   })
 
-  it('is not asked for again before it is answered, and less often where that took long', async () => {
+  it.runIf(isWhole)('is not asked for again before it is answered, and less often where that took long', async () => {
     const { page, close } = await openPage(browser, 'about:blank')
     onTestFinished(close)
     await page.clock.install()

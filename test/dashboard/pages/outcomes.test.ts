@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findChromium, openPage, sharedBrowser } from '../../support/clients/browser.ts'
 import { attributeOf, expectShown, expectStill, inElement, readStill, textsOf } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { newGroup } from '../../support/systems/emco.ts'
 import { minute, send, useDashboard } from '../harness.ts'
@@ -57,7 +58,7 @@ describe.runIf(findChromium())('the page of a rollout', () => {
     expect(complaints).toEqual([])
   })
 
-  it('says that there are no deployments, and when there will be', async () => {
+  it.runIf(isWhole)('says that there are no deployments, and when there will be', async () => {
     const { declareDeployments } = await server().query(`mutation {
       declareDeployments(input: { rollout: { name: "left" }, deployments: [{ deviceId: "edge-3", deploymentId: "gone" }] }) {
         ... on DeclareDeploymentsSuccess { rollout { id } }

@@ -16,6 +16,7 @@ import {
   urlOf,
 } from '../../support/clients/shown.ts'
 import { openPooledPglite } from '../../support/databases/pglite-pool.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { type Emco, newContext, newGroup, shownDeployment } from '../../support/systems/emco.ts'
 import { holdAnswers } from '../harness.ts'
@@ -97,7 +98,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     expect(complaints).toEqual([])
   })
 
-  it('keeps the filter of its resources in the address, and says why each is not ready', async () => {
+  it.runIf(isWhole)('keeps the filter of its resources in the address, and says why each is not ready', async () => {
     const { page, complaints } = await visit(`#/rollout/${rollout}?readiness=PENDING`)
     const row = page.getByRole('table', { name: 'Resources of this rollout' }).getByRole('row', { name: /^sink/ })
     await row.getByText('LessAvailable: 0 of 1 replicas are available').waitFor()
@@ -154,7 +155,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     for (const { complaints } of [whole, one, fleet, object]) expect(complaints).toEqual([])
   })
 
-  it('counts them on the overview, each count a way to them', async () => {
+  it.runIf(isWhole)('counts them on the overview, each count a way to them', async () => {
     const { page, complaints } = await visit('#/')
     const { resourceCounts } = await server.query('{ resourceCounts { total readiness { unknown } } }')
     await page
@@ -165,7 +166,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     expect(complaints).toEqual([])
   })
 
-  it('takes out what no longer matches a filter, and adds what does', async () => {
+  it.runIf(isWhole)('takes out what no longer matches a filter, and adds what does', async () => {
     const names = (page: OpenPage['page']) =>
       inElements(page.getByRole('table', { name: /^Resources/ }).locator('.row .main a'), (links) =>
         links.map(({ title }: HTMLElement) => title),
@@ -192,7 +193,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     for (const { complaints } of [applied, retried]) expect(complaints).toEqual([])
   })
 
-  it('has room for the words of each sync status', async () => {
+  it.runIf(isWhole)('has room for the words of each sync status', async () => {
     const { page } = await visit('#/resources?sync=RETRYING')
     await page.locator('.sync .mark').first().waitFor()
     for (const width of [1440, 900, 768]) {
@@ -214,7 +215,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     }
   })
 
-  it('shows the resources of the fleet as they were', async () => {
+  it.runIf(isWhole)('shows the resources of the fleet as they were', async () => {
     const { page, complaints } = await visit(`#/resources?at=${between}`)
     await page.getByText('6 resources', { exact: true }).waitFor()
     const sink = page.getByRole('row', { name: /^sink.*Deployment.*munich/ })
@@ -224,7 +225,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     expect(complaints).toEqual([])
   })
 
-  it('shows them as they were, and a run that is over', async () => {
+  it.runIf(isWhole)('shows them as they were, and a run that is over', async () => {
     const { page, complaints } = await visit(`#/rollout/${rollout}?at=${between}`)
     const sink = page.getByRole('row', { name: /^sink.*Deployment.*munich/ })
     await sink.getByText('Not observed').waitFor()
@@ -256,7 +257,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     return resources.nodes[0].id
   }
 
-  it('shows one object as it was, and goes back to now, with its ID of either time', async () => {
+  it.runIf(isWhole)('shows one object as it was, and goes back to now, with its ID of either time', async () => {
     for (const id of [await read(null), await read(between)]) {
       const { page, complaints } = await visit(`resource/${id}?at=${between}`)
       const state = page.locator('.hero .headline')
@@ -272,7 +273,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     }
   })
 
-  it('goes back to now from an ID of a time that has expired', async () => {
+  it.runIf(isWhole)('goes back to now from an ID of a time that has expired', async () => {
     const id = await read(between)
     const { page } = await visit('resources')
     await database.session.run('update log_head set tail = revision, tail_at = at')

@@ -17,6 +17,7 @@ import {
   readStill,
   textOf,
 } from '../../support/clients/shown.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 import { startReceiver } from '../../support/systems/receiver.ts'
 
@@ -58,7 +59,7 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     return ((await response.json()) as { data: any }).data
   }
 
-  it('shows all its parts on a phone', async () => {
+  it.runIf(isWhole)('shows all its parts on a phone', async () => {
     const { page } = await signIn(adminKey, 'setup')
     await page.setViewportSize({ width: 390, height: 844 })
     const parts = page.getByRole('navigation', { name: 'Parts of the set-up' }).getByRole('link')
@@ -69,7 +70,7 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await expectNone(page.getByRole('slider'), page.getByRole('button', { name: 'Register device' }))
   })
 
-  it('shows commands that work where there is nothing yet', async () => {
+  it.runIf(isWhole)('shows commands that work where there is nothing yet', async () => {
     const empty = await startApp()
     onTestFinished(() => empty.stop())
     const { page, complaints, close } = await openPage(await sharedBrowser(), `${empty.url}/resources`)
@@ -103,7 +104,7 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     expect(complaints.slice(news)).toEqual([])
   })
 
-  it('registers a device with a key, and shows how its reports are signed', async () => {
+  it.runIf(isWhole)('registers a device with a key, and shows how its reports are signed', async () => {
     const { page } = await signIn(adminKey, 'setup/devices')
     // The clock of the browser is an hour ahead of the server's.
     await page.clock.setFixedTime(Date.now() + 3_600_000)
@@ -120,7 +121,7 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await page.getByText(/^Heard /).waitFor()
   })
 
-  it('works by keyboard alone', async () => {
+  it.runIf(isWhole)('works by keyboard alone', async () => {
     const { page } = await signIn(adminKey, 'setup')
     const field = page.getByLabel('Device ID')
     await field.waitFor()
@@ -266,7 +267,7 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await reading.page.getByLabel('API key or token').waitFor()
   })
 
-  it('shows commands that work on an empty server', async () => {
+  it.runIf(isWhole)('shows commands that work on an empty server', async () => {
     const empty = await startApp()
     onTestFinished(() => empty.stop())
     const { page, complaints, close } = await openPage(await sharedBrowser(), `${empty.url}/rollouts`)

@@ -66,7 +66,7 @@ describe('a group of subscribers that join, leave and read slowly', () => {
           expect(told.map(({ cursor }) => cursor)).toEqual(expected.map(({ revision }) => revision))
         }),
       ),
-      { numRuns: someOf(50, 150) },
+      { numRuns: someOf(20, 150) },
     )
   })
 
@@ -91,7 +91,7 @@ describe('a group of subscribers that join, leave and read slowly', () => {
           expect(told.at(-1)?.value).toBe(log.filter(({ deploymentId }) => deploymentId === watched).length)
         }),
       ),
-      { numRuns: someOf(50, 150) },
+      { numRuns: someOf(20, 150) },
     )
   })
 

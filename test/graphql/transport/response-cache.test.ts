@@ -131,7 +131,7 @@ describe.each(stores)('responses on $name', (store) => {
         const found = await shown(await fetch(api.url, sent))
         expect(found).toEqual(await shown(await api.graphql.fetch(api.url, sent)))
       }),
-      { numRuns: someOf(100, 400) },
+      { numRuns: someOf(40, 400) },
     )
   })
 

@@ -9,6 +9,7 @@ import { recordActions } from '../../../src/ingest/commands/lifecycle-actions.ts
 import { reportResources, reportStateSnapshot } from '../../../src/ingest/commands/resources.ts'
 import { audit } from '../../../src/store/read/counts/audit.ts'
 import { type EmptyStore, stores } from '../../support/databases/stores.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { createWatchedRoad, type WatchedRoad } from './watched-road.ts'
 
 const count = 2 * partSize + 7
@@ -70,34 +71,37 @@ describe.each(stores)('resources by the thousand on $name', (store) => {
       id,
     )
 
-  it('have the sums and verdicts of small commands, on one target and on many, and one change of each deployment', async () => {
-    for (const [id, targets] of [
-      ['one', 1],
-      ['three', 3],
-      ['each', count],
-    ] as const) {
-      const items = many((n) => applied(n, n % targets, n === 3 ? 'FAILED' : 'APPLIED'))
-      // A resource twice: the second one finds the first, in whichever part.
-      const twice = [...items.slice(0, -1), applied(0, 0, 'RETRYING')]
-      const name = await begin(`large-${id}`)
-      const { verdicts, revision } = await submit(reportResources(name, `large-${id}`, twice))
-      expect(verdicts).toEqual(many(() => 'APPLIED'))
-      const repeated = await submit(reportResources(name, `large-${id}`, twice.slice(1)))
-      expect(repeated).toEqual({ revision, verdicts: many(() => 'UNCHANGED', count - 1) })
-      expect(await entriesOf(`large-${id}`)).toEqual(
-        many((n) => ({ name: `c${n}`, n: 1 }), Math.min(targets, count - 1)).toSorted((a, b) =>
-          a.name < b.name ? -1 : 1,
-        ),
-      )
+  it.runIf(isWhole)(
+    'have the sums and verdicts of small commands, on one target and on many, and one change of each deployment',
+    async () => {
+      for (const [id, targets] of [
+        ['one', 1],
+        ['three', 3],
+        ['each', count],
+      ] as const) {
+        const items = many((n) => applied(n, n % targets, n === 3 ? 'FAILED' : 'APPLIED'))
+        // A resource twice: the second one finds the first, in whichever part.
+        const twice = [...items.slice(0, -1), applied(0, 0, 'RETRYING')]
+        const name = await begin(`large-${id}`)
+        const { verdicts, revision } = await submit(reportResources(name, `large-${id}`, twice))
+        expect(verdicts).toEqual(many(() => 'APPLIED'))
+        const repeated = await submit(reportResources(name, `large-${id}`, twice.slice(1)))
+        expect(repeated).toEqual({ revision, verdicts: many(() => 'UNCHANGED', count - 1) })
+        expect(await entriesOf(`large-${id}`)).toEqual(
+          many((n) => ({ name: `c${n}`, n: 1 }), Math.min(targets, count - 1)).toSorted((a, b) =>
+            a.name < b.name ? -1 : 1,
+          ),
+        )
 
-      const small = await begin(`small-${id}`)
-      for (let first = 0; first < count; first += partSize)
-        await submit(reportResources(small, `small-${id}`, twice.slice(first, first + partSize)))
-      expect(await stateOf(`large-${id}`)).toEqual(await stateOf(`small-${id}`))
-    }
-  })
+        const small = await begin(`small-${id}`)
+        for (let first = 0; first < count; first += partSize)
+          await submit(reportResources(small, `small-${id}`, twice.slice(first, first + partSize)))
+        expect(await stateOf(`large-${id}`)).toEqual(await stateOf(`small-${id}`))
+      }
+    },
+  )
 
-  it('are present or not as a large snapshot of a cluster says', async () => {
+  it.runIf(isWhole)('are present or not as a large snapshot of a cluster says', async () => {
     const show = async (id: string, resourceVersion: string, objects: readonly ObservedObject[]) =>
       submit(
         reportStateSnapshot(deploymentIntentGroup('project', 'app', 'v1', id) as LifecycleRolloutName, {

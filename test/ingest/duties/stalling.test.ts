@@ -10,6 +10,7 @@ import { report } from '../../support/clients/reports.ts'
 import { openFresh } from '../../support/databases/databases.ts'
 import { expectSound } from '../../support/databases/soundness.ts'
 import { type Store, stores } from '../../support/databases/stores.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { createRoad, type Road } from '../../support/servers/road.ts'
 
 const closing: (() => Promise<void>)[] = []
@@ -93,7 +94,7 @@ async function open(store: Store, stalling: StallLimits) {
 }
 
 describe.each(stores)('standing still, on $name', (store) => {
-  it('is a limit of its own where there is no deployment to compare with', async () => {
+  it.runIf(isWhole)('is a limit of its own where there is no deployment to compare with', async () => {
     const { road, send, wait, declare, pass, stalled, changes } = await open(store, { factor: 3, after: 600 })
     await declare('never-heard')
     await send('slow', 'INSTALLING', 'web INSTALLING')
@@ -182,7 +183,7 @@ describe.each(stores)('standing still, on $name', (store) => {
     expect(await stalled()).toEqual(['slow'])
   })
 
-  it('can be turned off', async () => {
+  it.runIf(isWhole)('can be turned off', async () => {
     const { send, pass, stalled } = await open(store, { factor: null, after: null })
     await send('slow', 'INSTALLING')
     await pass(3_000)

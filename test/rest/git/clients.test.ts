@@ -12,6 +12,7 @@ import { contentsAt } from '../../git/harness.ts'
 import { declare } from '../../support/clients/desired.ts'
 import { clone, git, hasGit, startGit, whyNoGit } from '../../support/clients/git-client.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { documentOf, useRepositories } from './repositories.ts'
 
 /** Git's processes that this one has started and that still run. */
@@ -64,7 +65,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
     })
   })
 
-  describe('a transfer that breaks off', () => {
+  describe.runIf(isWhole)('a transfer that breaks off', () => {
     beforeAll(async () => {
       // More than the server reads ahead of a slow client, and more than sockets hold.
       const random = (deploymentId: string) => ({

@@ -6,6 +6,7 @@ import { contentsAt, hashesOf } from '../../git/harness.ts'
 import { declare, remove } from '../../support/clients/desired.ts'
 import { clone, git, gitFails, hasGit, whyNoGit } from '../../support/clients/git-client.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { documentOf, useRepositories } from './repositories.ts'
 
@@ -70,7 +71,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
     expect(await git(cloned, 'rev-parse', 'HEAD')).toBe(head)
   })
 
-  it('can be fetched shallow, and deepened', async () => {
+  it.runIf(isWhole)('can be fetched shallow, and deepened', async () => {
     for (let release = 0; release < 6; release++)
       await declare(server(), [{ deviceId: 'deep', deploymentId: 'a', document: documentOf(String(release)) }])
     for (const version of ['0', '2']) {

@@ -8,6 +8,7 @@ import { declare, remove } from '../../support/clients/desired.ts'
 import { clone, git, hasGit } from '../../support/clients/git-client.ts'
 import { postgresStores, stores } from '../../support/databases/stores.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { startApp } from '../../support/servers/app.ts'
 import { documentOf } from './repositories.ts'
 
@@ -69,7 +70,7 @@ describe.each(stores)('a history on $name', (store) => {
   })
 })
 
-describe.each(postgresStores)('replicas on $name', (store) => {
+describe.runIf(isWhole).each(postgresStores)('replicas on $name', (store) => {
   it.skipIf(!hasGit)('have the same commits, and so has one that starts later', async () => {
     const on = await store.create()
     onTestFinished(() => on.drop())

@@ -56,14 +56,4 @@ describe('a data directory whose server was killed', () => {
     expect((await fetch(`${await next.listening}/readyz`)).status).toBe(200)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ pid: next.child.pid })
   })
-
-  it('is refused to a second server for as long as the first one lives', async () => {
-    const dataDir = temporaryFolder()
-    const first = start(dataDir)
-    await first.listening
-    const second = start(dataDir)
-    expect(await second.ended).toBe(1)
-    expect(second.stderr()).toContain(`in use by process ${first.child.pid} `)
-    expect((await fetch(`${await first.listening}/readyz`)).status).toBe(200)
-  })
 })

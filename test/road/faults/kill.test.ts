@@ -9,9 +9,10 @@ import { expectKept, expectSound, revisionsBetween } from '../../support/databas
 import { everyStore, type Store } from '../../support/databases/stores.ts'
 import { expectDurations } from '../../support/durations.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { type Program, startProgram } from '../../support/servers/program.ts'
 
-const kills = 4
+const kills = someOf(1, 4)
 const devices = 25
 
 async function lasting(store: Store): Promise<StoreConfig> {

@@ -8,7 +8,7 @@ import { expectKept, expectSound, revisionsBetween } from '../../support/databas
 import { postgresStores } from '../../support/databases/stores.ts'
 import { expectDurations } from '../../support/durations.ts'
 import { expectForecasts } from '../../support/forecasts.ts'
-import { someOf } from '../../support/runner/depth.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { type Program, startProgram } from '../../support/servers/program.ts'
 
 async function ask<Data>(url: string, query: string): Promise<Data> {
@@ -19,9 +19,9 @@ async function ask<Data>(url: string, query: string): Promise<Data> {
   return data
 }
 
-const signals = (['SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP'] as const).slice(0, someOf(2, 6))
+const signals = ['SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP'] as const
 
-describe.each(postgresStores)('three servers on $name', (store) => {
+describe.runIf(isWhole).each(postgresStores)('three servers on $name', (store) => {
   it('keep every report once, and every change in its place, while servers are killed and stopped', async () => {
     const empty = await store.create()
     onTestFinished(() => empty.drop())

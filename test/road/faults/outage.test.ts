@@ -12,6 +12,7 @@ import { follow, watch } from '../../support/clients/follow.ts'
 import { report } from '../../support/clients/reports.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../../support/databases/postgres-server.ts'
 import { expectKept, expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { createRoad, type Road } from '../../support/servers/road.ts'
 
 /** A caller that cannot be answered now gets a 503; any other answer is a fault. */
@@ -112,7 +113,7 @@ describe.skipIf(!findPostgres())('a stream that has begun before PostgreSQL goes
     await stream.return?.()
   })
 
-  it('can be left meanwhile', async () => {
+  it.runIf(isWhole)('can be left meanwhile', async () => {
     const { server, road } = await openRoad(60_000)
     const stream = road.watch({ topics: ['all'] })
     const present = await stream.next()

@@ -11,6 +11,7 @@ import { report } from '../../support/clients/reports.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../../support/databases/postgres-server.ts'
 import { expectSound, revisionsBetween } from '../../support/databases/soundness.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { startNode } from '../../support/servers/child.ts'
 import { createRoad, type Road } from '../../support/servers/road.ts'
 
@@ -111,7 +112,7 @@ describe.skipIf(!findPostgres())('a backup that is restored under running server
     for (const follower of late) await follower.leave()
   })
 
-  it('is noticed by a writer that had only heard of what is lost', async () => {
+  it.runIf(isWhole)('is noticed by a writer that had only heard of what is lost', async () => {
     const [writing, hearing] = [await openRoad(), await openRoad(deaf)]
     const start = await change(writing)
     await change(hearing)
@@ -159,7 +160,7 @@ describe('a data directory that is put back', () => {
     await expectSound(road.database)
   })
 
-  it('tells them also when the clock was ahead as the log was born', async () => {
+  it.runIf(isWhole)('tells them also when the clock was ahead as the log was born', async () => {
     const dataDir = temporaryFolder()
     const backup = join(temporaryFolder(), 'copy')
     const open = async (now?: () => number): Promise<Road> =>

@@ -11,6 +11,7 @@ import { temporaryFolder } from '../../support/folder.ts'
 import { cutPower, readSteps } from '../../support/power/cut.ts'
 import type { Fault } from '../../support/power/recorder.ts'
 import { withRecorder } from '../../support/power/recording.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { startProgram } from '../../support/servers/program.ts'
 
 const lasting: readonly (readonly [Fault, string])[] = [
@@ -19,7 +20,7 @@ const lasting: readonly (readonly [Fault, string])[] = [
   [{ call: 'fsync', part: '', code: 'EIO' }, 'the database cannot read or write its files'],
 ]
 
-it('acknowledges only what is on the disk, says what is wrong, and continues afterwards', async () => {
+it.runIf(isWhole)('acknowledges only what is on the disk, says what is wrong, and continues afterwards', async () => {
   const folder = temporaryFolder()
   const [root, log, faultFile] = [join(folder, 'root'), join(folder, 'log'), join(folder, 'fault')]
   mkdirSync(root)

@@ -7,6 +7,7 @@ import { unpackTemplate } from '../../../src/store/connection/embedded/pglite-te
 import { isTransient } from '../../../src/store/connection/failure.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 import { startChild } from '../../support/servers/child.ts'
 
 describe('an embedded database', () => {
@@ -80,7 +81,7 @@ describe('an embedded database', () => {
     await database.close()
   })
 
-  it('begins anew when its first boot was cut short', async () => {
+  it.runIf(isWhole)('begins anew when its first boot was cut short', async () => {
     const dataDir = temporaryFolder()
     mkdirSync(join(dataDir, 'pgdata.new'))
     writeFileSync(join(dataDir, 'pgdata.new', 'PG_VERSION'), 'half')
@@ -108,7 +109,7 @@ describe('an embedded database', () => {
     await database.close()
   })
 
-  it('in memory is gone when it has failed, and not when it is closed', async () => {
+  it.runIf(isWhole)('in memory is gone when it has failed, and not when it is closed', async () => {
     const options = { dataDir: undefined, template: await readyTemplate() }
     let longest = 60_000
     const database = await openPglite(options, undefined, () => longest)
@@ -132,7 +133,7 @@ describe('an embedded database', () => {
     await database.close()
   })
 
-  it('is closed although a statement does not end', async () => {
+  it.runIf(isWhole)('is closed although a statement does not end', async () => {
     const options = { dataDir: undefined, template: await readyTemplate() }
     const database = await openPglite(options, undefined, undefined, 100)
     const endless = expect(database.session.run('select pg_sleep(3600)')).rejects.toSatisfy(isTransient)
@@ -140,7 +141,7 @@ describe('an embedded database', () => {
     await endless
   })
 
-  it('keeps its directory to itself', async () => {
+  it.runIf(isWhole)('keeps its directory to itself', async () => {
     const dataDir = temporaryFolder()
     await (await openDatabase({ url: null, dataDir })).close()
     expect(readdirSync(dataDir).toSorted()).toEqual(['pgdata', 'rollcall.lock', 'rollcall.pid'])

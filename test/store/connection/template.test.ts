@@ -10,6 +10,7 @@ import type { Database } from '../../../src/store/database.ts'
 import { migrate, missingMigrations } from '../../../src/store/migration/migrate.ts'
 import { root } from '../../support/documentation.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { isWhole } from '../../support/runner/depth.ts'
 
 const run = promisify(execFile)
 const file = 'src/store/connection/embedded/make-template.mjs'
@@ -48,7 +49,7 @@ describe('an installation', () => {
     expect([...names].filter((name) => !allowed.includes(name) && allowScripts[name] !== false)).toEqual([])
   })
 
-  it('makes a database that is ready, once', async () => {
+  it.runIf(isWhole)('makes a database that is ready, once', async () => {
     const folder = temporaryFolder()
     const cache = join(folder, 'node_modules/.cache/rollcall')
     mkdirSync(join(folder, 'src/store/connection'), { recursive: true })
@@ -79,7 +80,7 @@ function nodeArguments(): string[] {
 }
 
 describe('the database that it makes', () => {
-  it('is what migrations make of an empty one, and needs none of them', async () => {
+  it.runIf(isWhole)('is what migrations make of an empty one, and needs none of them', async () => {
     const ready = await openPglite({ dataDir: undefined, template: await readyTemplate() })
     const migrated = await openPglite({ dataDir: undefined, template: undefined })
     await migrate(migrated)

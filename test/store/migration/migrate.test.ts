@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Migration, migrate, missingMigrations, readMigrations } from '../../../src/store/migration/migrate.ts'
 import * as schema from '../../../src/store/tables/schema.ts'
 import { openFresh } from '../../support/databases/databases.ts'
-import { everyStore, postgresStores } from '../../support/databases/stores.ts'
+import { postgresStores, stores } from '../../support/databases/stores.ts'
 import { startChild } from '../../support/servers/child.ts'
 
 const folder = join(import.meta.dirname, '../../../drizzle')
@@ -30,7 +30,7 @@ describe('the migrations', () => {
   })
 })
 
-describe.each(everyStore)('migrating on $name', (store) => {
+describe.each(stores)('migrating on $name', (store) => {
   it('makes each column and index that schema.ts describes, also where its SQL is by hand', async () => {
     const { session } = await openFresh(store)
     const described = Object.values(schema).flatMap((one) => (is(one, PgTable) ? [getTableConfig(one)] : []))

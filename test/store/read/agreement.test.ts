@@ -29,6 +29,7 @@ import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.t
 import { namesProjection } from '../../../src/store/write/derived/deployment-names.ts'
 import { searchProjection } from '../../../src/store/write/derived/search-entries.ts'
 import { everyStore } from '../../support/databases/stores.ts'
+import { someOf } from '../../support/runner/depth.ts'
 import { anyAct, instanceIds } from './all-acts.ts'
 import { limits, ownerOf, searched } from './deployments/questions.ts'
 import { foldAll, live } from './history.ts'
@@ -66,7 +67,7 @@ describe.each(everyStore)('a fleet with orchestrators on $name', (store) => {
         const life = await live(
           database,
           seed,
-          60,
+          someOf(30, 60),
           async (step) => {
             const { revision } = await readHead(session)
             seen.set(revision, await readResources(session))
@@ -113,7 +114,7 @@ describe.each(everyStore)('a fleet with orchestrators on $name', (store) => {
           inner: fc.constantFrom(...groupingNames),
           asOf: fc.constantFrom(null, ...changes.map(({ revision }) => revision)),
         })
-        for (const asked of fc.sample(question, { numRuns: 60, seed })) {
+        for (const asked of fc.sample(question, { numRuns: someOf(25, 60), seed })) {
           const { scope, filter, order, limits, by, inner, asOf } = asked
           const isWhole = scope.of === 'instance' || filter.instanceIds !== undefined
           const inMaintenance = maintainedAt(changes, asOf)

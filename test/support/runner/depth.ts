@@ -12,8 +12,9 @@ export const runs = (quick: number, deep: number = quick * 5): number => (isDeep
 /** A number of cases or runs: `all` in a whole run, otherwise `some`. */
 export const someOf = (some: number, all: number): number => (isWhole ? all : some)
 
-/** Windows of all widths in a whole run, otherwise of the last one. */
-export const widthsOf = (widths: readonly number[]): readonly number[] => (isWhole ? widths : widths.slice(-1))
+/** Cases of one rule: all in a whole run, otherwise the first ones. */
+export const casesOf = <const T>(some: number, cases: readonly T[]): readonly T[] =>
+  cases.slice(0, someOf(some, cases.length))
 
 /** Of all that is random in a run (see properties.ts). */
 export const seed = Number(process.env.ROLLCALL_SEED ?? 1)

@@ -117,7 +117,7 @@ describe.each(stores)('the changes on $name', (store) => {
           expect(found).toEqual(expected)
         }
       }),
-      { numRuns: someOf(40, 120) },
+      { numRuns: someOf(15, 120) },
     )
   })
 
@@ -132,7 +132,7 @@ describe.each(stores)('the changes on $name', (store) => {
           .filter((change) => matchesChange(filter, change))
         expect(pages.get(0)?.edges.map(({ node }) => node)).toEqual(between)
       }),
-      { numRuns: someOf(70, 200) },
+      { numRuns: someOf(25, 200) },
     )
   })
 
@@ -222,7 +222,7 @@ describe.each(stores)('the changes on $name', (store) => {
         )
         expect(await countChanges(database.session, fleet, filter, null, many)).toEqual(new Map([[0, expected.length]]))
       }),
-      { numRuns: someOf(40, 120) },
+      { numRuns: someOf(15, 120) },
     )
   })
 

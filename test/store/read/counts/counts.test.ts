@@ -68,7 +68,7 @@ describe.each(stores)('counts of filters on $name', (store) => {
         counts.given += 1
         expect(found.get(0)).toEqual(countsOf([...expected(filter)]))
       }),
-      { numRuns: someOf(130, 400) },
+      { numRuns: someOf(50, 400) },
     )
     for (const number of Object.values(counts)) expect(number).toBeGreaterThan(0)
   })

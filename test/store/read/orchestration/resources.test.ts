@@ -191,7 +191,7 @@ describe.each(stores)('resources on $name', (store) => {
         for (const readiness of readinesses)
           expect(counts?.readiness[readiness]).toBe(expected.filter((row) => row.readiness === readiness).length)
       }),
-      { numRuns: someOf(35, 100) },
+      { numRuns: someOf(15, 100) },
     )
   })
 })

@@ -13,7 +13,7 @@ import { resolvePast } from '../../../../src/store/read/past.ts'
 import type { ShownDeployment } from '../../../../src/store/sql/rows.ts'
 import { writeCheckpoints } from '../../../../src/store/write/derived/checkpoints.ts'
 import { type EmptyStore, everyStore } from '../../../support/databases/stores.ts'
-import { isDeep, runs } from '../../../support/runner/depth.ts'
+import { isDeep, runs, someOf } from '../../../support/runner/depth.ts'
 import { devices, foldAll, inSnapshot, type Life, live } from '../history.ts'
 import { countsOf } from '../reference.ts'
 
@@ -29,7 +29,7 @@ describe.each(everyStore)('the past on $name', (store) => {
     empty = await store.create()
     database = await empty.open()
     start = await inSnapshot(database, async ({ head }) => (await head).revision)
-    life = await live(database, 11, runs(24, 60))
+    life = await live(database, 11, runs(someOf(10, 24), 60))
   })
   afterAll(async () => {
     await database.close()
@@ -66,7 +66,7 @@ describe.each(everyStore)('the past on $name', (store) => {
       { scope: { of: 'rollout', keys: unique(last.map((d) => d.rolloutKey)) }, ownerOf: (d) => d.rolloutKey },
       { scope: { of: 'target', keys: unique(last.map((d) => d.targetKey)) }, ownerOf: (d) => d.targetKey },
     ]
-    for (const { revision } of changes) {
+    for (const { revision } of changes.filter((_, index) => index % someOf(3, 1) === 0)) {
       const images = [...foldAll(changes, revision)].filter(([, image]) => image.forgottenAt === null)
       for (const { scope, ownerOf } of scopes) {
         const pages = await pageDeployments(database.session, scope, {}, 'CHANGED_DESC', firstPage, revision)
@@ -102,7 +102,7 @@ describe.each(everyStore)('the past on $name', (store) => {
     const northern = new Set(labelled.map(({ key }) => key))
     expect(northern.size).toBeGreaterThan(0)
     const deploymentOf = new Map(last.map((deployment) => [deployment.key, deployment]))
-    for (const { revision } of changes.filter((_, index) => index % 6 === 2)) {
+    for (const { revision } of changes.filter((_, index) => index % someOf(18, 6) === 2)) {
       const images = [...foldAll(changes, revision)].filter(([, image]) => isCounted(image))
       const wanted: readonly (readonly [DeploymentFilter, (key: number, image: DeploymentImage) => boolean])[] = [
         ...unique(last.map((d) => d.rolloutKey)).map(

@@ -69,7 +69,7 @@ describe.each(stores)('devices on $name', (store) => {
           expect(found).toEqual(expected)
         }
       }),
-      { numRuns: someOf(30, 80) },
+      { numRuns: someOf(12, 80) },
     )
   })
 
