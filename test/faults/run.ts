@@ -21,11 +21,11 @@ function copyProject(): string {
   return copy
 }
 
-/** The first test that fails. Null: none does. */
-function findIn(copy: string, { tests }: Fault): string | null {
+/** The first test that fails, in the quick suite or in a whole run. Null: none does. */
+function findIn(copy: string, { tests }: Fault, isWhole: boolean): string | null {
   const results = join(copy, 'results.jsonl')
   const command = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--bail=1', '--no-file-parallelism', ...tests]
-  const whole = tests.some((test) => test.endsWith('.deep')) ? { ROLLCALL_STORES: 'both' } : {}
+  const whole = isWhole ? { ROLLCALL_STORES: 'both' } : {}
   const { status } = spawnSync(process.execPath, command, {
     cwd: copy,
     env: { ...process.env, ...whole, ROLLCALL_SEED: '1', ROLLCALL_TEST_RESULTS: results },
@@ -58,10 +58,12 @@ try {
       path,
       text.replace(fault.find, () => fault.put),
     )
-    const found = findIn(copy, fault)
+    const isDeep = fault.tests.some((test) => test.endsWith('.deep'))
+    const quick = isDeep ? null : findIn(copy, fault, false)
+    const found = quick ?? findIn(copy, fault, true)
     writeFileSync(path, text)
     if (found === null) missed += 1
-    const outcome = found === null ? 'NO TEST FINDS IT' : `found by ${found}`
+    const outcome = found === null ? 'NO TEST FINDS IT' : `found ${quick === null ? 'in a whole run ' : ''}by ${found}`
     console.log(`${index + 1} of ${chosen.length}, ${fault.file}: ${fault.breaks}\n    ${outcome}`)
   }
 } finally {
