@@ -77,6 +77,19 @@ describe.each(stores)('maintenance on $name', (store) => {
     expect(reasons).toEqual(['power', 'power', 'power', 'longer', 'longer', 'longer', 'longer', null, null])
   })
 
+  it('is refused beside a thousand others that have not ended, also at once', async () => {
+    const { road, session, plan } = await openMaintained(store)
+    await session.run(`insert into maintenance_windows (key, reason, selector, begins_at, ends_at, time_zone, next_at, planned_revision, planned_at, planned_by)
+      select -n, 'power', '{}', now(), now(), 'UTC', now() + interval '1 year', 0, now(), 'ann' from generate_series(1, 999) n`)
+    const [first, second] = await Promise.allSettled([plan('a', 60, 90), plan('a', 60, 90)])
+    expect([first?.status, second]).toEqual([
+      'fulfilled',
+      { status: 'rejected', reason: expect.objectContaining({ code: 'CONFLICT' }) },
+    ])
+    await road.writer.submit(endMaintenance(-1, 'ann'))
+    await plan('a', 60, 90)
+  })
+
   it('is repeated', async () => {
     const { register, plan, pass, sleep, device } = await openMaintained(store)
     await register('press', 'a')

@@ -10,10 +10,9 @@ import { forgetDeployments } from '../../../src/ingest/commands/remove.ts'
 import { markStalled } from '../../../src/ingest/commands/stall.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Snapshot } from '../../../src/store/database.ts'
-import { insertWindow } from '../../../src/store/write/maintenance.ts'
 import { pruneHistory } from '../../../src/store/write/retention.ts'
 import { divideTables } from '../../support/databases/partitions.ts'
-import { createRoad, type Road } from '../../support/servers/road.ts'
+import { createRoad } from '../../support/servers/road.ts'
 import { expectPast, expectPresent, expectReports, readReports } from './reference-agreement.ts'
 import { writeAtOnce } from './reference-at-once.ts'
 import type { Command, Said, Write } from './reference-commands.ts'
@@ -21,12 +20,7 @@ import type { ModelReport } from './reference-facts.ts'
 import { createFollower, createWatcher, type Listener } from './reference-followers.ts'
 import { createModel } from './reference-model.ts'
 import { readNames, recordModelled } from './reference-shown.ts'
-
-/** Maintenance windows, by their reasons. */
-const windows = new Map([
-  ['power', 1],
-  ['roof', 2],
-])
+import { openWindows, windows } from './reference-windows.ts'
 
 /**
  * `open`: the same database each time. A step of reports goes through so many servers at once, and the other writes
@@ -39,7 +33,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
   const reopen = async () => createRoad(await open(), { writer: { clock } })
   let road = await reopen()
   const others = await Promise.all(Array.from({ length: servers - 1 }, reopen))
-  for (const [reason, key] of windows) await openWindow(road, reason, key)
+  await openWindows(road.database.session)
   let turn = 0
   const head = await readHead(road.database.session)
   const model = createModel(head.revision)
@@ -239,17 +233,6 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
   } finally {
     for (const each of [road, ...others]) await each.close()
   }
-}
-
-/** It lasts through all that is played. Not of the log, in which the model has its own changes only. */
-async function openWindow({ database }: Road, reason: string, key: number): Promise<void> {
-  const selector = { given: {}, filter: { registered: true } }
-  const planned = { reason, beginsAt: 0, endsAt: 4e12, repeat: null, timeZone: 'UTC', selector }
-  const present = { key, nextAt: 0, nextEnd: 4e12, begun: true, plannedRevision: 0, plannedAt: 0, plannedBy: 'ann' }
-  const { text, parameters } = insertWindow({
-    ...{ ...planned, ...present, endedRevision: null, endedAt: null, endedBy: null },
-  })
-  await database.session.run(text, parameters)
 }
 
 /** No document is declared here, so no manifest is ever made. */

@@ -13,6 +13,14 @@ export const command = fc.oneof(
   { weight: 12, arbitrary: fc.record({ do: fc.constant('report' as const), ...said }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('late' as const), ...said }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('declare' as const), rollout, device, id, parts }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('maintain' as const),
+      devices: fc.uniqueArray(device, { minLength: 1 }),
+      window: fc.constantFrom(null, 'power', 'roof'),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('forget' as const), number: fc.nat(2) }) },
   {
     weight: 2,

@@ -103,6 +103,11 @@ export function createTenantModel(model: Model) {
         !image.forgotten && sees(tenant, image.device) ? [{ number, image }] : [],
       )
     },
+    /** The devices in maintenance windows. `at` null: now. */
+    maintained(tenant: Tenant, at: number | null): string[] {
+      const inside = model.pastInside.get(at ?? model.revision()) ?? []
+      return inside.filter((device) => sees(tenant, device)).toSorted()
+    },
     history(tenant: Tenant, number: number, until: number | null): ToldChange[] {
       const own = model.log.filter((change) => numberOf(change) === number && change.revision <= (until ?? Infinity))
       return own.flatMap((change) => told(tenant, change) ?? [])

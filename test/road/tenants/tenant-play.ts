@@ -4,6 +4,7 @@ import type { KindName } from '../../../src/api/export/kinds/kind.ts'
 import { type AccessScope, parseScopes } from '../../../src/domain/access-scope.ts'
 import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
+import { moveMaintenance } from '../../../src/ingest/commands/maintenance.ts'
 import { forgetDeployments } from '../../../src/ingest/commands/remove.ts'
 import { createSinks } from '../../../src/outlets/sinks/sinks.ts'
 import { exportRows } from '../../export/rows.ts'
@@ -15,6 +16,7 @@ import { type Receiver, startReceiver } from '../../support/systems/receiver.ts'
 import type { ModelReport } from '../reference/reference-facts.ts'
 import { createModel } from '../reference/reference-model.ts'
 import { toError } from '../reference/reference-shown.ts'
+import { openWindows, windows } from '../reference/reference-windows.ts'
 import type { Command } from './tenant-commands.ts'
 import { filterOf, follow, type Live, notHere, notify, viewer, type Watcher, watch, webhook } from './tenant-live.ts'
 import { createTenantModel, type Tenant, type ToldOf, tenants } from './tenant-model.ts'
@@ -44,6 +46,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
     deliver: { WEBHOOK: webhook(api), CALLBACK: notHere, INVENTORY: notHere, ALERTMANAGER: notHere },
   })
   try {
+    await openWindows(database.session)
     const base = Number((await api.ask('{ revision }')).revision)
     const model = createModel(base)
     const tenantModel = createTenantModel(model)
@@ -127,6 +130,16 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
           model.forget([number], now)
           break
         }
+        case 'maintain': {
+          const windowKey = next.window === null ? null : (windows.get(next.window) ?? null)
+          const moves = next.devices.map((name) => ({
+            target: { kind: 'DEVICE', provider: '', name } as const,
+            windowKey,
+          }))
+          await writer.submit(moveMaintenance(moves))
+          model.maintain(next.devices, next.window, now)
+          break
+        }
         case 'label':
           // A delivery is compared when it is taken, so earlier ones must have arrived.
           await settle()
@@ -190,7 +203,11 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
 
     async function expectState(tenant: Tenant, at: number | null): Promise<void> {
       const variables = { at: at === null ? null : String(at) }
-      const { deployments, deploymentCounts } = await api.ask(documents.state, variables, viewer(tenant))
+      const { deployments, deploymentCounts, inside, devices } = await api.ask(
+        documents.state,
+        variables,
+        viewer(tenant),
+      )
       const shown = deployments.nodes.map((d: Answered) => ({
         ...showDeployment(d),
         history: d.history.nodes.map(showChange),
@@ -203,6 +220,11 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
       }))
       expect(byRevision(shown)).toEqual(byRevision(expected))
       expect([deployments.totalCount, deploymentCounts.total]).toEqual([expected.length, expected.length])
+      const maintained = tenantModel.maintained(tenant, at)
+      expect(devices.nodes.map(({ deviceId }: Answered) => deviceId)).toEqual(maintained)
+      expect(inside.total).toBe(
+        tenantModel.deployments(tenant, at).filter(({ image }) => maintained.includes(image.device)).length,
+      )
       const then: Record<string, string> = at === null ? {} : { atRevision: String(at) }
       const rows = await exportOf(tenant, 'deployments', then)
       const ofList = expected.map(({ reports: _, history: __, ...image }) => image)

@@ -11,7 +11,9 @@ const ofChange = (deployment: string): string => `__typename revision kind
   ... on DeploymentMoved { fromTarget { name } toTarget { name } ${deployment} }
   ... on DeploymentRevised { ${deployment} }
   ... on DeploymentForgotten { ${deployment} }
-  ... on DeploymentStalled { stalled ${deployment} }`
+  ... on DeploymentStalled { stalled ${deployment} }
+  ... on MaintenanceStarted { maintenance: reason }
+  ... on MaintenanceEnded { maintenance: reason }`
 const changeFields = ofChange(`deployment { ${ofDeployment} }`)
 
 export const documents = {
@@ -22,7 +24,9 @@ export const documents = {
   state: `query ($at: Revision) { deployments(first: 100, atRevision: $at) { totalCount nodes { ${ofDeployment}
       history(first: 100) { totalCount nodes { ${ofChange('deployment { deploymentId }')} } }
       reports(first: 100) { totalCount nodes { verdict state } } } }
-    deploymentCounts(atRevision: $at) { total } }`,
+    deploymentCounts(atRevision: $at) { total }
+    inside: deploymentCounts(filter: { inMaintenance: true }, atRevision: $at) { total }
+    devices(filter: { inMaintenance: true }, atRevision: $at) { nodes { deviceId } } }`,
 }
 
 /** An answer of any of these documents. */
@@ -54,7 +58,12 @@ export function showDeployment(d: Answered): object {
 /** Of the API, or of a webhook's data. */
 export function showChange(change: Answered): ToldChange {
   const { revision, kind, deploymentId, deployment } = change
-  return { revision: Number(revision), id: deploymentId ?? deployment.deploymentId, kind, what: whatOf(change) }
+  return {
+    revision: Number(revision),
+    id: deploymentId ?? deployment?.deploymentId ?? null,
+    kind,
+    what: whatOf(change),
+  }
 }
 
 /** A row of an export in the form of an answer. */
@@ -77,6 +86,10 @@ function whatOf(change: Answered): string {
       return `${change.fromTarget?.name ?? null} ${change.toTarget.name}`
     case 'DEPLOYMENT_STALLED':
       return String(change.stalled)
+    // Of the API, of a webhook, and of an export.
+    case 'MAINTENANCE_STARTED':
+    case 'MAINTENANCE_ENDED':
+      return typeof change.maintenance === 'string' ? change.maintenance : (change.maintenance ?? change).reason
     default:
       return ''
   }

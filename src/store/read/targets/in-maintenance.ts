@@ -82,7 +82,7 @@ export async function maintenanceBands(
   session: Snapshot,
   rolloutKey: number | null,
   from: Millis,
-  to: Millis,
+  to: Millis | null,
 ): Promise<MaintenanceBand[]> {
   const { tailAt } = await session.head
   const begin = Math.max(from, tailAt)
@@ -99,8 +99,8 @@ export async function maintenanceBands(
     sql`select min(${period.reason}) as reason, min(${period.beganAt}) as "from", max(coalesce(${period.endedAt}, ${period.until})) as until,
         count(distinct ${period.targetKey})::int as targets
       from ${period} where (${period.endedRevision} > ${before}::bigint or ${period.endedRevision} is null)
-        and ${period.beganAt} < ${timeParameter(to)} and coalesce(${period.endedAt}, ${period.until}) > ${timeParameter(begin)}
-        and exists (select 1 from ${targets} ${t} 
+        and ${to === null ? sql`true` : sql`${period.beganAt} < ${timeParameter(to)}`} and coalesce(${period.endedAt}, ${period.until}) > ${timeParameter(begin)}
+        and exists (select 1 from ${targets} ${t}
           where ${all([sql`${t.key} = ${period.targetKey}`, ...visibleTarget(session, t), ...isOwn])} offset 0)
       group by ${period.windowKey}, ${period.until} order by 2 desc limit ${sql.raw(String(mostBands))}`,
   )

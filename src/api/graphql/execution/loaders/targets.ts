@@ -89,7 +89,7 @@ export function targetLoaders(s: Snapshot) {
     maintenanceOfSites: remembered((labelKey: string, size: number, asOf: Revision | null) =>
       maintenanceOfSites(s, labelKey, size, asOf),
     ),
-    maintenanceBands: remembered((rolloutKey: number | null, from: Millis, to: Millis) =>
+    maintenanceBands: remembered((rolloutKey: number | null, from: Millis, to: Millis | null) =>
       maintenanceBands(s, rolloutKey, from, to),
     ),
     profile: batched((keys: readonly number[]) => profilesOf(s, keys)),

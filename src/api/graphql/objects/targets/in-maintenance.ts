@@ -56,10 +56,9 @@ interface BandArguments {
   readonly to?: number | null | undefined
 }
 
-async function bandsOf({ reader, clock }: Context, rolloutKey: number | null, { from, to }: BandArguments) {
-  const end = to ?? Math.max(clock(), from)
-  if (from > end) throw new DomainError('BAD_USER_INPUT', 'from must not be later than to')
-  return (await reader()).maintenanceBands(rolloutKey, from, end)
+async function bandsOf({ reader }: Context, rolloutKey: number | null, { from, to = null }: BandArguments) {
+  if (to !== null && from > to) throw new DomainError('BAD_USER_INPUT', 'from must not be later than to')
+  return (await reader()).maintenanceBands(rolloutKey, from, to)
 }
 
 builder.queryFields((t) => ({
