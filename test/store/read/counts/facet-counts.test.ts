@@ -22,7 +22,7 @@ import {
 } from '../../../../src/store/write/derived/facet-counts.ts'
 import { openFresh } from '../../../support/databases/databases.ts'
 import { stores } from '../../../support/databases/stores.ts'
-import { isDeep } from '../../../support/runner/depth.ts'
+import { isDeep, someOf } from '../../../support/runner/depth.ts'
 import { errorCodes, foldAll, live } from '../history.ts'
 import { countsOf } from '../reference.ts'
 import { groupsByApplication } from './application-groups.ts'
@@ -74,36 +74,32 @@ function convergenceOf(images: readonly DeploymentImage[]): object {
   return Object.fromEntries(counts.map(([value, n]) => [value.toLowerCase(), n]))
 }
 
-it.each(stores)(
-  'counts by facet are those of the fold of the log on $name',
-  async (store) => {
-    const database = await openFresh(store)
-    onTestFinished(() => database.close())
-    const start = (await readHead(database.session)).revision
-    const duty = createFacetCounts(database, small)
-    // It begins in the middle, and goes on with what comes and with what was before, and does not end at the last entry.
-    await live(database, 21, 80, async (step) => (step < 70 && step % 11 === 10 ? duty.run(turn) : null))
-    await expectFold(database, start)
-    // A move, a return and a removal are among the entries.
-    const kinds = (await readLog(database.session, start, 10_000)).map(({ kind }) => kind)
-    expect(kinds).toEqual(
-      expect.arrayContaining(['DEPLOYMENT_MOVED', 'DEPLOYMENT_FORGOTTEN', 'COMPONENT_REMOVED', 'DEPLOYMENT_REVISED']),
-    )
+it.each(stores)('counts by facet are those of the fold of the log on $name', async (store) => {
+  const database = await openFresh(store)
+  onTestFinished(() => database.close())
+  const start = (await readHead(database.session)).revision
+  const duty = createFacetCounts(database, small)
+  // It begins in the middle, and goes on with what comes and with what was before, and does not end at the last entry.
+  await live(database, 21, 80, async (step) => (step < 70 && step % 11 === 10 ? duty.run(turn) : null))
+  await expectFold(database, start)
+  // A move, a return and a removal are among the entries.
+  const kinds = (await readLog(database.session, start, 10_000)).map(({ kind }) => kind)
+  expect(kinds).toEqual(
+    expect.arrayContaining(['DEPLOYMENT_MOVED', 'DEPLOYMENT_FORGOTTEN', 'COMPONENT_REMOVED', 'DEPLOYMENT_REVISED']),
+  )
 
-    // Retention has removed entries that the duty has not counted: nothing is known until it has counted anew.
-    await live(database, 24, 10)
-    await database.session.run('update log_head set tail = revision')
-    expect(await areCounted(database.session, null)).toBe(false)
-    await live(database, 22, 10)
-    const { revision } = await readHead(database.session)
-    expect(await areCounted(database.session, revision)).toBe(false)
-    await duty.run(turn)
-    await live(database, 23, 30)
-    await duty.run(turn)
-    await expectFold(database, start, revision)
-  },
-  120_000,
-)
+  // Retention has removed entries that the duty has not counted: nothing is known until it has counted anew.
+  await live(database, 24, 10)
+  await database.session.run('update log_head set tail = revision')
+  expect(await areCounted(database.session, null)).toBe(false)
+  await live(database, 22, 10)
+  const { revision } = await readHead(database.session)
+  expect(await areCounted(database.session, revision)).toBe(false)
+  await duty.run(turn)
+  await live(database, 23, 30)
+  await duty.run(turn)
+  await expectFold(database, start, revision)
+})
 
 it.each(stores)('counts by facet are right while the duty goes back, on $name', async (store) => {
   const database = await openFresh(store)
@@ -153,12 +149,12 @@ it.each(stores)('counts by facet are right while the duty goes back, on $name', 
   expect(await cursors()).toEqual(known)
 })
 
-/** At every third revision after `since`, of the quick suite every ninth; also within an entry. */
+/** At every third revision after `since`, of a whole run every ninth, of the quick suite every 27th; also within an entry. */
 async function expectFold(database: Database, start: Revision, since = start): Promise<void> {
   const changes = await readLog(database.session, start, 10_000)
   const newest = changes.at(-1)?.revision
   const later = changes.map((change) => change.revision).filter((revision) => revision > since)
-  for (const revision of [null, ...later.filter((_, index) => index % (isDeep ? 3 : 9) === 0)]) {
+  for (const revision of [null, ...later.filter((_, index) => index % (isDeep ? 3 : someOf(27, 9)) === 0)]) {
     expect([revision, await areCounted(database.session, revision)]).toEqual([revision, true])
     const images = [...foldAll(changes, revision ?? newest ?? 0).values()].filter(isCounted)
     for (const [filter, isWanted] of filters) {
