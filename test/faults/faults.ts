@@ -23,7 +23,7 @@ const rows: readonly Row[] = [
   ['api/auth/api/credentials.ts', 'one.toLowerCase() === name.toLowerCase()', 'one === name', 'a second Host header passes in another spelling', 'rest/ambiguous-requests'],
   ['ingest/devices.ts', 'if (retired) throw', 'if (retired === null) throw', 'a retired device still reports', 'ingest/commands', 'graphql/mutations'],
   ['api/auth/devices/certificates.ts', 'now > certificate.validToDate.getTime()', 'now < 0', 'a certificate works after its end', 'auth/devices'],
-  ['api/auth/identity/trust.ts', '&& !isOurs)', '&& false)', 'a client of another WFM is taken', 'auth/identity'],
+  ['api/auth/identity/trust.ts', 'client === null || !wfms.includes', 'client === null || [].includes', 'a client of another WFM is taken', 'auth/identity'],
   ['api/auth/identity/trust.ts', 'changed() {\n      verified.clear()', 'changed() {', 'a certificate works after its authority was removed', 'auth/identity'],
   ['api/auth/identity/trust.ts', 'known.from - tolerance <= now && now <= known.until', 'true', 'a certificate that was verified once works after its end', 'auth/identity'],
   ['api/auth/identity/svid.ts', "facts.signature === expected", 'true', 'a weak signature of an identity is taken', 'auth/identity/svid'],

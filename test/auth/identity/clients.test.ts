@@ -87,12 +87,10 @@ describe('a client', () => {
       (await caller.query(retire, { i: { devices: [{ deviceId: 'old' }], reason: 'scrap' } })).retireDevices.__typename,
     ).toBe('RetireDevicesSuccess')
     expect(await problemOf('old')).toEqual(refusal)
-    // An id outside of /margo/ is admitted by its registration only.
+    // "MUST NOT treat a peer as one of its clients" without the form, not even a registered one (WFM Identity Profile, Recognition by the WFM).
     const id = 'spiffe://factory.example/ns/line/sa/camera'
-    const camera = await issueSvid(plant.first, id)
-    expect((await report(app, 'camera', camera)).status).toBe(403)
     await registerAll(caller, [{ deviceId: 'camera', spiffeIds: [id] }])
-    expect((await report(app, 'camera', camera)).status).toBe(201)
+    expect((await report(app, 'camera', await issueSvid(plant.first, id))).status).toBe(401)
     await app.stop()
   })
 
@@ -114,7 +112,10 @@ describe('a client', () => {
     expect(warnings).toMatchObject([{ problem: expect.stringMatching(/line 2 of .* must be a client id/) }])
     agent.destroy()
     await app.stop()
-    await expect(start(await plant.env({ ADMITTED_CLIENTS }))).rejects.toThrow('line 2 of')
+    for (const line of ['no client/', 'spiffe://factory.example/ns/line/sa/camera']) {
+      writeFileSync(ADMITTED_CLIENTS, `press\n${line}`)
+      await expect(start(await plant.env({ ADMITTED_CLIENTS }))).rejects.toThrow('line 2 of')
+    }
   })
 
   it('of one of several trust domains is accepted by the authorities of that one only', async () => {

@@ -70,12 +70,6 @@ export function createCertificateMethod(deps: CertificateDeps): Identify {
     if (isListed === false)
       throw new CredentialRefused('FORBIDDEN', 'unknown', `${spiffeId} is not in ADMITTED_CLIENTS`, held?.device)
     if (held) return held.device
-    if (client === null)
-      throw new CredentialRefused(
-        'FORBIDDEN',
-        'unknown',
-        `${spiffeId} is not registered: register it with registerDevices (spiffeIds)`,
-      )
     return (isListed ? admitListed : admit)(client, spiffeId)
   }
 

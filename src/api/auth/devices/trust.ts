@@ -4,8 +4,8 @@ import type { X509Certificate } from 'node:crypto'
 /** A certificate whose path leads to an authority of its trust domain. */
 export interface Recognized {
   readonly spiffeId: string
-  /** The client of this server. Null: an id outside of /margo/, which only a registration admits. */
-  readonly client: string | null
+  /** The client of this server that it names. */
+  readonly client: string
 }
 
 export interface Trust {

@@ -2,11 +2,10 @@
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../../../platform/config-error.ts'
 import type { Log } from '../../../platform/log/log.ts'
-import { problemOfSpiffeId } from '../devices/spiffe.ts'
+import { clientOf, problemOfSpiffeId } from '../devices/spiffe.ts'
 
 export interface AdmittedClients {
-  /** `client`: null if the id does not name one. */
-  has(spiffeId: string, client: string | null): boolean
+  has(spiffeId: string, client: string): boolean
   /** Reads the file now. */
   reload(): Promise<void>
   close(): void
@@ -52,7 +51,7 @@ export async function readAdmittedClients({
 
   const timer = setInterval(() => void reload(), interval).unref()
   return {
-    has: (spiffeId, client) => listed.has(spiffeId) || (client !== null && listed.has(client)),
+    has: (spiffeId, client) => listed.has(spiffeId) || listed.has(client),
     reload,
     close: () => clearInterval(timer),
   }
@@ -67,9 +66,11 @@ async function read(file: string): Promise<string> {
 function parse(file: string, text: string): ReadonlySet<string> {
   const entries = text.split(/\r?\n/).map((line) => line.replace(/(^|\s)#.*/, '').trim())
   const problems = entries.flatMap((entry, at) =>
-    entry === '' || /^(?!\.{1,2}$)[\w.-]{1,256}$/.test(entry) || problemOfSpiffeId(entry) === null
+    entry === '' ||
+    /^(?!\.{1,2}$)[\w.-]{1,256}$/.test(entry) ||
+    (problemOfSpiffeId(entry) === null && clientOf(entry) !== null)
       ? []
-      : [`ADMITTED_CLIENTS: line ${at + 1} of ${file} must be a client id or a SPIFFE id`],
+      : [`ADMITTED_CLIENTS: line ${at + 1} of ${file} must be a client id, or the SPIFFE id of a client`],
   )
   if (problems.length > 0) throw new ConfigError(problems.slice(0, 20))
   return new Set(entries.filter((entry) => entry !== ''))

@@ -113,8 +113,7 @@ export async function openTrust({ config, own, log, clock, interval, pause }: Tr
     const path = findPath(chain, bundle.authorities, clock())
     if ('message' in path) throw refused(path.reason, path.message)
     const client = clientOf(id)
-    const isOurs = client !== null && wfms.includes(wfmOf(id.slice(0, id.lastIndexOf('/client/'))))
-    if (id.startsWith(`spiffe://${domain}/margo/`) && !isOurs)
+    if (client === null || !wfms.includes(wfmOf(id.slice(0, id.lastIndexOf('/client/')))))
       throw refused('untrusted', `${id} is no client of this server, which is ${ids?.join(', ')}`)
     return { spiffeId: id, client, ...path }
   }
