@@ -38,7 +38,7 @@ interface ReinstateAllProps {
 /** All retired devices that a filter selects, also on other pages of their list. */
 export function ReinstateAll({ filter, count }: ReinstateAllProps) {
   const [isAsked, setAsked] = useState(false)
-  if (!isOperator.value || at.value !== null || count === 0) return null
+  if (!isOperator.value || at.value !== null || count < 2) return null
   const what = `all ${plural(count, 'device')}`
   const action: Action = {
     ...reinstating,
