@@ -25,7 +25,7 @@ interface Block {
 export function createBacklog(
   log: LogReader,
   hub: Hub,
-  { blockSize = 2_048, blocks = 32, bytes = 32 << 20, pageSize = 256 } = {},
+  { blockSize = 2_048, blocks = 32, bytes = 32 << 20, pageSize = 256, pageBytes = 64 << 10 } = {},
 ): Backlog {
   const kept = new Map<number, Block>()
   // Changes of a lost epoch must not be published again.
@@ -71,13 +71,26 @@ export function createBacklog(
     }
   }
 
+  /** A slow subscriber holds its page while the blocks and the hub go on. The last change may be larger. */
+  function cut({ changes, upTo }: BacklogPage): BacklogPage {
+    let size = 0
+    const end = changes.findIndex((change) => {
+      size += sizeOf(change)
+      return size > pageBytes
+    })
+    const last = changes[end]
+    return last && end < changes.length - 1
+      ? { changes: changes.slice(0, end + 1), upTo: last.revision }
+      : { changes, upTo }
+  }
+
   return async (after) => {
     const recent = hub.recent(after, pageSize)
     if (recent)
-      return { changes: recent, upTo: recent.length < pageSize ? hub.last : (recent.at(-1)?.revision ?? after) }
+      return cut({ changes: recent, upTo: recent.length < pageSize ? hub.last : (recent.at(-1)?.revision ?? after) })
     const first = await block(borderOf(after))
     // Large entries end a reading before the border. What follows begins where a subscriber is, which is mostly where the others are.
     const { changes, upTo } = after < first.upTo || first.upTo >= hub.last ? first : await block(after)
-    return { changes: changes.filter((change) => change.revision > after), upTo }
+    return cut({ changes: changes.filter((change) => change.revision > after), upTo })
   }
 }

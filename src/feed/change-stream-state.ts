@@ -7,7 +7,7 @@
  *   unchecked ─┴─checked─▶ reading ◀───────────────┘        │
  *       ▲                     │ caught up                   │
  *       │                     ▼                             │
- *       └──interrupted───── live ──overflow──▶ ended        │
+ *       └──interrupted───── live ──overflow──▶ ended        │        live ──behind──▶ reading
  *       └───────────────────────────────────────────────────┘
  */
 import type { Change } from '../domain/change.ts'
@@ -47,6 +47,8 @@ export type Input =
   /** The log cannot be read at the moment. */
   | { readonly kind: 'outage' }
   | { readonly kind: 'overflow' }
+  /** What was queued is no longer in memory. `position`: everything up to here was delivered or did not match. */
+  | { readonly kind: 'behind'; readonly position: Revision }
   | { readonly kind: 'close'; readonly failure?: unknown }
 
 interface Step {
@@ -80,6 +82,8 @@ export function step(state: State, input: Input, filter: ChangeFilter = {}): Ste
       return state.name === 'live' || state.name === 'unchecked' ? stay(state) : recheck(state.position)
     case 'overflow':
       return state.name === 'live' ? { state: { name: 'ended', failure: null }, events: [] } : stay(state)
+    case 'behind':
+      return state.name === 'live' ? readFrom(input.position) : stay(state)
     case 'close':
       return { state: { name: 'ended', failure: input.failure ?? null }, events: [] }
   }

@@ -94,6 +94,11 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
         handle({ kind: 'interrupted' })
         wake()
       },
+      dropped(until) {
+        if ((queue.oldest() ?? until + 1) > until) return
+        queue.clear()
+        handle({ kind: 'behind', position: queue.delivered() })
+      },
     })
   }
 

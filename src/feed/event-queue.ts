@@ -29,6 +29,8 @@ interface EventQueue {
   /** Events that wait. Those that are being authorized are not counted. */
   readonly size: () => number
   readonly isEmpty: () => boolean
+  /** The cursor of the event that comes next. Null: there is none, or it is being authorized. */
+  readonly oldest: () => Revision | null
   push(events: readonly FeedEvent[]): void
   /** Null: there is none, or the next ones must be authorized first. */
   take(): FeedEvent | null
@@ -81,6 +83,7 @@ export function createEventQueue(filter: ChangeFilter, show: ShowChanges | undef
     delivered: () => delivered,
     size: () => queued.length,
     isEmpty: () => queued.length + authorized.length === 0 && !isAuthorizing,
+    oldest: () => (authorized[0] ?? queued[0])?.cursor ?? null,
     push(events) {
       for (const event of events) queued.push(event)
     },

@@ -27,6 +27,8 @@ interface Subscriber {
   changed(changes: readonly Change[]): void
   /** The log does not continue where the hub was: another epoch, or removed before it was read. Check the cursor. */
   interrupted(): void
+  /** The changes up to this one are no longer in memory: a slow subscriber keeps none of them, and reads them again. Must not throw or wait. */
+  dropped?(until: Revision): void
 }
 
 export interface LogReader {
@@ -132,6 +134,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000, bytes
     ring = ring.slice(from)
     sizes = sizes.slice(from)
     ringStart = (ring[0]?.revision ?? last + 1) - 1
+    for (const subscriber of [...subscribers]) subscriber.dropped?.(ringStart)
   }
 
   async function readToHead(): Promise<void> {

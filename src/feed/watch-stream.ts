@@ -71,7 +71,7 @@ export function createWatchStream(
   { topics, matches = () => true, from = nothing, isPaced = false, whose = '' }: WatchOptions,
 ): WatchStream {
   let { cursor, merged, isComplete } = from
-  let commits = [...from.commits]
+  let commits: readonly (readonly Change[])[] = from.commits
   let isDue = true
   let isWaiting = false
   let ended: { failure: unknown } | null = null
@@ -86,9 +86,10 @@ export function createWatchStream(
     changed(changes) {
       const matching = changes.filter(matches)
       if (matching.length === 0) return
-      commits.push(...commitsOf(matching))
+      commits = [...commits, ...commitsOf(matching)]
       // A consumer this far behind gets the newest of them. The number of commits is still right.
-      const surplus = commits.splice(0, Math.max(commits.length - source.capacity, 0)).length
+      const surplus = Math.max(commits.length - source.capacity, 0)
+      commits = commits.slice(surplus)
       merged += surplus
       if (surplus > 0) isComplete = false
       isDue = true
@@ -98,6 +99,10 @@ export function createWatchStream(
       isComplete = false
       isDue = true
       wake()
+    },
+    dropped(until) {
+      last = without(until, last)
+      ;({ commits, merged, isComplete } = without(until, { cursor, commits, merged, isComplete }))
     },
   })
 
@@ -219,4 +224,11 @@ function within(commits: readonly (readonly Change[])[], after: Revision, upTo: 
   return commits
     .map((commit) => (commit.every(isWithin) ? commit : commit.filter(isWithin)))
     .filter(({ length }) => length > 0)
+}
+
+/** Commits that are no longer in memory only count. */
+function without(until: Revision, { cursor, commits, merged, isComplete }: WatchPosition): WatchPosition {
+  const kept = commits.filter((commit) => (commit.at(-1)?.revision ?? 0) > until)
+  const gone = commits.length - kept.length
+  return { cursor, commits: kept, merged: merged + gone, isComplete: isComplete && gone === 0 }
 }

@@ -45,6 +45,7 @@ const inputs: Record<InputName, Input> = {
   bookmark: { kind: 'bookmark', last: 6 },
   outage: { kind: 'outage' },
   overflow: { kind: 'overflow' },
+  behind: { kind: 'behind', position: 3 },
   close: { kind: 'close' },
 }
 
@@ -58,6 +59,7 @@ const untouched = {
   'caught-up, behind the hub': 'same',
   interrupted: 'same',
   overflow: 'same',
+  behind: 'same',
   bookmark: 'same',
   published: 'same',
   close: ended,
@@ -87,6 +89,7 @@ const table: Record<StateName, Record<InputName, Expected>> = {
     bookmark: ['live', 6, 6],
     outage: 'same',
     overflow: ended,
+    behind: ['reading', 3],
   },
   ended: { ...untouched, ...unread, checked: 'same', outage: 'same', close: 'same' },
 }

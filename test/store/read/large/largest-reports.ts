@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import type { RunningApp } from '../../../support/servers/app.ts'
 
 /** The largest errors that one report may have: five components, each with the longest message. */
-const report = (number: number, state: string) => ({
+export const report = (number: number, state: string) => ({
   deviceId: 'edge-1',
   deploymentId: `d-${number}`,
   status: { state, error: { code: 'E', message: 'failed' } },
@@ -11,6 +11,17 @@ const report = (number: number, state: string) => ({
     name: `web-${n}`,
     state: 'failed',
     error: { code: 'E', message: String.fromCharCode(97 + n).repeat(65_000) },
+  })),
+})
+/** The most components, each with the longest name and error that fit. */
+export const componentsReport = (number: number, state: string) => ({
+  deviceId: 'edge-1',
+  deploymentId: `c-${number}`,
+  status: { state, error: { code: 'E', message: 'failed' } },
+  components: Array.from({ length: 1_000 }, (_, n) => ({
+    name: `component-${n}`.padEnd(256, 'x'),
+    state: 'failed',
+    error: { code: 'E', message: 'x'.repeat(320) },
   })),
 })
 /** A deployment and five components. */
