@@ -19,7 +19,7 @@ export interface Hold {
   release(): void
 }
 
-/** Characters. A part of 4 MiB, and the row that exceeds it, are never refused. */
+/** Characters. A part of 1 MiB, and the row that exceeds it, are never refused. */
 const neverRefused = 6 << 20
 
 export function createHeldTexts(most: number): HeldTexts {

@@ -8,7 +8,7 @@ import { presentFields } from '../sql/conditions.ts'
 import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, stretchOf } from '../sql/page.ts'
 import { all, asParents, fixed, isAnyOf, listParameter } from '../sql/parameters.ts'
-import { bytesOf, inParts, partBytes } from '../sql/parts.ts'
+import { bytesOf, inParts } from '../sql/parts.ts'
 import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '../sql/rows.ts'
 import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
@@ -95,7 +95,7 @@ export async function deploymentParts(session: Session, keys: readonly number[])
   )
   const sizes = new Map(sized.map(({ key, size }) => [key, size]))
   const ordered = keys.map((key) => ({ key, size: sizes.get(key) ?? 0 }))
-  return [...inParts(ordered, partBytes)].map((part) => part.map(({ key }) => key))
+  return [...inParts(ordered)].map((part) => part.map(({ key }) => key))
 }
 
 const runningOn = alias(targets, 'running_on')

@@ -4,10 +4,8 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 
-/** Bytes of a part of a stream: of what its reader holds at once. */
-export const partBytes = 4 << 20
-/** Bytes of one statement that reads a part of what is needed as a whole. */
-const statementBytes = 1 << 20
+/** Bytes of a part of a stream, or of one statement that reads a part of what is needed as a whole: what its reader holds at once, and mostly encodes in one turn of the event loop. */
+export const partBytes = 1 << 20
 
 /**
  * `from (…) as part where …`: the first rows of `select` until they have so many bytes, and the row that exceeds them. `size`: the bytes of a row of `part`.
@@ -29,7 +27,7 @@ export function bytesOf(...columns: readonly SQL[]): SQL {
 /** In order: each part has at most so many bytes, or is one item. */
 export function* inParts<T extends { readonly size: number }>(
   items: readonly T[],
-  bytes = statementBytes,
+  bytes = partBytes,
 ): Generator<readonly T[]> {
   let [part, size]: [T[], number] = [[], 0]
   for (const item of items) {
