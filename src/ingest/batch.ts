@@ -4,16 +4,9 @@ import { type Paced, stepsOf } from '../platform/limits/pace.ts'
 import { describeOutage } from '../store/connection/failure.ts'
 import type { Proof } from '../store/signature-claims.ts'
 import { stampOf } from '../store/write/batches.ts'
-import type {
-  BatchName,
-  DecidedBatch,
-  Effects,
-  HandedAnswer,
-  Loaded,
-  Needs,
-  Statement,
-} from '../store/write/contract.ts'
+import type { BatchName, DecidedBatch, Effects, HandedAnswer, Loaded, Statement } from '../store/write/contract.ts'
 import type { LockedHead } from '../store/write/load/load.ts'
+import type { Needs } from '../store/write/needs.ts'
 import { sortProofs } from '../store/write/tokens.ts'
 import type { Command } from './command.ts'
 import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'
@@ -45,13 +38,10 @@ export interface Decided extends DecidedBatch {
 }
 
 /**
- * The next commands of the queue. A divided command has a batch of its own; `mayBeDivided`: nothing else is in this batch. A command on branches begins a
- * batch: an earlier command of the same batch may place a device, whose deployments were not loaded with the branch.
+ * The next commands of the queue. A divided command has a batch of its own; `mayBeDivided`: nothing else is in this batch.
  */
 export function takeNext(queue: Waiting[], limit: number, mayBeDivided: boolean): Waiting[] {
-  const next = queue
-    .slice(0, limit)
-    .findIndex(({ command: { divided, needs } }, index) => divided || (needs.branches && index > 0))
+  const next = queue.slice(0, limit).findIndex(({ command: { divided } }) => divided)
   if (next === 0) return mayBeDivided ? queue.splice(0, 1) : []
   return queue.splice(0, next > 0 ? next : limit)
 }
@@ -145,6 +135,8 @@ export function joinLoaded(a: Loaded, b: Loaded): Loaded {
     deployments: [...a.deployments, ...b.deployments],
     targets: [...a.targets, ...b.targets],
     rollouts: [...a.rollouts, ...b.rollouts],
+    ...(b.places && { places: b.places }),
+    ...(b.reported && { reported: b.reported }),
     ...(b.rolloutLabels && { rolloutLabels: b.rolloutLabels }),
     ...((b.maintenance ?? a.maintenance) && { maintenance: b.maintenance ?? a.maintenance }),
     ...(b.identities && { identities: b.identities }),

@@ -2,7 +2,8 @@ import type { Deviation } from '../domain/deviation.ts'
 import type { StatusReport } from '../domain/report.ts'
 import type { Paced } from '../platform/limits/pace.ts'
 import type { Proof } from '../store/signature-claims.ts'
-import type { Needs, Statement } from '../store/write/contract.ts'
+import type { Statement } from '../store/write/contract.ts'
+import type { Needs } from '../store/write/needs.ts'
 import type { UnitOfWork } from './unit-of-work/unit-of-work.ts'
 
 /**
@@ -23,6 +24,8 @@ export interface Command<Result> {
   readonly portable?: Portable
   /** Writes a command of many items in parts. It may run again from its beginning. Present: `needs` and `decide` are not used. */
   readonly divided?: (write: WritePart) => Promise<Result>
+  /** The same, for a command of few items. It is used if their rows are too large to be in memory at once. */
+  readonly ifTooLarge?: (write: WritePart) => Promise<Result>
 }
 
 /** Loads, decides and saves a part, in the transaction of the whole command. */
@@ -47,12 +50,17 @@ export type Portable = (
 
 export function traced<Result>(command: Command<Result>, traceparent: string | null): Command<Result> {
   if (traceparent === null) return command
-  const { portable, divided } = command
+  const { portable, divided, ifTooLarge } = command
+  const tracedParts =
+    (parts: (write: WritePart) => Promise<Result>) =>
+    (write: WritePart): Promise<Result> =>
+      parts((part) => write(traced(part, traceparent)))
   return {
     ...command,
     traceparent,
     ...(portable && { portable: { ...portable, traceparent } }),
-    ...(divided && { divided: (write) => divided((part) => write(traced(part, traceparent))) }),
+    ...(divided && { divided: tracedParts(divided) }),
+    ...(ifTooLarge && { ifTooLarge: tracedParts(ifTooLarge) }),
   }
 }
 

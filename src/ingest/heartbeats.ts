@@ -3,6 +3,7 @@
  * of one device no more often than needed. None waits so long that its device would seem silent.
  */
 import type { Millis } from '../domain/values.ts'
+import { partSize } from './command-parts.ts'
 import { hearDevices } from './commands/connectivity.ts'
 import type { Writer } from './writer.ts'
 
@@ -32,7 +33,8 @@ export function createHeartbeats({ writer, offlineAfter, clock }: HeartbeatsOpti
     const devices = [...present]
     present.clear()
     // A lost sign of life needs no retry: a live device sends another one.
-    writer.submit(hearDevices(devices)).catch(() => undefined)
+    for (let first = 0; first < devices.length; first += partSize)
+      writer.submit(hearDevices(devices.slice(first, first + partSize))).catch(() => undefined)
   }
 
   return {

@@ -7,7 +7,7 @@
  *   the transaction …                 what follows
  *   commits                           each command's own answer (a DomainError is one)
  *   fails with an error of the SQL    the batch is halved until the command that causes the error is alone: only that command fails
- *   would load too much               the batch is divided into batches that never do
+ *   would load too much               the batch is divided into small batches, and a command of many items into parts (divided-write.ts)
  *   loses its connection              the outcome is unknown: the batch is looked up under the lock, and repeated only if it is missing
  *   cannot be settled in time         UNAVAILABLE (503): nothing was acknowledged, the device reports again
  */
@@ -16,7 +16,8 @@ import { sharedSlices } from '../platform/limits/slices.ts'
 import type { Session } from '../store/database.ts'
 import { type BatchRecord, readBatches, stampOf, writerOf } from '../store/write/batches.ts'
 import type { BatchName } from '../store/write/contract.ts'
-import { BatchTooLarge, type LockedHead, leastMeasured, loadNeeds, lockHead } from '../store/write/load/load.ts'
+import { type LockedHead, loadNeeds, lockHead } from '../store/write/load/load.ts'
+import { BatchTooLarge, leastMeasured } from '../store/write/load/measured.ts'
 import { saveBatch } from '../store/write/save/save.ts'
 import {
   type Batch,
@@ -213,10 +214,18 @@ export function createOrderedWrite(
    */
   async function isolate({ waiting, handed }: Batch, error: unknown, recordedBy: string): Promise<void> {
     giveBack(handed)
-    if (handed.length === 0 && waiting.length <= 1) return fail({ waiting }, error)
     const isTooLarge = error instanceof BatchTooLarge
+    const [only] = waiting
+    const half = Math.ceil(waiting.length / 2)
+    if (handed.length === 0 && waiting.length <= 1) {
+      const divided = isTooLarge ? only?.command.ifTooLarge : undefined
+      if (!only || !divided) return fail({ waiting }, error)
+      const command = { ...only.command, divided }
+      await write({ waiting: [{ ...only, command }], handed: [] }, freshAttempt(recordedBy))
+      return
+    }
     if (isTooLarge) state.batchLimit = leastMeasured
-    const size = isTooLarge ? leastMeasured : handed.length > 0 ? waiting.length : Math.ceil(waiting.length / 2)
+    const size = isTooLarge ? Math.min(leastMeasured, half) : handed.length > 0 ? waiting.length : half
     for (let first = 0; first < waiting.length; first += size)
       await write({ waiting: waiting.slice(first, first + size), handed: [] }, freshAttempt(recordedBy))
   }

@@ -5,7 +5,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Deployment } from '../domain/deployment.ts'
 import type { Target } from '../domain/target.ts'
-import type { Effects, Loaded, Needs } from '../store/write/contract.ts'
+import type { Effects, Loaded } from '../store/write/contract.ts'
+import type { Needs } from '../store/write/needs.ts'
 
 export interface RowCache {
   /** Forgets everything if another server has written. */
@@ -87,6 +88,10 @@ export function createRowCache(capacity: number): RowCache {
     },
     remember(loaded, effects, writes) {
       exactAt = writes
+      if (effects.clearedMarks.size > 0) {
+        deployments.clear()
+        names.clear()
+      }
       for (const deployment of loaded.deployments) rememberDeployment(deployment)
       for (const { row } of effects.deployments.values()) rememberDeployment(row)
       for (const target of loaded.targets) if (target.kind === 'DEVICE') devices.set(target.name, target)

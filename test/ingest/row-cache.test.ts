@@ -15,7 +15,7 @@ const deployment = (key: number, components: number, reporter = 'edge', message 
     error: null,
     components: Array.from({ length: components }, () => ({ error: { code: 'E', message } })),
   }) as unknown as Deployment
-const nothing = { deployments: new Map(), targets: new Map() } as unknown as Effects
+const nothing = { deployments: new Map(), targets: new Map(), clearedMarks: new Set() } as unknown as Effects
 const need = (key: number, reporter = 'edge') => ({
   deployments: [{ deploymentId: `app-${key}`, reporter, device: 'edge' }],
   devices: ['edge'],

@@ -14,7 +14,7 @@ import type { ComponentSnapshot, ObjectName, ObservedObject } from '../../domain
 import type { Resource } from '../../domain/orchestration/resource.ts'
 import type { Verdict } from '../../domain/report.ts'
 import { eachPaced, type Paced } from '../../platform/limits/pace.ts'
-import type { Needs, OrchestratedNeed, ResourceNeed } from '../../store/write/contract.ts'
+import type { Needs, OrchestratedNeed, ResourceNeed } from '../../store/write/needs.ts'
 import type { WritePart } from '../command.ts'
 import { eachPart, partSize } from '../command-parts.ts'
 import { deriveDeployment, deriveInstance, type InstanceOnTarget, latestOf } from '../derived-states.ts'

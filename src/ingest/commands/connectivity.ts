@@ -17,6 +17,7 @@ import type { Millis } from '../../domain/values.ts'
 import type { Statement } from '../../store/write/contract.ts'
 import { type GoneTarget, keepGone, settleGone } from '../../store/write/maintenance.ts'
 import type { Command } from '../command.ts'
+import { eachPart } from '../command-parts.ts'
 import { isNamedBehind, refuseEnded, refuseStrangers } from '../devices.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
@@ -31,6 +32,10 @@ export function hearDevices(names: readonly string[]): Command<null> {
     needs: { devices: names },
     decide(work) {
       for (const name of names) hearKnown(work, name)
+      return null
+    },
+    async ifTooLarge(write) {
+      await eachPart(names, (part) => write(hearDevices(part)))
       return null
     },
   }
@@ -70,6 +75,10 @@ export function markSilent(deviceIds: readonly string[], listeningSince: Millis)
         marked += 1
       }
       return { marked }
+    },
+    async ifTooLarge(write) {
+      const parts = await eachPart(deviceIds, (part) => write(markSilent(part, listeningSince)))
+      return { marked: parts.reduce((sum, { marked }) => sum + marked, 0) }
     },
   }
 }

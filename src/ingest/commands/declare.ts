@@ -1,30 +1,33 @@
 /** Declares deployments. */
 import type { Deployment } from '../../domain/deployment.ts'
-import { type Digest, largestManifest, type ManifestEntry, manifestOwner } from '../../domain/desired.ts'
+import { manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import type { Label } from '../../domain/target.ts'
 import { applyDeclaration } from '../../domain/transition/declaration.ts'
-import { desireDocument } from '../../domain/transition/transition.ts'
-import type { Digits, Revision } from '../../domain/values.ts'
+import type { Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../platform/limits/pace.ts'
+import type { Needs } from '../../store/write/needs.ts'
 import type { Command } from '../command.ts'
-import { inParts, partSize, partsOf } from '../command-parts.ts'
+import { eachPart, wholeOrInParts } from '../command-parts.ts'
 import { ensureChild, newParent, parentName } from '../devices.ts'
 import { type ItemList, indexesOf, itemsAt } from '../item-list.ts'
-import type { Cause, DesiredDocument, DigestBundle } from '../unit-of-work/desired-state.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
+import {
+  changedIn,
+  changeManifests,
+  type DeploymentDeclaration,
+  desireInParts,
+  type Listed,
+  listedIn,
+  type ManifestUpdate,
+  type OneDeclared,
+  type Part,
+  recordAuthor,
+  refuseTooLarge,
+  setDesired,
+} from './declared-documents.ts'
 import { labelRollout } from './rollout-labels.ts'
-
-export interface DeploymentDeclaration {
-  readonly deviceId: string
-  readonly deploymentId: string
-  readonly application: string | null
-  readonly applicationVersion: string | null
-  readonly components: readonly string[] | null
-  /** The document that the device should fetch and apply. Absent: unchanged. */
-  readonly document?: DesiredDocument
-}
 
 /** The rollout that deployments join. Labels null: they stay as they are. */
 interface DeclaredRollout {
@@ -39,90 +42,103 @@ interface Declared {
   readonly deploymentKeys: readonly number[]
 }
 
-/** The author, the reason and the bundle of a change of manifests. */
-export interface ManifestUpdate {
-  readonly cause: Cause
-  readonly bundle: DigestBundle
-}
-
 /** `update`: null only for declarations without documents, whose author is then not recorded. */
 export function declareDeployments(
   rollout: DeclaredRollout | null,
   deployments: ItemList<DeploymentDeclaration>,
   update: ManifestUpdate | null = null,
 ): Command<Declared> {
-  if (deployments.length <= partSize) return declarePart(rollout, itemsAt(deployments, indexesOf(deployments)), update)
-  return inParts(async (write) => {
-    const deploymentKeys: number[] = []
-    let [revision, rolloutKey]: [Revision, number | null] = [0, null]
-    for (const part of partsOf(groupsOf(deployments))) {
-      const declared = await write(declarePart(rollout, itemsAt(deployments, part), update))
-      part.forEach((index, n) => {
-        deploymentKeys[index] = declared.deploymentKeys[n] ?? 0
-      })
-      revision = declared.revision
-      rolloutKey = declared.rolloutKey
-    }
-    return { revision, rolloutKey, deploymentKeys }
+  const indexes = indexesOf(deployments)
+  const whole = (): Command<Declared> => declareAll(rollout, itemsAt(deployments, indexes), update)
+  return wholeOrInParts(deployments, whole, async (write) => {
+    const parts = await eachPart(indexes, (part) => write(declarePart(rollout, itemsAt(deployments, part))))
+    const declared = parts.flatMap((part) => part.declared)
+    const { rolloutKey = null } = parts[0] ?? {}
+    const desired = update ? await desireInParts(write, deployments, declared, update) : []
+    const changed = [...parts, ...desired].flatMap((part) => part.changed)
+    if (update) await write({ needs: {}, decide: (work) => recordAuthor(work, changed, update.cause) })
+    const { revision = 0 } = [...parts, ...desired].at(-1) ?? {}
+    return { revision, rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
   })
 }
 
-/** With the index in the command. */
-type Listed = DeploymentDeclaration & { readonly index: number }
-
-/** In order. With documents, all declarations for one manifest are in one part: a command creates one version of a manifest. */
-function groupsOf(deployments: ItemList<DeploymentDeclaration>): Iterable<readonly number[]> {
-  const indexes = indexesOf(deployments)
-  if (!indexes.some((index) => deployments.at(index)?.document)) return indexes.map((index) => [index])
-  return Map.groupBy(indexes, (index) => manifestOwner(deployments.at(index)?.deviceId ?? '')).values()
-}
-
-function declarePart(
+function declareAll(
   rollout: DeclaredRollout | null,
   deployments: readonly Listed[],
   update: ManifestUpdate | null,
 ): Command<Declared> {
-  const named = rollout ? declaredRollout(rollout.name, rollout.project) : null
-  const labels = rollout?.labels ?? null
-  const documented = deployments.filter(({ document }) => document)
   return {
-    needs: {
-      deployments: [
-        ...deployments.map(({ deploymentId, deviceId }) => ({
-          deploymentId,
-          reporter: deviceId,
-          device: deviceId,
-          anyReporter: true,
-          otherwise: implicitRollout(deploymentId),
-        })),
-        ...documented.flatMap(({ deploymentId, deviceId: device }) =>
-          manifestOwner(device) === device ? [] : [{ deploymentId, reporter: manifestOwner(device), device }],
-        ),
-      ],
-      devices: deployments.flatMap(({ deviceId }) => [
-        deviceId,
-        parentName(deviceId) ?? deviceId,
-        manifestOwner(deviceId),
-      ]),
-      rollouts: named ? [named] : [],
-      rolloutLabels: labels !== null,
-      ...(documented.length > 0 && { manifests: documented.map(({ deviceId }) => manifestOwner(deviceId)) }),
-    },
+    needs: { ...needsOf(rollout, deployments), withoutDocuments: false },
     *decide(work) {
       const before = work.revision()
       yield* refuseRetired(work, deployments)
-      yield* refuseTooLarge(work, documented)
-      yield* refuseListedElsewhere(work, documented)
-      const rolloutKey = named ? work.ensureRollout(named).key : null
-      if (rolloutKey !== null && labels) labelRollout(work, rolloutKey, labels)
-      const declared = yield* eachPaced(deployments, (declaration) => declare(work, declaration, rolloutKey))
+      yield* refuseTooLarge(work, deployments)
+      yield* refuseListedElsewhere(work, deployments)
+      const { rolloutKey, declared } = yield* declareEach(work, rollout, deployments)
       if (update) {
-        yield* desireDocuments(work, declared, update)
-        recordAuthor(work, declared, update.cause, before)
+        const desired = yield* changeManifests(work, deployments, declared, update)
+        yield* eachPaced(desired, (one) => setDesired(work, one))
+        const keys = declared.map(({ key }) => key)
+        recordAuthor(work, changedIn(work, keys, before), update.cause)
       }
       return { revision: work.revision(), rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
     },
   }
+}
+
+/** Without the documents: the manifests change after all parts, so that each gets one new version. */
+function declarePart(
+  rollout: DeclaredRollout | null,
+  deployments: readonly Listed[],
+): Command<Part & { readonly rolloutKey: number | null; readonly declared: readonly OneDeclared[] }> {
+  return {
+    needs: { ...needsOf(rollout, deployments), withoutDocuments: true },
+    *decide(work) {
+      const before = work.revision()
+      yield* refuseRetired(work, deployments)
+      yield* refuseListedElsewhere(work, deployments)
+      const made = yield* declareEach(work, rollout, deployments)
+      const keys = made.declared.map(({ key }) => key)
+      return { ...made, revision: work.revision(), changed: changedIn(work, keys, before) }
+    },
+  }
+}
+
+function needsOf(rollout: DeclaredRollout | null, deployments: readonly Listed[]): Needs {
+  const documented = deployments.filter(({ document }) => document)
+  return {
+    deployments: [
+      ...deployments.map(({ deploymentId, deviceId }) => ({
+        deploymentId,
+        reporter: deviceId,
+        device: deviceId,
+        anyReporter: true,
+        otherwise: implicitRollout(deploymentId),
+      })),
+      ...documented.flatMap(({ deploymentId, deviceId: device }) =>
+        manifestOwner(device) === device ? [] : [{ deploymentId, reporter: manifestOwner(device), device }],
+      ),
+    ],
+    devices: deployments.flatMap(({ deviceId }) => [
+      deviceId,
+      parentName(deviceId) ?? deviceId,
+      manifestOwner(deviceId),
+    ]),
+    rollouts: rollout ? [declaredRollout(rollout.name, rollout.project)] : [],
+    rolloutLabels: (rollout?.labels ?? null) !== null,
+    ...(documented.length > 0 && { manifests: documented.map(({ deviceId }) => manifestOwner(deviceId)) }),
+  }
+}
+
+function* declareEach(
+  work: UnitOfWork,
+  rollout: DeclaredRollout | null,
+  deployments: readonly Listed[],
+): Paced<{ readonly rolloutKey: number | null; readonly declared: readonly OneDeclared[] }> {
+  const rolloutKey = rollout ? work.ensureRollout(declaredRollout(rollout.name, rollout.project)).key : null
+  if (rolloutKey !== null && rollout?.labels) labelRollout(work, rolloutKey, rollout.labels)
+  const declared = yield* eachPaced(deployments, (declaration) => declare(work, declaration, rolloutKey))
+  return { rolloutKey, declared }
 }
 
 /** Refuses retired devices: the deployment would count as not yet reported for ever. */
@@ -142,27 +158,10 @@ function* refuseRetired(work: UnitOfWork, deployments: readonly Listed[]): Paced
   })
 }
 
-/** Limits the size of a device's documents together: they form one archive, and each change loads all of them. */
-function* refuseTooLarge(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): Paced<void> {
-  for (const [owner, declared] of Map.groupBy(documented, ({ deviceId }) => manifestOwner(deviceId))) {
-    yield
-    const key = work.device(owner)?.key ?? null
-    let size = key === null ? 0 : work.desired.size(key)
-    for (const { deploymentId, document } of declared) {
-      const former = listedIn(work, key, deploymentId)
-      size += (document?.size ?? 0) - (former?.size ?? 0)
-    }
-    if (size > largestManifest)
-      throw new DomainError(
-        'CONFLICT',
-        `what ${owner} should run would be ${size} bytes of documents, and may be ${largestManifest}: remove something first`,
-      )
-  }
-}
-
 /** Refuses a deployment that moved to a device with another manifest: the first manifest would still list it. */
-function* refuseListedElsewhere(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): Paced<void> {
-  for (const declaration of documented) {
+function* refuseListedElsewhere(work: UnitOfWork, deployments: readonly DeploymentDeclaration[]): Paced<void> {
+  for (const declaration of deployments) {
+    if (!declaration.document) continue
     yield
     const { deploymentId, deviceId } = declaration
     const ownerKey = work.device(manifestOwner(deviceId))?.key ?? null
@@ -176,19 +175,7 @@ function* refuseListedElsewhere(work: UnitOfWork, documented: readonly Deploymen
   }
 }
 
-function listedIn(work: UnitOfWork, ownerKey: number | null, deploymentId: string): ManifestEntry | null {
-  return ownerKey === null ? null : work.desired.entry(ownerKey, deploymentId)
-}
-
-interface OneDeclared {
-  readonly declaration: DeploymentDeclaration
-  /** The deployment's. */
-  readonly key: number
-  /** The device whose manifest lists the deployment. */
-  readonly ownerKey: number
-}
-
-function declare(work: UnitOfWork, declaration: DeploymentDeclaration, rolloutKey: number | null): OneDeclared {
+function declare(work: UnitOfWork, declaration: Listed, rolloutKey: number | null): OneDeclared {
   const { deploymentId, deviceId } = declaration
   const parent = parentName(deviceId)
   const target = parent ? ensureChild(work, deviceId, parent) : work.ensureDevice(deviceId)
@@ -201,7 +188,7 @@ function declare(work: UnitOfWork, declaration: DeploymentDeclaration, rolloutKe
   }
   const outcome = applyDeclaration(known, { ...declaration, reporter: deviceId, rolloutKey }, place, work.moment())
   work.apply(known, outcome, null)
-  return { declaration, key: place.key, ownerKey }
+  return { index: declaration.index, key: place.key, ownerKey }
 }
 
 /**
@@ -228,40 +215,4 @@ function findDeclared(
       : []),
   ].filter((deployment) => deployment !== null)
   return candidates.find((deployment) => deployment.forgottenAt === null) ?? candidates[0] ?? null
-}
-
-/** Creates one new version for each device whose desired state changes, for any number of documents. */
-function* desireDocuments(
-  work: UnitOfWork,
-  declared: readonly OneDeclared[],
-  { cause, bundle }: ManifestUpdate,
-): Paced<void> {
-  const news = declared.flatMap(({ declaration, key, ownerKey }) => {
-    const { deploymentId, deviceId, document } = declaration
-    const listed = work.desired.entry(ownerKey, deploymentId)
-    const isNews = document && !(listed?.digest === document.digest && listed.deploymentKey === key)
-    return isNews ? [{ ownerKey, entry: { deploymentId, deviceId, deploymentKey: key }, document }] : []
-  })
-  for (const [ownerKey, put] of Map.groupBy(news, ({ ownerKey }) => ownerKey)) {
-    const version = String(work.desired.change(ownerKey, { put, drop: [] }, cause, bundle))
-    yield* eachPaced(put, ({ entry, document }) => setDesired(work, entry.deploymentKey, version, document.digest))
-  }
-}
-
-/**
- * Once for each rollout whose deployments the command has changed. Not for a rollout that a deployment leaves: the rollout that it joins may be in
- * another project, and readers of the former project must not see who declared something there, or why.
- */
-function recordAuthor(work: UnitOfWork, declared: readonly OneDeclared[], cause: Cause, before: Revision): void {
-  const newest = new Map<number, Revision>()
-  for (const { key } of declared) {
-    const { rolloutKey, revision } = work.deploymentByKey(key) ?? { rolloutKey: 0, revision: 0 }
-    if (revision > Math.max(newest.get(rolloutKey) ?? 0, before)) newest.set(rolloutKey, revision)
-  }
-  for (const [rolloutKey, revision] of newest) work.desired.declared({ rolloutKey, revision, ...cause })
-}
-
-export function setDesired(work: UnitOfWork, key: number, version: Digits, digest: Digest | null): void {
-  const known = work.deploymentByKey(key)
-  if (known) work.apply(known, desireDocument(known, version, digest, work.moment()), null)
 }

@@ -2,6 +2,7 @@
 import { stallDeployment } from '../../domain/transition/transition.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
+import { eachPart } from '../command-parts.ts'
 
 /** A deployment, and the revision at which its standstill was found. */
 interface Standstill {
@@ -22,6 +23,10 @@ export function markStalled(found: readonly Standstill[]): Command<{ readonly ma
         work.apply(known, outcome, null)
       }
       return { marked }
+    },
+    async ifTooLarge(write) {
+      const parts = await eachPart(found, (part) => write(markStalled(part)))
+      return { marked: parts.reduce((sum, { marked }) => sum + marked, 0) }
     },
   }
 }

@@ -2,7 +2,8 @@
 import { type Counters, convergenceCounter, isCounted, stateCounter, zeroCounters } from '../../domain/counters.ts'
 import type { Deployment } from '../../domain/deployment.ts'
 import { manifestOwner } from '../../domain/desired.ts'
-import { type Effects, stronger, type Touch } from '../../store/write/contract.ts'
+import { noMarks } from '../../domain/transition/order.ts'
+import { type Effects, type Loaded, stronger, type Touch } from '../../store/write/contract.ts'
 
 interface DeploymentRows {
   byKey(key: number): Deployment | null
@@ -12,11 +13,12 @@ interface DeploymentRows {
   /** Deployments with that deploymentId that the device's manifest lists or listed, and that are not reported yet. A desired one comes first. */
   unclaimedOf(owner: string, deploymentId: string): readonly Deployment[]
   all(): Iterable<Deployment>
-  ofReporter(reporter: string): readonly Deployment[]
+  /** The next report of each deployment of the reporter is the newest. Returns their number, also of those that are not loaded. */
+  clearMarks(reporter: string): number
   filter(isWanted: (deployment: Deployment) => boolean): readonly Deployment[]
   put(known: Deployment | null, deployment: Deployment, isChanged: boolean): void
   countRepeat(deployment: Deployment): void
-  effects(): Pick<Effects, 'deployments' | 'rolloutDeltas' | 'fleetDelta'>
+  effects(): Pick<Effects, 'deployments' | 'clearedMarks' | 'rolloutDeltas' | 'fleetDelta'>
 }
 
 /** Keys by deploymentId and target, by deploymentId and the owner of the manifest, and by reporter. */
@@ -26,12 +28,16 @@ interface Index {
   readonly reporters: Map<string, Set<number>>
 }
 
-export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentRows {
-  const rows = new Map(loaded.map((deployment) => [deployment.key, deployment]))
-  const names = new Map(loaded.filter(isReported).map((d) => [nameOf(d.deploymentId, d.reporter), d.key]))
+export function createDeploymentRows({
+  deployments,
+  reported,
+}: Pick<Loaded, 'deployments' | 'reported'>): DeploymentRows {
+  const rows = new Map(deployments.map((deployment) => [deployment.key, deployment]))
+  const names = new Map(deployments.filter(isReported).map((d) => [nameOf(d.deploymentId, d.reporter), d.key]))
   /** Built on first use: a report that finds its own deployment needs no index. Deployments that moved away stay in it. */
   let index: Index | null = null
   const touched = new Map<number, { row: Deployment; touch: Touch; repeats: number }>()
+  const clearedMarks = new Set<string>()
   const rolloutDeltas = new Map<number, Counters>()
   const fleetDelta = zeroCounters()
 
@@ -65,6 +71,23 @@ export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentR
     rolloutDeltas.set(deployment.rolloutKey, delta)
   }
 
+  function put(known: Deployment | null, deployment: Deployment, isChanged: boolean): void {
+    const before = touched.get(deployment.key)
+    const touch = known === null ? 'created' : isChanged ? 'changed' : 'heard'
+    touched.set(deployment.key, {
+      row: deployment,
+      touch: stronger(before?.touch, touch),
+      repeats: before?.repeats ?? 0,
+    })
+    if (known && known.reporter !== deployment.reporter) names.delete(nameOf(known.deploymentId, known.reporter))
+    if (isReported(deployment)) names.set(nameOf(deployment.deploymentId, deployment.reporter), deployment.key)
+    rows.set(deployment.key, deployment)
+    if (index) addToIndex(index, deployment)
+    if (!isChanged) return
+    count(known, -1)
+    count(deployment, 1)
+  }
+
   return {
     byKey: (key) => rows.get(key) ?? null,
     byName: (deploymentId, reporter) => rows.get(names.get(nameOf(deploymentId, reporter)) ?? -1) ?? null,
@@ -77,29 +100,23 @@ export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentR
         .filter((d) => d.targetManifestVersion !== null && isUnclaimed(d))
         .toSorted((a, b) => Number(b.documentDigest !== null) - Number(a.documentDigest !== null) || a.key - b.key),
     all: () => rows.values(),
-    ofReporter: (reporter) => found('reporters', reporter).filter((deployment) => deployment.reporter === reporter),
-    filter: (isWanted) => [...rows.values()].filter(isWanted),
-    put(known, deployment, isChanged) {
-      const before = touched.get(deployment.key)
-      const touch = known === null ? 'created' : isChanged ? 'changed' : 'heard'
-      touched.set(deployment.key, {
-        row: deployment,
-        touch: stronger(before?.touch, touch),
-        repeats: before?.repeats ?? 0,
-      })
-      if (known && known.reporter !== deployment.reporter) names.delete(nameOf(known.deploymentId, known.reporter))
-      if (isReported(deployment)) names.set(nameOf(deployment.deploymentId, deployment.reporter), deployment.key)
-      rows.set(deployment.key, deployment)
-      if (index) addToIndex(index, deployment)
-      if (!isChanged) return
-      count(known, -1)
-      count(deployment, 1)
+    clearMarks(reporter) {
+      clearedMarks.add(reporter)
+      let created = 0
+      for (const known of found('reporters', reporter)) {
+        if (known.reporter !== reporter || !isReported(known)) continue
+        if (touched.get(known.key)?.touch === 'created') created += 1
+        put(known, { ...known, marks: noMarks }, false)
+      }
+      return (reported?.get(reporter) ?? 0) + created
     },
+    filter: (isWanted) => [...rows.values()].filter(isWanted),
+    put,
     countRepeat(deployment) {
       const before = touched.get(deployment.key)
       if (before) touched.set(deployment.key, { ...before, repeats: before.repeats + 1 })
     },
-    effects: () => ({ deployments: touched, rolloutDeltas, fleetDelta }),
+    effects: () => ({ deployments: touched, clearedMarks, rolloutDeltas, fleetDelta }),
   }
 }
 

@@ -26,6 +26,7 @@ import type {
   Head,
   KeptReport,
   Loaded,
+  Place,
   Subject,
   Touch,
 } from '../../store/write/contract.ts'
@@ -63,9 +64,10 @@ export interface UnitOfWork {
   /** Deployments with that deploymentId that the device's manifest lists or listed, and that are not reported yet. A desired one comes first. */
   unclaimedOf(owner: string, deploymentId: string): readonly Deployment[]
   deploymentByKey(key: number): Deployment | null
-  deploymentsOf(reporter: string): readonly Deployment[]
-  /** All that were loaded or created. */
-  deployments(): Iterable<Deployment>
+  /** The next report of each deployment of the reporter is the newest. Returns their number. */
+  clearMarks(reporter: string): number
+  /** Of the deployments that run on the loaded branches, or that only they report. */
+  places(): readonly Place[]
   targets(): Iterable<Target>
   device(name: string): Target | null
   targetByKey(key: number): Target
@@ -119,7 +121,7 @@ export function createUnitOfWork(
   let nextKey = head.nextKey
   let traceparent: string | null = null
 
-  const deployments = createDeploymentRows(loaded.deployments)
+  const deployments = createDeploymentRows(loaded)
   const targets = createTargetRows(loaded)
   const rollouts = new Map(loaded.rollouts.map((rollout) => [uniqueNameOf(rollout), rollout]))
   const orchestration = createOrchestration(loaded.orchestration ?? nothingOrchestrated)
@@ -160,8 +162,8 @@ export function createUnitOfWork(
     deploymentsOn: deployments.on,
     unclaimedOf: deployments.unclaimedOf,
     deploymentByKey: deployments.byKey,
-    deploymentsOf: deployments.ofReporter,
-    deployments: deployments.all,
+    clearMarks: deployments.clearMarks,
+    places: () => loaded.places ?? [],
     targets: targets.all,
     device: (name) => targets.byName('DEVICE', '', name),
     targetByKey: targets.byKey,

@@ -12,51 +12,11 @@ import type { Instance } from '../../domain/orchestration/instance.ts'
 import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
 import type { Presence, Resource, ResourceDetail, SyncStatus } from '../../domain/orchestration/resource.ts'
 import type { OrderKey, StatusReport, Verdict } from '../../domain/report.ts'
-import type { Rollout, RolloutLabels, RolloutName } from '../../domain/rollout.ts'
-import type { Target, TargetName } from '../../domain/target.ts'
+import type { Rollout, RolloutLabels } from '../../domain/rollout.ts'
+import type { Target } from '../../domain/target.ts'
 import type { Millis, Readiness, Revision } from '../../domain/values.ts'
 import type { LoadedAlerts, StoredRule } from '../alerts/rows.ts'
 import type { Proof } from '../signature-claims.ts'
-
-/** Everything that commands may read. It is loaded for the whole batch, in one query a table. */
-export interface Needs {
-  /** Deployments by deploymentId and reporter, and the deployment with that deploymentId on that device. */
-  readonly deployments?: readonly DeploymentNeed[]
-  readonly deploymentKeys?: readonly number[]
-  /** Every deployment of these reporters. */
-  readonly reporters?: readonly string[]
-  readonly devices?: readonly string[]
-  /** Devices, with the devices above them. */
-  readonly ancestors?: boolean
-  /** These devices and all devices below them, with their manifests and every deployment that runs on one of them or that one reports. */
-  readonly branches?: readonly string[]
-  /** The holders of these identities: ids of public keys, and SPIFFE ids. */
-  readonly identities?: readonly string[]
-  readonly rollouts?: readonly RolloutName[]
-  readonly rolloutKeys?: readonly number[]
-  /** Also the labels of `rollouts` and `rolloutKeys`. */
-  readonly rolloutLabels?: boolean
-  readonly targets?: readonly TargetName[]
-  readonly orchestrated?: readonly OrchestratedNeed[]
-  /** The desired state of these devices. */
-  readonly manifests?: readonly string[]
-  /** The desired state of the devices whose manifests list these deployments. */
-  readonly manifestsOf?: readonly number[]
-  readonly alerts?: AlertNeed
-  /** Maintenance windows, and how many have not ended. */
-  readonly maintenance?: readonly number[]
-}
-
-export interface AlertNeed {
-  /** Rules of these names or keys, with their firing alerts. */
-  readonly rules?: readonly string[]
-  readonly ruleKeys?: readonly number[]
-  /** Also every other rule that is defined in the file. */
-  readonly isOfFile?: boolean
-  /** Also the cursor of the evaluation, locked until the batch is written. */
-  readonly cursor?: boolean
-  readonly alertKeys?: readonly number[]
-}
 
 export interface LoadedMaintenance {
   /** Windows that have not ended. */
@@ -69,40 +29,11 @@ export interface AlertEffects {
   readonly alerts: ReadonlyMap<number, { readonly row: Alert; readonly isNew: boolean }>
 }
 
-/** A rollout (also one of `rollouts`) with its instances and the parts that a command needs. Without a rollout: the instances of the contexts. */
-export interface OrchestratedNeed {
-  readonly rollout?: RolloutName
-  /** The wanted instances, by their id or by the context in the labels of their resources. */
-  readonly contexts: readonly string[]
-  /** Also the actions on the rollout, and every deployment of those instances and of the current one. */
-  readonly actions?: boolean
-  /** Also all deployments of the instances, with or without their resources. */
-  readonly whole?: 'with resources' | 'without resources'
-  /** The deployments of its instances on these targets, with the resources of these components: all, or those with these names. */
-  readonly components?: readonly {
-    readonly target: TargetName
-    readonly component: string
-    readonly names: readonly string[] | 'all'
-  }[]
-  /** Resources of deployments by key. A part of a command needs them of a deployment that an earlier part has named but not yet written. */
-  readonly resources?: readonly ResourceNeed[]
-}
-
-/** Those with these names, gone ones too, or the next `limit` by key that are not gone. */
-export type ResourceNeed = { readonly deploymentKey: number } & (
-  | { readonly component: string; readonly wanted: { readonly names: readonly string[] } }
-  /** Component null: of all components. */
-  | { readonly component: string | null; readonly wanted: { readonly after: number; readonly limit: number } }
-)
-
-export interface DeploymentNeed {
-  readonly deploymentId: string
+/** A deployment without its texts. */
+export interface Place {
+  readonly key: number
+  readonly targetKey: number
   readonly reporter: string
-  readonly device: string
-  /** Deployments of any reporter, for declarations. */
-  readonly anyReporter?: boolean
-  /** Needed only if the deployment is missing. */
-  readonly otherwise?: RolloutName
 }
 
 export interface Statement {
@@ -237,6 +168,10 @@ export interface Loaded {
   readonly deployments: readonly Deployment[]
   readonly targets: readonly Target[]
   readonly rollouts: readonly Rollout[]
+  /** Of `branches`. */
+  readonly places?: readonly Place[]
+  /** Of `reporters`: the numbers of their deployments. */
+  readonly reported?: ReadonlyMap<string, number>
   /** Those that were never set are absent. */
   readonly rolloutLabels?: readonly RolloutLabels[]
   /** Targets by their identities. */
@@ -263,6 +198,8 @@ export interface Effects {
     number,
     { readonly row: Deployment; readonly touch: Touch; readonly repeats: number }
   >
+  /** Reporters whose next report is the newest. Their deployments were not loaded. */
+  readonly clearedMarks: ReadonlySet<string>
   readonly targets: ReadonlyMap<number, { readonly row: Target; readonly touch: Touch }>
   readonly rollouts: ReadonlyMap<number, { readonly row: Rollout; readonly isNew: boolean }>
   readonly rolloutLabels: readonly RolloutLabels[]

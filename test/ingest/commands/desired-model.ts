@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import type { Convergence } from '../../../src/domain/desired.ts'
 import type { DeploymentState } from '../../../src/domain/values.ts'
-import type { ManifestUpdate } from '../../../src/ingest/commands/declare.ts'
+import type { ManifestUpdate } from '../../../src/ingest/commands/declared-documents.ts'
 import { createBundle } from '../../../src/ingest/dialects/margo/bundle.ts'
 import { digestOf } from '../../../src/platform/body/digest.ts'
 

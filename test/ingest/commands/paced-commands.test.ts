@@ -39,14 +39,26 @@ function run<Result>(work: UnitOfWork, command: Command<Result>): { readonly ste
   }
 }
 
+/** In parts, if it is a divided one. */
+async function countSteps(work: UnitOfWork, command: Command<unknown>): Promise<number> {
+  if (!command.divided) return run(work, command).steps
+  let all = 0
+  await command.divided(async (part) => {
+    const { steps, result } = run(work, part)
+    all += steps
+    return result
+  })
+  return all
+}
+
 describe('a command pauses after each item', () => {
   const work = emptyWork()
-  const paused = (command: Command<unknown>): void => {
-    const { steps } = run(work, command)
+  const paused = async (command: Command<unknown>): Promise<void> => {
+    const steps = await countSteps(work, command)
     expect(steps).toBeGreaterThanOrEqual(items)
     expect(steps).toBeLessThan(10 * items)
   }
-  const keys = (): number[] => [...work.deployments()].map(({ key }) => key)
+  const keys = (): number[] => [...work.effects().deployments.keys()]
   const retirements = registrations().map(({ deviceId }) => ({ deviceId, replacedBy: null }))
 
   it.each([
@@ -62,12 +74,13 @@ describe('a command pauses after each item', () => {
 })
 
 describe('the deployments of a reporter', () => {
-  it('are those of the present, in an index of all', () => {
+  it('are found in an index of all, when their order is reset', () => {
     const work = emptyWork()
     run(work, declareDeployments(null, declarations, manifestUpdate))
-    const all = [...work.deployments()]
+    const all = [...work.effects().deployments.values()]
     for (const reporter of ['d-0', 'd-6', 'none'])
-      expect(work.deploymentsOf(reporter)).toEqual(all.filter((one) => one.reporter === reporter))
+      expect(work.clearMarks(reporter)).toBe(all.filter(({ row }) => row.reporter === reporter).length)
+    expect(work.effects().clearedMarks).toEqual(new Set(['d-0', 'd-6', 'none']))
   })
 })
 

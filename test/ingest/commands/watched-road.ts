@@ -1,4 +1,5 @@
-/** A road that knows the largest parameter of its writing statements: it grows with the rows that a transaction has in memory. */
+/** A road that knows the largest parameter and the largest result of its writing statements: they grow with the rows that a transaction has in memory. */
+import type { WriterOptions } from '../../../src/ingest/writer-state.ts'
 import type { Database } from '../../../src/store/database.ts'
 import type { EmptyStore } from '../../support/databases/stores.ts'
 import { createRoad, type Road } from '../../support/servers/road.ts'
@@ -7,27 +8,36 @@ export interface WatchedRoad {
   readonly road: Road
   /** Characters of the largest parameter while `work` runs. */
   largest(work: () => Promise<unknown>): Promise<number>
+  /** The same, or of the largest result as JSON. */
+  largestHeld(work: () => Promise<unknown>): Promise<number>
 }
 
-export async function createWatchedRoad(empty: EmptyStore): Promise<WatchedRoad> {
-  let most = 0
+export async function createWatchedRoad(empty: EmptyStore, writer: Partial<WriterOptions> = {}): Promise<WatchedRoad> {
+  let [most, mostRead] = [0, 0]
   const database = await empty.open()
   const transaction: Database['transaction'] = (work) =>
     database.transaction((session) =>
       work({
         ...session,
-        run(text, parameters = []) {
+        async run<Row extends object>(text: string, parameters: readonly unknown[] = []) {
           for (const one of parameters) most = Math.max(most, String(one).length)
-          return session.run(text, parameters)
+          const rows = await session.run<Row>(text, parameters)
+          mostRead = Math.max(mostRead, JSON.stringify(rows).length)
+          return rows
         },
       }),
     )
   return {
-    road: await createRoad({ ...database, transaction }),
+    road: await createRoad({ ...database, transaction }, { writer }),
     async largest(work) {
       most = 0
       await work()
       return most
+    },
+    async largestHeld(work) {
+      ;[most, mostRead] = [0, 0]
+      await work()
+      return Math.max(most, mostRead)
     },
   }
 }

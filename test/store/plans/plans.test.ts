@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../../src/ingest/command.ts'
-import type { ManifestUpdate } from '../../../src/ingest/commands/declare.ts'
+import type { ManifestUpdate } from '../../../src/ingest/commands/declared-documents.ts'
 import { registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { retireDevices } from '../../../src/ingest/commands/devices/retire.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'

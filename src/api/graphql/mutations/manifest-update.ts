@@ -1,6 +1,6 @@
 /** The author and reason of a change to the desired state, and the bundle that devices fetch. */
 
-import type { ManifestUpdate } from '../../../ingest/commands/declare.ts'
+import type { ManifestUpdate } from '../../../ingest/commands/declared-documents.ts'
 import { desiredFormat } from '../../../ingest/dialects/index.ts'
 import { digestOf } from '../../../platform/body/digest.ts'
 import type { Context } from '../execution/context.ts'

@@ -4,12 +4,11 @@ import { eachPaced } from '../../../platform/limits/pace.ts'
 import type { Statement } from '../../../store/write/contract.ts'
 import { issueToken, replaceIdentities, withdrawTokens } from '../../../store/write/tokens.ts'
 import type { Command } from '../../command.ts'
-import { eachPart, inParts, partSize } from '../../command-parts.ts'
+import { eachPart, wholeOrInParts } from '../../command-parts.ts'
 import { ensureChild, isEnded, parentName } from '../../devices.ts'
 import type { UnitOfWork } from '../../unit-of-work/unit-of-work.ts'
 import { assignIdentities, type IdentityHolder, identitiesOf, identitiesToStore, spiffeIdentity } from './identities.ts'
 import { parentsOf, refuseCycles, refuseRetiredParents } from './parents.ts'
-import { clearMarks } from './reset-reporter-order.ts'
 
 export interface DeviceRegistration extends IdentityHolder {
   /** Null: stays as it is. */
@@ -27,8 +26,8 @@ type Registered = readonly { readonly key: number; readonly isNew: boolean; read
 
 export function registerDevices(devices: readonly DeviceRegistration[]): Command<Registered> {
   const all = { parents: parentsOf(devices), names: new Set(devices.map(({ deviceId }) => deviceId)) }
-  if (devices.length <= partSize) return registerPart(devices, 0, all)
-  return inParts(async (write) =>
+  const whole = (): Command<Registered> => registerPart(devices, 0, all)
+  return wholeOrInParts(devices, whole, async (write) =>
     (await eachPart(devices, (part, first) => write(registerPart(part, first, all)))).flat(),
   )
 }
@@ -89,7 +88,7 @@ function register(work: UnitOfWork, registration: DeviceRegistration): Registere
   }
   if (wasRetired) work.recordTarget(next, { kind: 'DEVICE_REINSTATED' }, null)
   else work.putTarget(next, 'changed')
-  clearMarks(work, deviceId)
+  work.clearMarks(deviceId)
   return { key: known.key, isNew, wasEnded }
 }
 

@@ -1,9 +1,11 @@
 /**
- * Takes devices out of service permanently. In this order, a revision each, for each part of the command (divided-write.ts):
+ * Takes devices out of service permanently. In this order, a revision each:
  *
  *   DEVICE_RETIRED         the device, then each device behind it
  *   CONVERGENCE_CHANGED    documents leave the manifests that list them, also the manifest of a gateway that stays in service
  *   DEPLOYMENT_FORGOTTEN   every deployment that runs on one of them, or that only they report
+ *
+ * Only the deployments of one part (divided-write.ts) are in memory: a device may have thousands, each with 320 KiB of errors.
  *
  * A deployment is closed by forgetting it: lists, counters, history and a return with a new report then work as for any forgotten
  * deployment. A separate state RETIRED was rejected: every reader of deployments would have to exclude it.
@@ -13,17 +15,15 @@
  *
  * Credentials stay stored, so that the device gets 410 instead of 401. They give no access.
  */
-import type { Deployment } from '../../../domain/deployment.ts'
-import { manifestOwner } from '../../../domain/desired.ts'
 import { DomainError } from '../../../domain/errors.ts'
 import type { Target } from '../../../domain/target.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
 import type { Command } from '../../command.ts'
-import { inParts, partSize, partsOf } from '../../command-parts.ts'
+import { eachPart, inParts } from '../../command-parts.ts'
 import { type ItemList, indexesOf, itemsAt } from '../../item-list.ts'
 import type { UnitOfWork } from '../../unit-of-work/unit-of-work.ts'
-import type { ManifestUpdate } from '../declare.ts'
+import type { ManifestUpdate } from '../declared-documents.ts'
 import { forget, withdraw } from '../remove.ts'
 
 interface Retirement {
@@ -69,20 +69,19 @@ export function retireDevices(retirements: ItemList<Retirement>, options: Retire
       }),
     ),
   }
-  if (retirements.length <= partSize) return retirePart(itemsAt(retirements, indexes), options, whole)
   return inParts(async (write) => {
-    const results: Retired['results'][number][] = []
-    let revision = 0
-    // All devices of one manifest are in one part: a command creates one version of a manifest.
-    for (const part of partsOf(Map.groupBy(indexes, (index) => manifestOwner(nameAt(index))).values())) {
-      const retired = await write(retirePart(itemsAt(retirements, part), options, whole))
-      part.forEach((index, n) => {
-        const result = retired.results[n]
-        if (result) results[index] = result
-      })
-      revision = retired.revision
-    }
-    return { revision, results }
+    const ended = await eachPart(indexes, (part) => write(retirePart(itemsAt(retirements, part), options, whole)))
+    /** The deployments to close. */
+    const keys = new Set<number>()
+    const results = ended.flat().map(({ places, ...result }) => {
+      const before = keys.size
+      for (const key of places) keys.add(key)
+      return { ...result, deployments: keys.size - before }
+    })
+    const closed = [...keys].sort((a, b) => a - b)
+    await withdraw(write, closed, options.manifestUpdate)
+    const parts = await eachPart(closed, (part) => write(forgetPart(part)))
+    return { revision: parts.at(-1) ?? ended.at(-1)?.at(-1)?.revision ?? 0, results }
   })
 }
 
@@ -96,7 +95,17 @@ interface WholeCommand {
   readonly successors: ReadonlyMap<string, Listed>
 }
 
-function retirePart(retirements: readonly Listed[], options: RetireOptions, whole: WholeCommand): Command<Retired> {
+/** A retired device, and the keys of the deployments on its branch. */
+type Ended = Omit<Retired['results'][number], 'deployments'> & {
+  readonly places: readonly number[]
+  readonly revision: Revision
+}
+
+function retirePart(
+  retirements: readonly Listed[],
+  options: RetireOptions,
+  whole: WholeCommand,
+): Command<readonly Ended[]> {
   return {
     needs: {
       devices: retirements.flatMap(({ deviceId, replacedBy }) => [
@@ -116,14 +125,27 @@ function retirePart(retirements: readonly Listed[], options: RetireOptions, whol
         yield* eachPaced(below, (child) => end(work, child, options.reason, null))
         yield
       }
-      const closed = yield* closeDeployments(work, branches, options.manifestUpdate)
-      const results = branches.map(({ device, below }, index) => ({
+      const onTarget = Map.groupBy(work.places(), ({ targetKey }) => targetKey)
+      const ofReporter = Map.groupBy(work.places(), ({ reporter }) => reporter)
+      return yield* eachPaced(branches, ({ device, below }, index) => ({
         key: device.key,
         isChanged: changed[index] ?? false,
         children: below.length,
-        deployments: closed[index] ?? 0,
+        places: [device, ...below].flatMap(({ key, name }) =>
+          [...(onTarget.get(key) ?? []), ...(ofReporter.get(name) ?? [])].map((place) => place.key),
+        ),
+        revision: work.revision(),
       }))
-      return { revision: work.revision(), results }
+    },
+  }
+}
+
+function forgetPart(keys: readonly number[]): Command<Revision> {
+  return {
+    needs: { deploymentKeys: keys },
+    *decide(work) {
+      yield* eachPaced(keys, (key) => forget(work, key))
+      return work.revision()
     },
   }
 }
@@ -210,30 +232,6 @@ function end(work: UnitOfWork, device: Target, retiredReason: string, replacedBy
   const retired = { ...device, retiredAt: device.retiredAt ?? work.moment().at, retiredReason, replacedByKey }
   work.recordTarget(retired, { kind: 'DEVICE_RETIRED', reason: retiredReason, replacedByKey }, null)
   return true
-}
-
-/** Closes the deployments of all branches and returns their number for each. A shared deployment counts for the first branch. */
-function* closeDeployments(
-  work: UnitOfWork,
-  branches: readonly Branch[],
-  update: ManifestUpdate,
-): Paced<readonly number[]> {
-  const open = [...work.deployments()].filter((d) => d.instanceKey === null && d.forgottenAt === null)
-  const onTarget = Map.groupBy(open, ({ targetKey }) => targetKey)
-  const ofReporter = Map.groupBy(open, ({ reporter }) => reporter)
-  const closed = new Map<number, Deployment>()
-  const counts = yield* eachPaced(branches, ({ device, below }) => {
-    const before = closed.size
-    for (const { key, name } of [device, ...below])
-      for (const deployment of [...(onTarget.get(key) ?? []), ...(ofReporter.get(name) ?? [])])
-        closed.set(deployment.key, deployment)
-    return closed.size - before
-  })
-  // All at once, so that a manifest gets one new version for any number of documents.
-  yield* withdraw(work, [...closed.values()], update)
-  const keys = [...closed.keys()].sort((a, b) => a - b)
-  yield* eachPaced(keys, (key) => forget(work, key))
-  return counts
 }
 
 function refusal(code: 'NOT_FOUND' | 'CONFLICT', message: string, index: number, field: string): DomainError {

@@ -4,7 +4,7 @@ import type { Revision } from '../../../domain/values.ts'
 import { alertsDuty } from '../../alerts/checks.ts'
 import { type AlertRecord, type LoadedAlerts, type RuleRecord, toAlert, toRule } from '../../alerts/rows.ts'
 import type { Reader } from '../../database.ts'
-import type { AlertNeed } from '../contract.ts'
+import type { AlertNeed } from '../needs.ts'
 
 const readCursor = `select cursor from duties where name = '${alertsDuty}' for update`
 /** $1 names, $2 keys, $3 whether those of the file are wanted. */

@@ -19,7 +19,8 @@ import {
   toResource,
   toTally,
 } from '../../sql/rows-orchestration.ts'
-import type { LoadedOrchestration, OrchestratedNeed } from '../contract.ts'
+import type { LoadedOrchestration } from '../contract.ts'
+import type { OrchestratedNeed } from '../needs.ts'
 
 const rolloutsNamed = `json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
   join rollouts r on r.kind = x.kind and r.identity = x.identity`

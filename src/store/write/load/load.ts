@@ -18,12 +18,14 @@ import {
   toRollout,
   toTarget,
 } from '../../sql/rows.ts'
-import type { DeploymentNeed, Head, Loaded, Needs } from '../contract.ts'
+import type { Head, Loaded } from '../contract.ts'
+import type { DeploymentNeed, Needs } from '../needs.ts'
 import { loadAlerts } from './load-alerts.ts'
 import { loadBranches } from './load-branches.ts'
 import { loadDesired } from './load-desired.ts'
 import { loadMaintenance } from './load-maintenance.ts'
 import { loadOrchestration } from './load-orchestration.ts'
+import { type Ask, askMeasured } from './measured.ts'
 
 export interface LockedHead extends Head {
   /** The number of committed batches, of all replicas. */
@@ -40,14 +42,6 @@ export async function lockHead(session: Session): Promise<LockedHead> {
   if (!head) throw noLogHead()
   return head
 }
-
-/** A batch of so many commands loads deployments of at most 10 MB: each has at most 320 KiB of errors. A larger batch is measured. */
-export const leastMeasured = 25
-/** Bytes of the deployments that a measured batch loads. */
-const mostLoaded = 8 << 20
-
-/** The deployments of a batch are too large to be in memory at once. Nothing was decided: its commands are written in smaller batches. */
-export class BatchTooLarge extends Error {}
 
 type Position = Pick<LockedHead, 'writes' | 'stamp'>
 const positionText = 'select writes, stamp from log_head where id = 1'
@@ -83,8 +77,8 @@ const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json)
   cross join lateral (select d.* from deployments d where d.key = e.deployment_key offset 0) d`
 const deploymentsByKey = `select d.* from json_array_elements_text($1::text::json) x
   cross join lateral (select d.* from deployments d where d.key = x::bigint offset 0) d`
-const deploymentsByReporter = `select d.* from json_array_elements_text($1::text::json) x
-  cross join lateral (select d.* from deployments d where d.reporter = x and d.instance_key is null offset 0) d`
+const numbersByReporter = `select x as reporter, d.number from json_array_elements_text($1::text::json) x
+  cross join lateral (select count(*)::int as number from deployments d where d.reporter = x and d.instance_key is null offset 0) d`
 
 const devicesByName = `select t.* from json_array_elements_text($1::text::json) x ${deviceNamed('x')}`
 const targetsByName = `select t.* from json_to_recordset($1::text::json) as x(kind target_kind, provider text, name text)
@@ -106,14 +100,6 @@ const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as
 const presentLabels = `select l.rollout_key as "rolloutKey", l.since, l.labels from json_array_elements_text($1::text::json) x
   cross join lateral (select l.* from rollout_labels l where l.rollout_key = x::bigint and l.until is null offset 0) l`
 
-/** The rows until they have too many bytes, and the one that exceeds them. To measure takes a microsecond a row, and the database does not send the rest. */
-const measured = (
-  text: string,
-): string => `select * from (select d.*, sum(length) over (rows unbounded preceding) as loaded from (
-    select d.*, octet_length(components::text) + coalesce(octet_length(error::text), 0) as length from (${text}) d) d) d
-  where loaded - length <= ${mostLoaded}`
-type Measured = DeploymentRecord & { readonly loaded?: number }
-
 /** Branches first, then what the needs name, then what the rows found so far refer to. */
 export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promise<Loaded> {
   const ask: Ask = (text, list) => (list.length === 0 ? Promise.resolve([]) : session.run(text, [storableJson(list)]))
@@ -122,17 +108,17 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   const windows = needs.flatMap((need) => (need.maintenance ? [need.maintenance] : []))
   const alerting = needs.flatMap((need) => need.alerts ?? [])
 
-  const branches = await loadBranches(session, unique(needs.flatMap((need) => need.branches ?? [])))
-  const manifestsOf = branches.deployments.flatMap((row) => (row.document_digest === null ? [] : [row.key]))
+  const branches = await loadBranches(ask, unique(needs.flatMap((need) => need.branches ?? [])))
 
-  const [desired, held, targetRows, deploymentRows] = await Promise.all([
-    loadDesired(session, manifestsOf.length === 0 ? needs : [...needs, { manifestsOf }]),
+  const [desired, reported, held, targetRows, deploymentRows] = await Promise.all([
+    loadDesired(session, needs),
+    ask<{ reporter: string; number: number }>(numbersByReporter, unique(needs.flatMap((need) => need.reporters ?? []))),
     ask<{ id: string; targetKey: number }>(holders, unique(needs.flatMap((need) => need.identities ?? []))),
     askTargets(ask, needs),
     askDeployments(ask, needs, named),
   ])
   const identities = new Map(held.map(({ id, targetKey }) => [id, targetKey]))
-  const deployments = new Map([...branches.deployments, ...deploymentRows].map((row) => [row.key, toDeployment(row)]))
+  const deployments = new Map(deploymentRows.map((row) => [row.key, toDeployment(row)]))
   const orchestration = orchestrated.length === 0 ? null : await loadOrchestration(session, orchestrated)
   for (const deployment of orchestration?.deployments ?? []) deployments.set(deployment.key, deployment)
 
@@ -143,10 +129,9 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   /** The rollouts of deployments that do not exist yet. */
   const implicit = named.flatMap((need) => (need.otherwise && !foundNames.has(nameOf(need)) ? [need.otherwise] : []))
   const [otherTargets, ...rolloutRows] = await Promise.all([
-    ask<TargetRecord>(
-      targetsByKey,
-      unique(referredTargets).filter((key) => !loadedTargets.has(key)),
-    ),
+    askMeasured<TargetRecord>(ask, 'targets', [
+      [targetsByKey, unique(referredTargets).filter((key) => !loadedTargets.has(key))],
+    ]),
     ask<RolloutRecord>(
       rolloutsByIdentity,
       identitiesOf([...needs.flatMap((need) => need.rollouts ?? []), ...implicit]),
@@ -160,6 +145,8 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
     deployments: [...deployments.values()],
     targets: [...targets, ...otherTargets].map(toTarget),
     rollouts: [...rollouts, ...(orchestration?.rollouts ?? [])],
+    ...(branches.places.length > 0 && { places: branches.places }),
+    ...(reported.length > 0 && { reported: new Map(reported.map(({ reporter, number }) => [reporter, number])) }),
     ...(rolloutLabels.length > 0 && { rolloutLabels }),
     ...(identities.size > 0 && { identities }),
     ...(orchestration && { orchestration }),
@@ -169,50 +156,32 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   }
 }
 
-/** Sends no statement for an empty list. */
-type Ask = <Row extends object>(text: string, list: readonly unknown[]) => Promise<Row[]>
-
 /** The devices and clusters that the needs name. */
-async function askTargets(ask: Ask, needs: readonly Needs[]): Promise<TargetRecord[]> {
-  const devices = unique(needs.flatMap((need) => need.devices ?? []))
-  const found = await Promise.all([
-    ask<TargetRecord>(needs.some((need) => need.ancestors) ? devicesAndAncestors : devicesByName, devices),
-    ask<TargetRecord>(targetsByName, uniqueTargets(needs.flatMap((need) => need.targets ?? []))),
+function askTargets(ask: Ask, needs: readonly Needs[]): Promise<TargetRecord[]> {
+  return askMeasured(ask, 'targets', [
+    [
+      needs.some((need) => need.ancestors) ? devicesAndAncestors : devicesByName,
+      unique(needs.flatMap((need) => need.devices ?? [])),
+    ],
+    [targetsByName, uniqueTargets(needs.flatMap((need) => need.targets ?? []))],
   ])
-  return found.flat()
 }
 
 /** The deployments that the needs name, by any of their names. */
-async function askDeployments(
+function askDeployments(
   ask: Ask,
   needs: readonly Needs[],
   named: readonly DeploymentNeed[],
 ): Promise<DeploymentRecord[]> {
-  const isMeasured = needs.length > leastMeasured
-  const askMeasured = (text: string, list: readonly unknown[]): Promise<Measured[]> =>
-    ask<Measured>(isMeasured ? measured(text) : text, list)
   // Another reporter may have the deployment, or another device's manifest may list it.
   const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
   const listed = [...elsewhere, ...needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])]
-  const found = await Promise.all([
-    askMeasured(
-      deploymentsByName,
-      named.map(({ deploymentId, reporter }) => ({ deploymentId, reporter })),
-    ),
-    askMeasured(
-      deploymentsByDevice,
-      elsewhere.map(({ deploymentId, device }) => ({ deploymentId, device })),
-    ),
-    askMeasured(
-      deploymentsByManifest,
-      listed.map(({ deploymentId, device }) => ({ deploymentId, owner: manifestOwner(device) })),
-    ),
-    askMeasured(deploymentsByKey, unique(needs.flatMap((need) => need.deploymentKeys ?? []))),
-    ask<DeploymentRecord>(deploymentsByReporter, unique(needs.flatMap((need) => need.reporters ?? []))),
+  return askMeasured(ask, 'deployments', [
+    [deploymentsByName, named.map(({ deploymentId, reporter }) => ({ deploymentId, reporter }))],
+    [deploymentsByDevice, elsewhere.map(({ deploymentId, device }) => ({ deploymentId, device }))],
+    [deploymentsByManifest, listed.map(({ deploymentId, device }) => ({ deploymentId, owner: manifestOwner(device) }))],
+    [deploymentsByKey, unique(needs.flatMap((need) => need.deploymentKeys ?? []))],
   ])
-  const all = found.flat()
-  if (all.some(({ loaded = 0 }: Measured) => loaded > mostLoaded)) throw new BatchTooLarge('the batch loads too much')
-  return all
 }
 
 function uniqueTargets(targets: readonly TargetName[]): TargetName[] {

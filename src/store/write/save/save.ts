@@ -4,6 +4,8 @@
  */
 import { counters, isCounted, zeroCounters } from '../../../domain/counters.ts'
 import type { ResourceImage } from '../../../domain/orchestration/resource.ts'
+import { storableJson } from '../../../domain/text.ts'
+import { noMarks } from '../../../domain/transition/order.ts'
 import { paced } from '../../../platform/limits/pace.ts'
 import { sharedSlices } from '../../../platform/limits/slices.ts'
 import { doorbellText, type Session } from '../../database.ts'
@@ -54,6 +56,11 @@ export const deploymentWrites: Record<Touch, Write<object>> = {
   changed: updateOf(deployments, { set: (field) => !isKeyField(field), add: ['repeats'] }),
   heard: updateOf(deployments, { set: (field) => heardFields.includes(field), add: ['repeats'] }),
 }
+/** Each reporter by its index: a planner without statistics would read the whole table. */
+const clearMarks = `update deployments d set marks = $2::json from (
+    select d.key from json_array_elements_text($1::text::json) x
+    cross join lateral (select d.key from deployments d where d.reporter = x and d.instance_key is null offset 0) d) x
+  where d.key = x.key`
 export const insertRollouts = insertOf(rollouts)
 const reviseRollouts = updateOf(rollouts, {
   set: (field) => ['compositeProfile', 'state', 'status', 'currentInstanceKey'].includes(field),
@@ -125,6 +132,11 @@ function* putsOf(before: Head, { effects, answers, statements, spent }: DecidedB
   yield* putOrchestration(effects.orchestration)
   yield* putDesired(effects.desired, effects.at)
   yield* putAlerts(effects.alerts, effects.at)
+  // Before the deployments: those that the batch reports later have new marks.
+  if (effects.clearedMarks.size > 0) {
+    const parameters = [storableJson([...effects.clearedMarks]), storableJson(noMarks)]
+    yield putText({ text: clearMarks, parameters })
+  }
   yield* putTouched(
     deploymentWrites,
     [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } })),
