@@ -33,3 +33,22 @@ it('logs the begin and the end of failures, and leaves an outage of the database
   await fail('standstill')
   expect(lines.slice(4)).toEqual(['the background duty standstill failed: trying again'])
 })
+
+it('says each once while it takes time to learn what a failure is', async () => {
+  const lines: string[] = []
+  const known = Promise.withResolvers<boolean>()
+  const note = (message: string) => async (): Promise<boolean> => {
+    await known.promise
+    lines.push(message)
+    return true
+  }
+  const duties = createFailingDuties({ note }, { info: ((text: string) => lines.push(text)) as never })
+  duties.failed(new Error('away'), 'archive')
+  duties.failed(new Error('away'), 'archive')
+  duties.succeeded('archive')
+  duties.failed(new Error('away'), 'archive')
+  known.resolve(true)
+  await turn()
+  const fails = 'the background duty archive failed: trying again'
+  expect(lines).toEqual([fails, 'the background duty archive succeeds again', fails])
+})

@@ -8,16 +8,25 @@ interface FailingDuties {
 }
 
 export function createFailingDuties({ note }: Pick<Outage, 'note'>, log: Pick<Log, 'info'>): FailingDuties {
-  const said = new Set<string>()
+  /** By duty: whether the log says that it fails. To learn what a failure is takes time, in which the duty may go on. */
+  const said = new Map<string, Promise<boolean>>()
   return {
     failed(error, duty) {
-      if (said.has(duty)) return
-      void note(`the background duty ${duty} failed: trying again`)(error).then(
-        (isLogged) => isLogged && said.add(duty),
+      const before = said.get(duty) ?? Promise.resolve(false)
+      const fails = note(`the background duty ${duty} failed: trying again`)
+      said.set(
+        duty,
+        before.then((isSaid) => isSaid || fails(error)),
       )
     },
     succeeded(duty) {
-      if (said.delete(duty)) log.info(`the background duty ${duty} succeeds again`)
+      const before = said.get(duty)
+      if (!before) return
+      const ended = before.then((isSaid) => {
+        if (isSaid) log.info(`the background duty ${duty} succeeds again`)
+        return false
+      })
+      said.set(duty, ended)
     },
   }
 }
