@@ -35,13 +35,16 @@ const allowed: Record<string, readonly string[]> = {
   ],
   // Reads what GraphQL shows, with the same filters, and answers as the other routes do.
   'api/export': [...below, 'ingest', 'outlets/sinks', 'api/auth', 'api/graphql', 'api/rest'],
+  // Asks in GraphQL.
+  'api/mcp': ['domain', 'platform', 'api/auth', 'api/graphql', 'api/rest'],
   // What is the same for a report over HTTP and over MQTT is in api/rest/.
   'api/mqtt': [...below, ...inside, 'ingest/dialects', 'outlets/metrics', 'outlets/sinks', 'api/auth', 'api/rest'],
   // Runs in browsers too.
   'apps/client': [],
   // Runs in browsers, uses the public API only, and shows hidden characters as terminals do.
   'apps/dashboard': ['domain', 'apps/client'],
-  'apps/cli': ['domain', 'platform', 'server', 'apps/client'],
+  // `rollcall mcp` has the tools of assistants.
+  'apps/cli': ['domain', 'platform', 'server', 'apps/client', 'api/mcp'],
   'apps/simulate': ['domain', 'server', 'apps/client', 'apps/cli'],
 }
 

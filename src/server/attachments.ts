@@ -4,6 +4,7 @@
  */
 import type { TrustDeps } from '../api/auth/identity/trust.ts'
 import type { OidcDeps } from '../api/auth/oidc/oidc.ts'
+import { type McpRoutesDeps, openMcp } from '../api/mcp/routes.ts'
 import type { MqttDeps } from '../api/mqtt/mqtt.ts'
 import type { RequestTracesOptions } from '../outlets/traces/requests.ts'
 import type { TracesOptions } from '../outlets/traces/traces.ts'
@@ -12,6 +13,18 @@ import type { Config } from './config/config.ts'
 
 /** The routes are always there. What serves them is loaded with the first request. */
 export { exportRoutes } from '../api/export/routes.ts'
+
+export function openAssistants(
+  { mcp, auth, server }: Config,
+  deps: Omit<McpRoutesDeps, 'isWriting' | 'issuers' | 'publicUrl'>,
+) {
+  // Clients find an issuer by its URL.
+  const issuers = [auth.api.jwt?.issuer ?? []].flat().filter((issuer) => /^https?:/.test(issuer))
+  return mcp && openMcp({ ...deps, ...mcp, issuers, publicUrl: server.publicUrl })
+}
+
+/** For servers that execute only listed documents. */
+export const readAssistantDocuments = async () => (await import('../api/mcp/documents.ts')).assistantDocuments
 
 export async function openSignIn({ auth: { oidc: config } }: Config, deps: Omit<OidcDeps, 'config'>) {
   return config && (await import('../api/auth/oidc/oidc.ts')).createOidc({ ...deps, config })

@@ -23,7 +23,7 @@ import { ensureEpoch, restartEpoch } from '../store/connection/epoch.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import type { Database } from '../store/database.ts'
 import { requireComplete } from '../store/migration/complete.ts'
-import { openRequestTraces, openTrust } from './attachments.ts'
+import { openRequestTraces, openTrust, readAssistantDocuments } from './attachments.ts'
 import type { Config } from './config/config.ts'
 import { logEpoch, logStandbys } from './log/database-events.ts'
 import { createOutage } from './log/outage.ts'
@@ -60,7 +60,10 @@ export async function startCore(parts: Parts, { config, log, dialects, timeouts,
   const documents =
     persistedDocuments === null
       ? null
-      : await readPersistedDocuments(persistedDocuments, schema, await readPageDocuments())
+      : await readPersistedDocuments(persistedDocuments, schema, [
+          ...(await readPageDocuments()),
+          ...(await readAssistantDocuments()),
+        ])
   const rules = config.alertRules === null ? null : await readRuleFile(config.alertRules, schema)
   const tls = parts.add(
     tlsConfig && (await watchTls({ config: tlsConfig, log, clock, interval: timeouts.tlsFiles })),

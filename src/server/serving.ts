@@ -7,7 +7,7 @@ import { createHttpServer } from '../api/rest/server.ts'
 import { createHeartbeats } from '../ingest/heartbeats.ts'
 import { createStoredGauges } from '../outlets/metrics/stored-gauges.ts'
 import { createDeadline } from '../platform/limits/deadline.ts'
-import { exportRoutes, openMqtt, openTraces } from './attachments.ts'
+import { exportRoutes, openAssistants, openMqtt, openTraces } from './attachments.ts'
 import { createAuthentication } from './authentication.ts'
 import type { startBackground } from './background.ts'
 import { type Core, collectorTimeout } from './core.ts'
@@ -84,9 +84,17 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
     (traces) => traces.stop().catch(warn('the traces did not end')),
     collectorTimeout,
   )
+  const assistants = openAssistants(config, {
+    auth,
+    credentials,
+    documents: graphql.ownDocuments,
+    introspection,
+    log,
+    clock,
+  })
   const server = createHttpServer({
     ...core,
-    routes: { ...exportRoutes({ database, deadline, admission, auth }), ...oidc?.routes },
+    routes: { ...exportRoutes({ database, deadline, admission, auth }), ...assistants?.routes, ...oidc?.routes },
     devices,
     isStrict: config.strictReports,
     auth,
@@ -115,5 +123,6 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
   acceptUpgrades(server, graphql.upgrade, connections.isClosing)
   connections.use(server)
   parts.add(connections, () => connections.refuse())
+  parts.add(assistants, (assistants) => assistants.close())
   return server
 }

@@ -57,6 +57,11 @@ const roads: Readonly<Record<string, (url: string, headers: Headers) => Promise<
     ).status,
   'a WebSocket': (url, headers) => overSocket(url, headers, makeKey),
   'GET /metrics': async (url, headers) => (await send(`${url}/metrics`, 'GET', headers)).status,
+  'POST /mcp': async (url, headers) => {
+    const accept = 'application/json, text/event-stream'
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    return (await send(`${url}/mcp`, 'POST', { ...headers, accept }, body)).status
+  },
   'GET /session': async (url, headers) => (await send(`${url}/session`, 'GET', headers)).status,
 }
 

@@ -30,6 +30,7 @@ export const routes: readonly (readonly [
   ['viewer of a part', 'GET', '/export/reports'],
   ['viewer of a part', 'GET', '/export/deployments'],
   ['viewer of a part', 'GET', '/export/devices'],
+  ['viewer of a part', 'POST', '/mcp'],
   ['admin', 'GET', '/export/audit'],
   ['admin', 'GET', '/export/audit/manifest'],
   ['admin', 'GET', '/backup'],

@@ -34,6 +34,8 @@ describe('a configuration with problems', () => {
       STALLED_FACTOR: '0.5',
       STALLED_AFTER: 'never',
       METRICS_ROLLOUTS: '1001',
+      MCP: 'on',
+      MCP_WRITE: 'yes',
       SINK_ALLOW: '10.0.0.0/99',
       SINK_RETRY_DAYS: 'ever',
       AAI_URL: 'aai.example',

@@ -18,6 +18,7 @@ import { schema } from './schema.ts'
 import { createDocumentFastPath } from './transport/document-fast-path.ts'
 import { createEventStreams } from './transport/event-stream.ts'
 import { createHttp } from './transport/http.ts'
+import { createOwnDocuments, type OwnDocuments } from './transport/own-documents.ts'
 import { createRequestState } from './transport/request-state.ts'
 import { createResponseCache, type YogaHandler } from './transport/response-cache.ts'
 import { createWebSockets } from './transport/websocket.ts'
@@ -54,6 +55,7 @@ export interface Graphql {
   handle(request: IncomingMessage, response: ServerResponse, headers?: Readonly<Record<string, string>>): void
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   fetch(input: string, init?: RequestInit): Promise<Response>
+  readonly ownDocuments: OwnDocuments
   /** Ends every stream so that clients reconnect. Call it before the feed closes, which would complete them. */
   dispose(): Promise<void>
 }
@@ -126,6 +128,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
   return {
     handle,
     upgrade: webSockets.upgrade,
+    ownDocuments: createOwnDocuments(deps, admission, maskError),
     fetch: async (input, init = {}) => {
       const presented = { headers: Object.fromEntries(new Headers(init.headers)), socket: {} }
       const state = createRequestState({ identify: async () => auth.identify(credentials.of(presented)) })

@@ -25,6 +25,7 @@ const accepted: Readonly<Record<string, readonly string[]>> = {
   wait: [...deployments, ...named('for', 'timeout', 'tolerate', 'no-alerts')],
   login: [],
   logout: [],
+  mcp: [],
   completion: [],
   'get deployments': [...deployments, ...named('limit')],
   'get deployment': named('deployment', 'device'),

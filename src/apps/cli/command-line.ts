@@ -30,6 +30,7 @@ export type Task =
   | { readonly name: 'version' }
   | { readonly name: 'login' }
   | { readonly name: 'logout' }
+  | { readonly name: 'mcp' }
   | WatchTask
   | { readonly name: 'get deployments'; readonly selection: Selection; readonly limit: number }
   | { readonly name: 'get deployment'; readonly deploymentId: string; readonly deviceId: string | null }
@@ -105,6 +106,7 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
       return parseGet(noun, id, selection, limitOf(values))
     case 'login':
     case 'logout':
+    case 'mcp':
       return { name: verb }
     case 'completion':
       return { name: 'completion', shell: shellOf(noun) }

@@ -18,6 +18,7 @@ export const commands: readonly string[] = [
   'reinstate',
   'login',
   'logout',
+  'mcp',
   'serve',
   'demo',
   'simulate',

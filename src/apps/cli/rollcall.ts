@@ -34,7 +34,13 @@ async function main(): Promise<number> {
   }
   const needsServer = !['help', 'version', 'completion'].includes(task.name)
   const stored = needsServer && connection.token === undefined ? await findStoredSession(url, process.env) : null
-  const client = until(interrupted.signal, createApi(url, connection.token ?? stored?.token))
+  const token = connection.token ?? stored?.token
+  const client = until(interrupted.signal, createApi(url, token))
+  if (task.name === 'mcp') {
+    const { serveAssistant } = await import('./mcp/mcp.ts')
+    await serveAssistant(client, token, process.env, warn, interrupted.signal)
+    return exitCodes.reached
+  }
   const api = isJson ? client : forTerminal(client)
   if (task.name === 'wait') return exitCodes[await wait(api, output, task, warn, interrupted.signal)]
   if (task.name === 'watch') {
@@ -50,7 +56,7 @@ async function main(): Promise<number> {
   return exitCodes.reached
 }
 
-type ShownTask = Exclude<Task, { readonly name: 'wait' | 'watch' | 'login' | 'logout' }>
+type ShownTask = Exclude<Task, { readonly name: 'wait' | 'watch' | 'login' | 'logout' | 'mcp' }>
 
 async function show(api: Api, output: Output, task: ShownTask): Promise<void> {
   switch (task.name) {

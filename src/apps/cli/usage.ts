@@ -20,6 +20,7 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   maintenance [plan | end <id>]  list, plan and end planned downtime of devices; has its own --help
   retire | reinstate             take devices out of service that never come back, and undo that; each has its own --help
   login | logout                 sign in with the identity provider of the server; further commands use the session
+  mcp                            let an assistant ask over standard input and output (Model Context Protocol)
   serve | demo | simulate        start a server, a server with a simulated fleet, or a fleet; each has its own --help
   backup <file>                  back up the embedded database while its server runs; has its own --help
   restore <file>                 make an embedded database of a backup; has its own --help

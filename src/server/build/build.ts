@@ -5,6 +5,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildOptions, build } from 'esbuild'
+import { builtPages, readPages } from '../../api/mcp/documentation.ts'
 import { bundlePage } from '../../api/rest/page/page-bundle.ts'
 import { readPageDocuments } from '../../api/rest/page/page-documents.ts'
 import { root } from '../../platform/installation.ts'
@@ -41,6 +42,7 @@ export async function bundlePrograms(folder: string, external: string[] = beside
   await build({ ...bundling, entryPoints: programs, outdir: folder, entryNames: '[name]', splitting: true, external })
   const page = { ...(await bundlePage()), documents: await readPageDocuments() }
   writeFileSync(join(folder, 'page.json'), JSON.stringify(page))
+  writeFileSync(join(folder, builtPages), JSON.stringify([...(await readPages())]))
 }
 
 if (import.meta.main) {

@@ -82,6 +82,8 @@ export interface Config {
   readonly sinks: SinksConfig
   readonly clusters: ClustersConfig
   readonly git: GitConfig
+  /** What assistants may do over /mcp. Null: there is no such route. */
+  readonly mcp: { readonly isWriting: boolean } | null
   /** Null: no MQTT. */
   readonly mqtt: ReturnType<typeof mqttConfig>
   /** Null: no traces are exported. */
@@ -136,6 +138,8 @@ const environment = z.object({
   GIT: z.string().default('git'),
   GIT_DIRECTORY: z.string().nullable().default(null),
   GIT_PROCESSES: processes.default(defaultLimits.git.processes),
+  MCP: flag.optional(),
+  MCP_WRITE: flag.default(false),
   ...mqttVariables,
   ...tracesVariables,
   LOG_LEVEL: logLevel.default('info'),
@@ -200,6 +204,7 @@ export function parseConfig(env: Environment): Config {
       kubeconfig: v.KUBECONFIG?.split(delimiter).filter((file) => file !== '') ?? null,
     },
     git: { program: v.GIT === 'off' ? null : v.GIT, path: env.PATH ?? '', directory: v.GIT_DIRECTORY },
+    mcp: (v.MCP ?? isLoopback(v.HOST)) ? { isWriting: v.MCP_WRITE } : null,
     mqtt: mqttConfig(v),
     traces: tracesConfig(v),
     logLevel: v.LOG_LEVEL,

@@ -4,6 +4,7 @@ import { schema } from '../../../src/api/graphql/schema.ts'
 import { makeRequest, type RandomRequest } from '../random-document.ts'
 import { type Body, randomBody } from './bodies.ts'
 import { exportPaths, exportSearch, signInRoutes } from './export-routes.ts'
+import { randomMessage as randomMcpMessage } from './mcp.ts'
 import { type MqttInput, randomMessage } from './mqtt/inputs.ts'
 import { knownOperation } from './operations.ts'
 import type { Random } from './random.ts'
@@ -165,6 +166,7 @@ const streams = ['events', 'socket'] as const
 /** Exports and sign-in have many routes, of which most inputs are refused. */
 function randomRoute(random: Random): (typeof routes)[number] {
   const group = random.below(100)
+  if (group > 94) return ['POST', '/mcp']
   if (group < 5) return ['GET', random.choose(exportPaths)]
   return group < 9 ? random.choose(signInRoutes) : random.choose(routes)
 }
@@ -188,6 +190,11 @@ function randomRest(random: Random): RestInput {
   if (random.chance(2)) headers['signature-input'] = 'sig=("@method" "@target-uri");created=1;keyid="k"'
   if (random.chance(2)) headers['if-none-match'] = random.choose(['*', '"x"', 'W/"', '"'.repeat(50)])
   const caller = random.chance(80) ? 'admin' : randomCaller(random)
+  if (path === '/mcp' && search === '' && random.chance(90)) {
+    const { headers: own, body: message } = randomMcpMessage(random)
+    const sent = { ...own, 'content-type': 'application/json' }
+    return { kind: 'rest', caller, method, path, headers: sent, body: Buffer.from(JSON.stringify(message)) }
+  }
   return { kind: 'rest', caller, method, path: path + search, headers, body: body?.bytes ?? null }
 }
 

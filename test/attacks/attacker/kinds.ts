@@ -8,6 +8,7 @@ const kinds: readonly (readonly [kind: string, path: RegExp])[] = [
   ['a device', /^\/api\/v1\/(onboarding|clients)\b/],
   ['an orchestrator', /^\/(v1|v2|api\/cnf-adapter)\//],
   ['an export', /^\/export\//],
+  ['an assistant', /^\/mcp\b/],
   ['a sign-in', /^\/session\b/],
   ['health and metrics', /^\/(readyz|metrics)\b/],
 ]

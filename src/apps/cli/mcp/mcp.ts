@@ -1,0 +1,55 @@
+/** `rollcall mcp`: an assistant on this machine asks the server, over standard input and output, with the credential of its person. */
+import { once } from 'node:events'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import type { Asking } from '../../../api/mcp/asking.ts'
+import { createAssistant } from '../../../api/mcp/assistant.ts'
+import { readPages } from '../../../api/mcp/documentation.ts'
+import { viewer } from '../../../api/mcp/documents.ts'
+import { UsageError } from '../../../server/process/arguments.ts'
+import { ApiError, readBytes, reasonOf } from '../../client/client.ts'
+import type { Api } from '../api.ts'
+
+/** Until the client closes the input, or the signal is aborted. Standard output is the client's alone. */
+export async function serveAssistant(
+  api: Api,
+  token: string | undefined,
+  env: NodeJS.ProcessEnv,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const isWriting = writesIn(env)
+  const report = (error: unknown): string => {
+    say(`unexpected error: ${reasonOf(error)}`)
+    return `Unexpected error: ${reasonOf(error)}`
+  }
+  const deps = { clock: Date.now, signal, report, readPages, readSchema: () => readSchema(api.url, token, signal) }
+  const serving = serveStdio(
+    async () => {
+      const asking: Asking = { ...api, isWriting: isWriting && (await mayWrite(api, signal)) }
+      return createAssistant(asking, deps)
+    },
+    { maxSubscriptions: 0, onerror: ({ message }) => say(message) },
+  )
+  await Promise.race([once(process.stdin, 'close'), once(process.stdin, 'end'), once(signal, 'abort')])
+  await serving.close()
+}
+
+function writesIn({ MCP_WRITE: text = 'false' }: NodeJS.ProcessEnv): boolean {
+  if (/^(true|1)$/i.test(text)) return true
+  if (/^(false|0|)$/i.test(text)) return false
+  throw new UsageError(`MCP_WRITE must be true or false, but is ${JSON.stringify(text)}`)
+}
+
+/** If the server cannot be asked now, it decides at the call. */
+async function mayWrite(api: Api, signal: AbortSignal): Promise<boolean> {
+  const found = await api.ask<{ viewer: { roles: readonly string[] } }>(viewer, {}, signal).catch(() => null)
+  return found?.viewer.roles.some((role) => role === 'OPERATOR' || role === 'ADMIN') ?? true
+}
+
+async function readSchema(url: string, token: string | undefined, signal: AbortSignal): Promise<string> {
+  const headers = { ...(token !== undefined && { authorization: `Bearer ${token}` }) }
+  const late = AbortSignal.any([signal, AbortSignal.timeout(30_000)])
+  const response = await fetch(`${url}/schema.graphql`, { headers, signal: late, redirect: 'manual' })
+  if (response.ok) return new TextDecoder().decode(await readBytes(response, 16 << 20))
+  throw new ApiError('NO_ANSWER', `the server answers HTTP ${response.status}`, { status: response.status })
+}
