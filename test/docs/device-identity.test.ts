@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../support/databases/stores.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
+import { hasCompiler } from '../support/runner/programs.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 
 const run = promisify(execFile)
@@ -15,7 +16,6 @@ const shownUrl = 'https://localhost:4000'
 const succeeds = (program: string, ...args: string[]): boolean => spawnSync(program, args).status === 0
 const hasTools = hasCurl && succeeds('openssl', 'version')
 const hasPython = succeeds('python3', '-c', 'import cryptography')
-const hasC = succeeds('sh', '-c', 'echo "#include <curl/curl.h>\n#include <openssl/evp.h>" | cc -E -x c - >/dev/null')
 
 // curl and OpenSSL are required in .ci/run; Python and C where they are installed.
 describe.skipIf(!hasTools).each(stores)('docs/device-identity.md on $name', (store) => {
@@ -86,7 +86,7 @@ describe.skipIf(!hasTools).each(stores)('docs/device-identity.md on $name', (sto
     expect(JSON.parse(await runIn('python3', 'report.py'))).toMatchObject({ verdict: 'APPLIED' })
   })
 
-  it.skipIf(!hasC)('signs in C', async () => {
+  it.skipIf(!hasCompiler())('signs in C', async () => {
     writeFileSync(join(folder, 'report.c'), program('c'))
     await runIn('cc', '-Wall', '-Werror', 'report.c', '-o', 'report', '-lcurl', '-lcrypto')
     expect(JSON.parse(await runIn('./report'))).toMatchObject({ verdict: 'APPLIED' })

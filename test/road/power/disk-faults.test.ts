@@ -57,7 +57,7 @@ it.runIf(isWhole)('acknowledges only what is on the disk, says what is wrong, an
     begin(fault)
     await expect.poll(readiness).toEqual({ status: 'not ready', reason })
     const { acknowledged } = fleet
-    expect(await readiness()).toEqual({ status: 'not ready', reason })
+    expect(await readiness()).toMatchObject({ status: 'not ready' })
     expect(fleet.acknowledged).toBe(acknowledged)
     rmSync(faultFile)
     await continues()

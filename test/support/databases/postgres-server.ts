@@ -8,6 +8,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -26,7 +27,11 @@ export interface PostgresServer {
   readonly url: string
   /** `immediate` is what a crash looks like. */
   stop(mode?: 'fast' | 'immediate'): Promise<void>
-  start(): Promise<void>
+  /** `env`: more variables of its processes. */
+  start(env?: Readonly<Record<string, string>>): Promise<void>
+  readonly dataDir: string
+  /** Of a stopped server: `write` makes the files anew. `aside`: the copy. */
+  replaceFiles(write: (aside: string) => void): void
   /** Copies the stopped server's files aside, or puts the copy back. */
   backUp(): void
   restore(): void
@@ -85,14 +90,20 @@ export async function startPostgres({
   const common = ['listen_addresses=127.0.0.1', 'max_connections=200', 'shared_buffers=64MB']
   const settings = [...common, ...ofStandby, ...fast, ...more]
   const options = [`-p ${port} -k ${folder}`, ...settings].join(' -c ')
-  const control = async (...args: string[]): Promise<void> => {
+  const control = async (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<void> => {
+    const how = { ...as, env: { ...as.env, ...env }, stdio: 'ignore' } as const
     await new Promise<void>((resolve, reject) => {
-      const child = spawn(join(bin, 'pg_ctl'), ['-D', dataDir, '-w', '-t', '60', ...args], { ...as, stdio: 'ignore' })
+      const child = spawn(join(bin, 'pg_ctl'), ['-D', dataDir, '-w', '-t', '60', ...args], how)
       child.on('error', reject)
-      child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`pg_ctl ${args[0]} ended with ${code}`))))
+      child.on('exit', (code) =>
+        code === 0 ? resolve() : reject(new Error(`pg_ctl ${args[0]} ended with ${code}: ${lastLines()}`)),
+      )
     })
   }
-  const start = (): Promise<void> => control('start', '-l', join(folder, 'log'), '-o', options)
+  const lastLines = (): string =>
+    existsSync(join(folder, 'log')) ? readFileSync(join(folder, 'log'), 'utf8').split('\n').slice(-8).join('\n') : ''
+  const start = (env?: Readonly<Record<string, string>>): Promise<void> =>
+    control(['start', '-l', join(folder, 'log'), '-o', options], env)
   let isRunning = false
   await start()
   isRunning = true
@@ -105,12 +116,18 @@ export async function startPostgres({
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     async stop(mode = 'fast') {
-      if (isRunning) await control('stop', '-m', mode)
+      if (isRunning) await control(['stop', '-m', mode])
       isRunning = false
     },
-    async start() {
-      if (!isRunning) await start()
+    async start(env) {
+      if (!isRunning) await start(env)
       isRunning = true
+    },
+    dataDir,
+    replaceFiles(write) {
+      rmSync(dataDir, { recursive: true, force: true })
+      write(backup)
+      if (user) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, dataDir])
     },
     backUp() {
       rmSync(backup, { recursive: true, force: true })
@@ -125,10 +142,10 @@ export async function startPostgres({
       writeFileSync(signal, '')
       if (user) chownSync(signal, user.uid, user.gid)
     },
-    promote: () => control('promote'),
+    promote: () => control(['promote']),
     async dispose() {
       watchdog.kill()
-      if (isRunning) await control('stop', '-m', 'immediate').catch(() => undefined)
+      if (isRunning) await control(['stop', '-m', 'immediate']).catch(() => undefined)
       isRunning = false
       // What is still ending may still write.
       rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })

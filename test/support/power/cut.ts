@@ -41,6 +41,8 @@ interface File {
   content: Buffer
   size: number
   pending: Pending[]
+  /** Where it was created. */
+  readonly place?: { readonly folder: Folder; readonly name: string } | undefined
 }
 interface Folder {
   readonly entries: Map<string, Entry>
@@ -55,16 +57,23 @@ export type Left = 'nothing' | 'everything' | 'some'
 
 const sector = 512
 
-/** Writes to `to` what is left of `root`, which was `base` or empty before the steps. `random`: below 1. */
+export interface Files {
+  /** Of before the steps. Absent: there were none. */
+  readonly base?: string | undefined
+  /** Whether a sync of a new file syncs its entry in the folder, too, as ext4, XFS and Btrfs do. POSIX does not demand it. */
+  readonly syncsEntries?: boolean
+}
+
+/** Writes to `to` what is left of `root`. `random`: below 1. */
 export function cutPower(
   steps: readonly Step[],
   root: string,
   to: string,
   left: Left,
   random: () => number,
-  base?: string,
+  { base, syncsEntries = false }: Files = {},
 ): void {
-  const disk = replay(steps, root, base === undefined ? newFolder() : readFolder(base))
+  const disk = replay(steps, root, base === undefined ? newFolder() : readFolder(base), syncsEntries)
   writeFolder(disk, to, left, random)
 }
 
@@ -94,7 +103,7 @@ function isFolder(entry: Entry): entry is Folder {
   return 'entries' in entry
 }
 
-function replay(steps: readonly Step[], root: string, top: Folder): Folder {
+function replay(steps: readonly Step[], root: string, top: Folder, syncsEntries: boolean): Folder {
   const files = new Map<number, File>()
 
   function folderAt(path: string): Folder {
@@ -118,7 +127,9 @@ function replay(steps: readonly Step[], root: string, top: Folder): Folder {
     switch (recorded.does) {
       case 'create':
       case 'mkdir': {
-        const made: Entry = recorded.does === 'mkdir' ? newFolder() : { content: Buffer.alloc(0), size: 0, pending: [] }
+        const place = { folder: folderAt(dirname(recorded.path)), name: basename(recorded.path) }
+        const made: Entry =
+          recorded.does === 'mkdir' ? newFolder() : { content: Buffer.alloc(0), size: 0, pending: [], place }
         if (recorded.does === 'create' && !isFolder(made)) files.set(recorded.file, made)
         change(dirname(recorded.path), (entries) => void entries.set(basename(recorded.path), made))
         break
@@ -132,12 +143,13 @@ function replay(steps: readonly Step[], root: string, top: Folder): Folder {
       case 'remove':
         change(dirname(recorded.path), (entries) => void entries.delete(basename(recorded.path)))
         break
+      case 'link':
       case 'rename': {
         const [from, to] = [basename(recorded.path), basename(recorded.to)]
         if (dirname(recorded.path) !== dirname(recorded.to)) throw new Error('a rename between folders is not modelled')
         change(dirname(recorded.path), (entries) => {
           const entry = entries.get(from)
-          entries.delete(from)
+          if (recorded.does === 'rename') entries.delete(from)
           if (entry) entries.set(to, entry)
         })
         break
@@ -152,6 +164,8 @@ function replay(steps: readonly Step[], root: string, top: Folder): Folder {
         const file = fileOf(recorded.file)
         for (const each of file.pending) apply(file, each)
         file.pending = []
+        const { folder, name } = file.place ?? {}
+        if (syncsEntries && folder && name && folder.present.get(name) === file) folder.entries.set(name, file)
         break
       }
       case 'sync-folder': {

@@ -1,5 +1,5 @@
 /**
- * What is recorded until the power goes, in a process of its own: the first start of a database, reports under load, checkpoints, an orderly end, a second
+ * What is recorded until the power goes, in a process of its own, of it or of the PostgreSQL at POWER_URL: the first start of a database, reports under load, checkpoints, an orderly end, a second
  * start, a migration, and reports again. Writes to POWER_RESULT what each device was answered, and how long the record was then.
  */
 import { fstatSync, openSync, writeFileSync } from 'node:fs'
@@ -20,13 +20,14 @@ export interface Result {
 }
 
 const { POWER_ROOT = '', POWER_LOG = '', POWER_RESULT = '', POWER_REPORTS = '0', POWER_SYNCED = '' } = process.env
+const { POWER_URL: url = null } = process.env
 const log = openSync(POWER_LOG, 'r')
 const length = (): number => fstatSync(log).size
 const phases: Record<string, number> = {}
 const begin = (phase: string): void => {
   phases[phase] = length()
 }
-const config = { url: null, dataDir: join(POWER_ROOT, 'a', 'data'), isSynced: POWER_SYNCED !== 'no' }
+const config = { url, dataDir: join(POWER_ROOT, 'a', 'data'), isSynced: POWER_SYNCED !== 'no' }
 const enough = Number(POWER_REPORTS)
 const marks = new Map<string, number[]>()
 

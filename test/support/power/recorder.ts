@@ -13,7 +13,7 @@ export type Recorded =
   /** `file`: an inode number, which a later file may have again. */
   | { readonly does: 'create' | 'open'; readonly path: string; readonly file: number }
   | { readonly does: 'mkdir' | 'remove'; readonly path: string }
-  | { readonly does: 'rename'; readonly path: string; readonly to: string }
+  | { readonly does: 'rename' | 'link'; readonly path: string; readonly to: string }
   | { readonly does: 'write'; readonly file: number; readonly at: number; readonly length: number }
   | { readonly does: 'truncate'; readonly file: number; readonly size: number }
   /** After it has succeeded. */
@@ -80,11 +80,11 @@ function remove(path: string): void {
 }
 
 function noteFile(path: string, flags: unknown): number {
-  const isNew = !real.existsSync(path)
+  const before = real.statSync(path, { throwIfNoEntry: false })
   const fd = real.openSync(path, flags as string, 0o600)
-  const { ino, size } = real.fstatSync(fd)
-  if (!real.fstatSync(fd).isDirectory()) record({ does: isNew ? 'create' : 'open', path: resolve(path), file: ino })
-  if (flags === 'w' && size > 0) record({ does: 'truncate', file: ino, size: 0 })
+  const { ino } = real.fstatSync(fd)
+  if (!before?.isDirectory()) record({ does: before ? 'open' : 'create', path: resolve(path), file: ino })
+  if (flags === 'w' && before && before.size > 0) record({ does: 'truncate', file: ino, size: 0 })
   open.set(fd, { path: resolve(path), file: ino })
   return fd
 }
@@ -175,6 +175,7 @@ fs.promises.open = async (path, flags, mode) => {
   if (!isInside(path as PathLike)) return handle
   const noted = { path: resolve(String(path)), file: (await handle.stat()).ino }
   const isFolder = (await handle.stat()).isDirectory()
+  if (!isFolder) record({ does: 'open', ...noted })
   const { sync: flush } = handle
   handle.sync = async () => {
     mayFail('fsync', noted.path)
