@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { atMost, type Bench, type Claim, stated } from '../harness/bench.ts'
 import { openConnections } from '../harness/clients/http-connection.ts'
 import { type Subscription, subscribe } from '../harness/clients/subscription.ts'
-import { buildReports, createFleet } from '../harness/fleet.ts'
+import { buildReports, createFleet, type Fleet } from '../harness/fleet.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
 import { type Spread, spread } from '../harness/statistics.ts'
 
@@ -25,8 +25,7 @@ export const footprint: Bench = {
     const note = (name: string, value: number): void => void measured.set(name, [...(measured.get(name) ?? []), value])
 
     /** Reports until that many are acknowledged, while the page is open. Notes the memory at times. */
-    async function use(program: Program, name: string, count: number): Promise<void> {
-      const fleet = createFleet(reports, connections)
+    async function use(program: Program, fleet: Fleet, name: string, count: number): Promise<void> {
       const page = await openPage(program)
       const open = await openConnections(program.port, connections)
       for (const part of [0.25, 0.5, 0.75, 1]) {
@@ -59,14 +58,14 @@ export const footprint: Bench = {
           await nothing.stop()
           const program = await startRollcall(env)
           try {
-            const first = createFleet(reports, 1)
+            const fleet = createFleet(reports, connections)
             const [connection] = await openConnections(program.port, 1)
-            await connection?.send(first.next(0))
+            await connection?.send(fleet.next(0))
             connection?.close()
             note(`${name}, processor time until the first report ÷ Node alone`, program.cpu() / bare)
             note(`${name}, processor time until the first report`, program.cpu())
             note(`${name}, idle`, megabytes(program.memory()))
-            if (count > 0) await use(program, name, count)
+            if (count > 0) await use(program, fleet, name, count)
             else for (const subscription of await openPage(program)) subscription.close()
             note(`${name}, at the end`, megabytes(program.memory()))
           } finally {
