@@ -59,6 +59,15 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     return ((await response.json()) as { data: any }).data
   }
 
+  it('says when the last backup was', async () => {
+    const { revision } = await ask('{ revision }')
+    const input = `{ at: "${new Date().toISOString()}", revision: "${revision}" }`
+    await ask(`mutation { recordBackup(input: ${input}) { __typename } }`)
+    const { page } = await signIn(adminKey, 'setup')
+    const said = new RegExp(`^Last backup: .+ ago, up to revision ${revision}\\.$`)
+    await expectShown(textOf(page.getByText('Last backup:'))).toMatch(said)
+  })
+
   it.runIf(isWhole)('shows all its parts on a phone', async () => {
     const { page } = await signIn(adminKey, 'setup')
     await page.setViewportSize({ width: 390, height: 844 })
