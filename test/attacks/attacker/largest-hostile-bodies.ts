@@ -24,7 +24,7 @@ export const hostileBodies: readonly LargeBody[] = [
   },
   { title: 'one item of lists', line: 'POST /reports', body: () => `[${filled(32 * mib - 2, '[]')}]`, status: 413 },
   { title: 'brackets', line: 'POST /reports', body: () => '['.repeat(32 * mib), status: 400 },
-  { title: 'a number without end', line: 'POST /reports', body: () => `[${'1'.repeat(31 * mib)}]`, status: 400 },
+  { title: 'a number without end', line: 'POST /reports', body: () => `[${'1'.repeat(31 * mib)}]`, status: 200 },
   {
     title: 'empty lines',
     line: 'POST /reports',

@@ -156,6 +156,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     )
     expect(unproven.map(([field]) => field).sort()).toEqual([
       'clusters',
+      'inMaintenance',
       'instanceIds',
       'models',
       'readiness',
