@@ -24,10 +24,12 @@ export async function readPageDocuments(): Promise<readonly string[]> {
   )
   const files = sources.map(declarationsOf)
   /** Fragments may be in another file. Operations are not shared, because their names may repeat between files. */
-  const shared = new Map(files.flatMap((file) => [...file].filter(([, { text }]) => isFragment(text))))
+  const fragments = files.flatMap((file) => [...file].filter(([, { text }]) => isFragment(text)))
+  const shared = new Map(fragments)
+  if (shared.size < fragments.length) throw new Error('two fragments of the page have one name')
 
-  function whole({ text, fragments }: Declared, file: ReadonlyMap<string, Declared>): string {
-    const parts = fragments.map((name) => {
+  function whole({ text, fragments: used }: Declared, file: ReadonlyMap<string, Declared>): string {
+    const parts = used.map((name) => {
       const found = file.get(name) ?? shared.get(name)
       if (!found) throw new Error(`the page's fragment ${name} was not found`)
       return whole(found, file)

@@ -15,7 +15,7 @@ import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { useFilters } from '../widgets/lists/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/lists/group-lines.tsx'
 import { Loading, LoadingPast } from '../widgets/loading.tsx'
-import { SitesInMaintenance, sitesFragment } from '../widgets/maintenance.tsx'
+import { SitesInMaintenance, sitesInMaintenanceFragment } from '../widgets/maintenance.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
 import { ConvergenceSummary } from '../widgets/states/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/states/counts-bar.tsx'
@@ -55,7 +55,7 @@ const overviewDocument = graphql(
     alertsFragment,
     causesFragment,
     declarationFragment,
-    sitesFragment,
+    sitesInMaintenanceFragment,
   ],
 )
 

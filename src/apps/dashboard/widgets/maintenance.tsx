@@ -17,14 +17,14 @@ export function MaintenanceBadge({ of }: BadgeProps) {
   )
 }
 
-export const sitesFragment = graphql(`
+export const sitesInMaintenanceFragment = graphql(`
   fragment SitesInMaintenance on Query {
     inMaintenance: sitesInMaintenance(labelKey: $labelKey, first: 10, asOf: $asOf) { site targets until }
   }
 `)
 
 interface SitesProps {
-  readonly of: FragmentOf<typeof sitesFragment>['inMaintenance']
+  readonly of: FragmentOf<typeof sitesInMaintenanceFragment>['inMaintenance']
   /** The label whose values the sites are. */
   readonly labelKey: string
 }
