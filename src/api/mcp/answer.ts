@@ -47,25 +47,40 @@ export const usualBytes = 6_000
 
 export function answerOf(found: Found, root: string, rows: number): CallToolResult {
   const budget = usualBytes * Math.max(1, rows / usualRows)
-  const kept: Record<string, unknown> = { ...found.facts }
+  const lists = Object.entries(found.facts).flatMap(([name, value]) =>
+    Array.isArray(value) ? [listOf(name, value)] : [],
+  )
   for (;;) {
-    const result = render(found, kept, root)
-    if (Buffer.byteLength(JSON.stringify(result)) <= budget) return result
-    const [name, list] = longest(kept)
-    if (list.length === 0) return result
-    kept[name] = list.slice(0, -1)
+    const result = render(found, { ...found.facts, ...Object.fromEntries(lists.map(keptOf)) }, root)
+    let excess = bytesOf(result) - budget
+    if (excess <= 0) return result
+    while (excess > 0) {
+      const longest = lists.reduce<List | null>((most, list) => (list.bytes > (most?.bytes ?? 0) ? list : most), null)
+      if (longest === null) return result
+      const size = longest.sizes.pop() ?? 0
+      longest.bytes -= size
+      // It is in the facts and in the text. To make the answer anew for each row would take a second for what a hostile device can fill.
+      excess -= 2 * size
+    }
   }
 }
 
-function longest(facts: Facts): readonly [string, readonly Row[]] {
-  let found: readonly [string, readonly Row[]] = ['', []]
-  let size = 0
-  for (const [name, value] of Object.entries(facts)) {
-    const own = Array.isArray(value) && value.length > 0 ? JSON.stringify(value).length : 0
-    if (own > size) [found, size] = [[name, value as readonly Row[]], own]
-  }
-  return found
+interface List {
+  readonly name: string
+  readonly rows: readonly Row[]
+  /** Of the rows that are kept. */
+  readonly sizes: number[]
+  bytes: number
 }
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+function listOf(name: string, rows: readonly Row[]): List {
+  const sizes = rows.map(bytesOf)
+  return { name, rows, sizes, bytes: sizes.reduce((sum, size) => sum + size, 0) }
+}
+
+const keptOf = ({ name, rows, sizes }: List) => [name, rows.slice(0, sizes.length)] as const
 
 function render({ revision, time, page, lists = {}, lines, facts }: Found, kept: Facts, root: string): CallToolResult {
   const omitted = Object.entries(facts).flatMap(([what, all]) => {

@@ -84,9 +84,12 @@ export const deploymentTool = defineTool({
         convergence: data.convergence,
       },
       stalledSince: data.stall?.since ?? null,
-      components: data.components.map((part) => ({
-        ...{ name: markId(part.name), state: part.state, since: part.changedAt, error: errorOf(part.error) },
-      })),
+      // Those with an error first: the last ones may be left out.
+      components: data.components
+        .map(({ name, state, changedAt: since, error: problem }) => ({
+          ...{ name: markId(name), state, since, error: errorOf(problem) },
+        }))
+        .toSorted((a, b) => Number(b.error !== null) - Number(a.error !== null)),
       history: data.history.nodes.map(changeOf).toReversed(),
     }
     return {
