@@ -48,7 +48,9 @@ export async function createApp({
         })
       }),
     async reload() {
-      await Promise.all([tls?.reload(), trust?.reload()])
+      // In this order: a new certificate may name the server in another trust domain.
+      await tls?.reload()
+      await trust?.reload()
       return tls !== null || trust !== null
     },
     close() {

@@ -65,11 +65,16 @@ function create(
     async pause(): Promise<number> {
       return (await waiting.promise) / 1_000
     },
-    /** They pass. */
-    async pass(): Promise<number> {
+    /** The pause that begins next. */
+    nextPause(): Promise<number> {
       waiting = Promise.withResolvers()
-      go()
       return this.pause()
+    },
+    /** The present one passes. */
+    async pass(): Promise<number> {
+      const next = this.nextPause()
+      go()
+      return next
     },
     held: (domain = 'factory.example') => authorities.of(domain)?.authorities.map(({ subject }) => subject.slice(3)),
   }
@@ -90,6 +95,18 @@ describe('the authorities of a trust domain', () => {
       one.answers(() => new Map([['factory.example', bundle(1, first)]]), hint)
       expect(await one.pass()).toBe(seconds)
     }
+    await one.authorities.stop()
+  })
+
+  it('are asked for when that is asked, and again in the time that this answer says', async () => {
+    const one = create()
+    one.answers(() => new Map([['factory.example', bundle(1, first)]]), 3_600)
+    await one.authorities.start()
+    expect(await one.pause()).toBe(3_600)
+    const next = one.nextPause()
+    one.answers(() => new Map([['factory.example', bundle(2, second)]]), 60)
+    await one.authorities.refresh()
+    expect([one.held(), await next]).toEqual([['second'], 60])
     await one.authorities.stop()
   })
 

@@ -1,19 +1,17 @@
 /** Clients of a server with an identity service, over real TLS: who is recognized, who is admitted, and what a rotation of authorities does to open connections. */
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { Agent } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, it } from 'vitest'
-import type { RunningApp } from '../../support/servers/app.ts'
 import { createCertificates } from '../devices/certificates.ts'
 import { refusals, registerAll, revoke } from '../devices/devices.ts'
 import { asCaller, fileOf, report, serverId, start, usePlant } from './plant.ts'
-import { bundleOf, chainOf, idOf, issueSvid, signs } from './svids.ts'
+import { bundleOf, idOf, issueSvid, signs } from './svids.ts'
 
 const plant = usePlant()
 const svid = (client: string, by = plant.first) => issueSvid(by, idOf(client), { days: 3 })
 const notAuthorized = 'https://docs.margo.org/specification/problem-types#not-authorized'
 const retire = `mutation ($i: RetireDevicesInput!) { retireDevices(input: $i) { __typename } }`
-const shown = ({ socket }: { socket: unknown }) => (socket as TLSSocket).getPeerX509Certificate()?.fingerprint256
 
 describe('a client', () => {
   it('is recognized by its SPIFFE id: of a trust domain and the WFM of this server, in their form', async () => {
@@ -252,48 +250,6 @@ describe('the clock of a server', () => {
     difference = 3.5 * 86_400_000
     expect((await report(app, 'press', press, { agent })).status).toBe(401)
     agent.destroy()
-    await app.stop()
-  })
-})
-
-describe("the server's own certificate", () => {
-  async function renewed(env: Record<string, string>, app: RunningApp, names: string, by = plant.first): Promise<void> {
-    const next = await by.issue('', { names: `${names},IP:127.0.0.1`, usage: signs, days: 4 })
-    copyFileSync(next.files.cert, env.TLS_CERT ?? '')
-    copyFileSync(next.files.key, env.TLS_KEY ?? '')
-    await app.app.reload()
-    expect(shown(await report(app, 'press', await svid('press')))).toBe(chainOf(next)[0]?.fingerprint256)
-  }
-
-  it('may be an X.509-SVID that is replaced while it runs', async () => {
-    plant.publish(1, plant.first)
-    const env = await plant.env()
-    const app = await start(env)
-    const [press, agent] = [await svid('press'), new Agent({ keepAlive: true, maxSockets: 1 })]
-    const { socket } = await report(app, 'press', press, { agent })
-    await renewed(env, app, `URI:${serverId}`)
-    const again = await report(app, 'press', press, { agent })
-    expect([again.status, again.socket]).toEqual([201, socket])
-    // Its name says whose clients they are.
-    await renewed(env, app, 'URI:spiffe://factory.example/margo/wfm/other')
-    expect((await report(app, 'press', press, { agent })).status).toBe(401)
-    await renewed(env, app, 'DNS:plant.example')
-    expect(app.logged.map(({ msg }) => msg)).toContainEqual(expect.stringContaining('TLS_CERT has no SPIFFE id'))
-    await renewed(env, app, `URI:${serverId}`, plant.second)
-    expect(app.logged.at(-1)).toMatchObject({ msg: 'the certificates of TLS were replaced' })
-    const said = app.logged.map(({ msg }) => String(msg)).filter((msg) => msg.startsWith('TLS_CERT is no valid'))
-    expect(said).toEqual([expect.stringMatching(/no authority of its trust domain issued it.*\. Clients refuse it$/)])
-    agent.destroy()
-    await app.stop()
-  })
-
-  it('must name the server, unless SPIFFE_ID does', async () => {
-    plant.publish(1, plant.first)
-    const plain = await plant.web.issue('plant', { names: 'IP:127.0.0.1' })
-    const env = await plant.env({ TLS_CERT: plain.files.cert, TLS_KEY: plain.files.key })
-    await expect(start(env)).rejects.toThrow('TLS_CERT has no SPIFFE id')
-    const app = await start({ ...env, SPIFFE_ID: serverId })
-    expect((await report(app, 'press', await svid('press'))).status).toBe(201)
     await app.stop()
   })
 })

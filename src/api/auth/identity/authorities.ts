@@ -16,7 +16,7 @@ import { discoveryUrl, type Fetched, type Source } from './source.ts'
 export interface Authorities {
   /** Undefined: none is known. */
   of(trustDomain: string): Bundle | undefined
-  /** Asks all services now. */
+  /** Asks all services now, for the present trust domains of this server. The pause until the next look begins anew. */
   refresh(): Promise<void>
   /** Ends when each service has been asked once, or the trust domains have bundles from disk. */
   start(): Promise<void>
@@ -75,13 +75,20 @@ export function createAuthorities(deps: AuthoritiesDeps): Authorities {
         return pauseAfter(retries, failures - 1)
       }
     }
+    let waking = new AbortController()
     const turn = (): Promise<number> => {
       looking = looking.then(look)
+      waking.abort()
+      waking = new AbortController()
       return looking
     }
-    async function run(first: Promise<number>): Promise<void> {
-      for (let time = await first; !signal.aborted; time = await turn())
-        await pause(time, signal).catch(() => undefined)
+    async function run(): Promise<void> {
+      while (!signal.aborted) {
+        const [last, time] = [looking, await looking]
+        await pause(time, AbortSignal.any([signal, waking.signal])).catch(() => undefined)
+        // Otherwise it was asked meanwhile: its answer says when the next look is.
+        if (looking === last && !signal.aborted) void turn()
+      }
     }
     return { source, service, turn, run }
   }
@@ -130,28 +137,31 @@ export function createAuthorities(deps: AuthoritiesDeps): Authorities {
     return true
   }
 
+  /** Of trust domains without authorities. */
   async function readKept(): Promise<void> {
+    const before = held.size
     for (const { source, service } of follows)
       for (const domain of source.trustDomain === null ? domains() : [source.trustDomain])
         try {
-          const bundle = await kept.read(domain, service)
-          if (bundle) held.set(domain, bundle)
+          const bundle = held.has(domain) ? null : await kept.read(domain, service)
+          if (bundle && !held.has(domain)) held.set(domain, bundle)
         } catch (error) {
           log.warn({ error, file: kept.pathOf(domain) }, 'a kept bundle of authorities cannot be used')
         }
-    if (held.size > 0) changed()
+    if (held.size > before) changed()
   }
 
   let runs: readonly Promise<void>[] = []
   return {
     of: (domain) => held.get(domain),
     async refresh() {
+      await readKept()
       await Promise.all(follows.map(({ turn }) => turn()))
     },
     async start() {
       await readKept()
       const firsts = follows.map(({ turn }) => turn())
-      runs = follows.map(({ run }, at) => run(firsts[at] ?? Promise.resolve(0)))
+      runs = follows.map(({ run }) => run())
       if (domains().some((domain) => !held.has(domain))) await Promise.all(firsts)
     },
     async stop() {

@@ -58,12 +58,13 @@ export async function openTrust({ config, own, log, clock, interval, pause }: Tr
   await ca().catch((error: NodeJS.ErrnoException) => {
     throw new ConfigError([`IDENTITY_SERVICE_CA cannot be read: ${config.ca} (${error.code ?? error.message})`])
   })
-  let ids = idsOf(config, own)
-  if (ids === null) throw new ConfigError([withoutId])
+  const first = idsOf(config, own)
+  if (typeof first === 'string') throw new ConfigError([first])
+  let ids = first
   const admitted = config.admitted === null ? null : await readAdmittedClients({ file: config.admitted, log, interval })
   const verified = new LRUCache<string, Recognized & Validity>({ max: mostVerified })
   const followers: (() => void)[] = []
-  const domains = (): readonly string[] => [...new Set(ids?.map(trustDomainOf))]
+  const domains = (): readonly string[] => [...new Set(ids.map(trustDomainOf))]
   const authorities = createAuthorities({
     sources: config.sources,
     domains,
@@ -99,7 +100,7 @@ export async function openTrust({ config, own, log, clock, interval, pause }: Tr
     const id = leaf ? spiffeIdOf(leaf.subjectAltName) : null
     if (!leaf || id === null) throw refused('claims', 'it must have exactly one URI among its names (SAN), a SPIFFE id')
     const domain = trustDomainOf(id)
-    const wfms = ids?.filter((own) => trustDomainOf(own) === domain).map(wfmOf) ?? []
+    const wfms = ids.filter((own) => trustDomainOf(own) === domain).map(wfmOf)
     if (wfms.length === 0)
       throw refused('untrusted', `${domain} is not a trust domain of this server (${domains().join(', ')})`)
     const bundle = authorities.of(domain)
@@ -114,7 +115,7 @@ export async function openTrust({ config, own, log, clock, interval, pause }: Tr
     if ('message' in path) throw refused(path.reason, path.message)
     const client = clientOf(id)
     if (client === null || !wfms.includes(wfmOf(id.slice(0, id.lastIndexOf('/client/')))))
-      throw refused('untrusted', `${id} is no client of this server, which is ${ids?.join(', ')}`)
+      throw refused('untrusted', `${id} is no client of this server, which is ${ids.join(', ')}`)
     return { spiffeId: id, client, ...path }
   }
 
@@ -141,10 +142,12 @@ export async function openTrust({ config, own, log, clock, interval, pause }: Tr
     },
     ownReplaced() {
       const found = idsOf(config, own)
-      if (found === null) log.warn({}, `${withoutId}: the former id stays in use`)
-      ids = found ?? ids
+      if (typeof found === 'string') log.warn({}, `${found}: the former id stays in use`)
+      else ids = found
       verified.clear()
       checkOwn()
+      // It may be of another trust domain. Without its authorities, devices get 503.
+      if (domains().some((domain) => !authorities.of(domain))) void authorities.refresh()
     },
     async close() {
       admitted?.close()
@@ -153,13 +156,18 @@ export async function openTrust({ config, own, log, clock, interval, pause }: Tr
   }
 }
 
-const withoutId =
-  'TLS_CERT has no SPIFFE id such as spiffe://factory.example/margo/wfm/plant-1 among its names: IDENTITY_SERVICE requires it, or SPIFFE_ID'
-
-function idsOf({ ids }: TrustConfig, own: TrustDeps['own']): readonly string[] | null {
-  if (ids !== null) return ids
+/** Or what is wrong with them. */
+function idsOf({ ids, sources }: TrustConfig, own: TrustDeps['own']): readonly string[] | string {
   const id = spiffeIdOf(own()[0]?.subjectAltName)
-  return id === null || wfmOf(id) === null ? null : [id]
+  const found = ids ?? (id === null || wfmOf(id) === null ? [] : [id])
+  if (found.length === 0)
+    return 'TLS_CERT has no SPIFFE id such as spiffe://factory.example/margo/wfm/plant-1 among its names: IDENTITY_SERVICE requires it, or SPIFFE_ID'
+  const isServed = (domain: string): boolean =>
+    sources.some(({ trustDomain }) => trustDomain === null || trustDomain === domain)
+  const without = found.find((one) => !isServed(trustDomainOf(one)))
+  return without === undefined
+    ? found
+    : `IDENTITY_SERVICE names no service for the trust domain ${trustDomainOf(without)} of ${without}`
 }
 
 function refused(reason: 'untrusted' | 'expired' | 'claims', why: string): CredentialRefused {
