@@ -79,8 +79,10 @@ describe("the sandbox's agent", () => {
     plant.publish(1, plant.first)
     const app = await start(await plant.env({ DEVICE_PROVISION: 'false' }))
     const caller = asCaller(app)
-    await registerAll(caller, [{ deviceId: client }])
-    const agent = await issueSvid(plant.first, idOf(client))
+    // Its device has a name of its own, in a file, which is another than that of the client in its certificate.
+    const spiffeId = idOf('line-3-client')
+    await registerAll(caller, [{ deviceId: client, spiffeIds: [spiffeId] }])
+    const agent = await issueSvid(plant.first, spiffeId)
     const ask = (request: string) => exchange(app, request, agent)
     const describe = send(app, 'PUT', `/api/v1/capabilities/${client}`, capabilities)
     expect([(await ask(describe)).status, (await ask(describe)).status]).toEqual([201, 200])
@@ -101,7 +103,7 @@ describe("the sandbox's agent", () => {
     expect([single.status, sha256(single.body), String(single.body)]).toEqual([200, deployments[0].digest, document])
 
     const tell = async (version: string, status: string, components = '[]') => {
-      const body = `{${version}"components":${components},"deploymentId":"${deployment}","status":${status}}`
+      const body = `{${version}"components":${components},"deploymentId":"${deployment}","deviceId":"${client}","status":${status}}`
       return (await ask(send(app, 'POST', `/api/v1/deployments/${deployment}/status`, body))).status
     }
     // While its database has no version, it sends 0; an earlier one of the same month sent none.
