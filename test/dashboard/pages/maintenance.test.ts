@@ -8,6 +8,11 @@ describe.runIf(findChromium())('maintenance', () => {
   const { server, visit } = useDashboard({ timeouts: { ...defaultTimeouts, duties: 100 } })
 
   it('is planned, shown on the device, its deployment and its rollout, and ended', async () => {
+    const devices = ['edge-1', 'edge-2'].map((deviceId) => ({ deviceId, labels: [{ key: 'site', value: 'munich' }] }))
+    await server().query(
+      `mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }`,
+      { devices },
+    )
     const { page } = await visit('setup/maintenance')
     const form = page.getByRole('form', { name: 'New window' })
     await form.getByLabel('Or device IDs').fill('edge-1')
@@ -26,9 +31,9 @@ describe.runIf(findChromium())('maintenance', () => {
     await page.locator('.chart .band title').getByText('no power').waitFor({ state: 'attached' })
     await page.locator('.chart-legend').getByText('In maintenance').waitFor()
     await page.goto(`${server().url}/rollouts?kind=MARGO_DEPLOYMENT`)
-    await page.locator('.rollout-line').getByText('1 in maintenance until').waitFor()
+    await page.locator('.rollout-line').getByText('1 of 1 in maintenance until').waitFor()
     await page.goto(server().url)
-    await page.getByRole('list', { name: 'In maintenance, by site' }).getByText('1 in maintenance until').waitFor()
+    await page.getByRole('list', { name: 'In maintenance, by site' }).getByText('1 of 2 in maintenance until').waitFor()
     await page.goto(`${server().url}/setup/maintenance`)
     await page.getByRole('button', { name: 'End…' }).click()
     await page.getByRole('button', { name: 'End no power' }).click()

@@ -1,6 +1,7 @@
 /** Planned downtime by GraphQL: who plans it, who sees it, and which alerts it holds. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { defaultTimeouts } from '../../../src/api/rest/guard.ts'
+import { type Duck, openDuck } from '../../export/duckdb.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 const admin = 'a'.repeat(40)
@@ -12,6 +13,11 @@ beforeAll(async () => {
   })
 })
 afterAll(() => app.stop())
+let duck: Duck
+beforeAll(async () => {
+  duck = await openDuck()
+})
+afterAll(() => duck.close())
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
 async function ask(query: string, variables: object = {}, token = admin): Promise<any> {
@@ -53,6 +59,27 @@ const deviceDocument = `query ($id: String!, $at: Revision) { revision
 const maintenanceOf = async (id: string, at: string | null = null, token = admin) =>
   (await ask(deviceDocument, { id, at }, token)).device?.maintenance ?? null
 
+/** The devices of an export with their windows, which are the same in all formats. */
+async function exported(query = ''): Promise<unknown[][]> {
+  const bytesOf = async (format: string) => {
+    const headers = { authorization: `Bearer ${admin}` }
+    return (await fetch(`${app.url}/export/devices?format=${format}${query}`, { headers })).bytes()
+  }
+  const columns = ['maintenanceSince', 'maintenanceUntil']
+  const times = columns.map((name) => `strftime("${name}"::timestamptz, '%Y-%m-%dT%H:%M:%S.%gZ')`)
+  const select = `select [deviceId, ${times}, maintenanceReason] as row from`
+  const [lines = [], ...others] = await Promise.all([
+    duck.ask(
+      await bytesOf('ndjson'),
+      `${select} read_json(FILE, format = 'newline_delimited', columns = {${[...columns, 'deviceId', 'maintenanceReason'].map((name) => `"${name}": 'VARCHAR'`)}})`,
+    ),
+    duck.ask(await bytesOf('csv'), `${select} read_csv(FILE, all_varchar = true)`),
+    duck.ask(await bytesOf('parquet'), `${select} read_parquet(FILE)`),
+  ])
+  for (const found of others) expect(found).toEqual(lines)
+  return lines.map(({ row }) => row as unknown[])
+}
+
 it('is planned by operators, entered, seen by those who see the device, held for alerts, and ended', async () => {
   const register = (deviceId: string, value: string) =>
     ask(`mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }`, {
@@ -60,9 +87,18 @@ it('is planned by operators, entered, seen by those who see the device, held for
     })
   await register('press', 'a')
   await register('other', 'b')
-  for (const device of ['press', 'other']) await report(device, { state: 'installed' })
-  const { window } = await plan({})
-  expect(window).toMatchObject({ reason: 'power', repeat: null, filter: site('a'), clusters: null, targets: 0 })
+  await register('spare', 'a')
+  for (const device of ['press', 'other', 'spare']) await report(device, { state: 'installed' })
+  // The label of its registration counts, not this one.
+  const properties = { id: 'other', vendor: 'v', modelNumber: 'm', serialNumber: 's' }
+  await fetch(`${app.url}/api/v1/capabilities/other`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ properties, labels: { site: 'a' } }),
+  })
+  const filter = { ...site('a'), deviceIds: ['press'] }
+  const { window } = await plan({ filter })
+  expect(window).toMatchObject({ reason: 'power', repeat: null, filter, clusters: null, targets: 0 })
   await expect.poll(() => maintenanceOf('press')).toEqual({ reason: 'power', until: window.next.until })
   expect(await maintenanceOf('other')).toBeNull()
   const { revision: inside } = await ask('{ revision }')
@@ -70,38 +106,27 @@ it('is planned by operators, entered, seen by those who see the device, held for
   const lists = `{ devices(filter: { inMaintenance: true }) { nodes { deviceId } }
     deploymentCounts(filter: { inMaintenance: true }) { total }
     maintenanceWindows { totalCount nodes { maintenanceId targets } }
-    sitesInMaintenance(labelKey: "site") { site targets until }
+    sitesInMaintenance(labelKey: "site") { site targets total until }
     maintenanceBands(from: "2020-01-01T00:00:00Z") { targets until reason }
-    rollouts { nodes { maintenance { targets until } maintenanceBands(from: "2020-01-01T00:00:00Z") { targets reason } } } }`
+    rollouts { nodes { maintenance { targets deployments until } maintenanceBands(from: "2020-01-01T00:00:00Z") { targets reason } } } }`
   const { until } = window.next
   expect(await ask(lists)).toEqual({
-    sitesInMaintenance: [{ site: 'a', targets: 1, until }],
+    sitesInMaintenance: [{ site: 'a', targets: 1, total: 2, until }],
     maintenanceBands: [{ targets: 1, until, reason: 'power' }],
     rollouts: {
-      nodes: [{ maintenance: { targets: 1, until }, maintenanceBands: [{ targets: 1, reason: 'power' }] }],
+      nodes: [
+        { maintenance: { targets: 1, deployments: 1, until }, maintenanceBands: [{ targets: 1, reason: 'power' }] },
+      ],
     },
     devices: { nodes: [{ deviceId: 'press' }] },
     deploymentCounts: { total: 1 },
     maintenanceWindows: { totalCount: 1, nodes: [{ maintenanceId: window.maintenanceId, targets: 1 }] },
   })
 
-  const exported = async (query = '') => {
-    const response = await fetch(`${app.url}/export/devices?format=ndjson${query}`, {
-      headers: { authorization: `Bearer ${admin}` },
-    })
-    const rows = (await response.text())
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    return rows.map(({ deviceId, maintenanceUntil, maintenanceReason }) => [
-      deviceId,
-      maintenanceUntil,
-      maintenanceReason,
-    ])
-  }
   expect(await exported()).toEqual([
-    ['other', null, null],
-    ['press', until, 'power'],
+    ['other', null, null, null],
+    ['press', expect.any(String), until, 'power'],
+    ['spare', null, null, null],
   ])
   const [ofA, ofB] = [await keyOf(['OPERATOR'], ['label:site=a']), await keyOf(['OPERATOR'], ['label:site=b'])]
   const kinds = async (token: string) =>
@@ -159,8 +184,8 @@ it('is planned by operators, entered, seen by those who see the device, held for
   await expect.poll(() => maintenanceOf('press')).toBeNull()
   expect(await maintenanceOf('press', inside)).toEqual({ reason: 'power', until })
   expect(await ask(badges, { at: inside }, ofA)).toEqual(shown)
-  expect(await exported()).toContainEqual(['press', null, null])
-  expect(await exported(`&atRevision=${inside}`)).toContainEqual(['press', until, 'power'])
+  expect(await exported()).toContainEqual(['press', null, null, null])
+  expect(await exported(`&atRevision=${inside}`)).toContainEqual(['press', expect.any(String), until, 'power'])
   expect(await ask(badges)).toEqual({ ...hidden, maintenanceBands: [{ targets: 1 }] })
   const then = `query ($at: Revision, $held: DeploymentFilter = { where: { not: { inMaintenance: false } } }) {
     deployments(filter: { inMaintenance: true }, atRevision: $at) { nodes { device { deviceId } } }

@@ -34,7 +34,7 @@ export const rolloutFragment = graphql(
       broken: deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }) { total }
       stalled: deploymentCounts(filter: { stalled: true }) { total }
       old: deploymentCounts(filter: { states: [INSTALLED], convergence: [STALE] }) { total }
-      maintenance { targets until }
+      maintenance { deployments until }
     }
   `,
   [countsFragment],
@@ -166,7 +166,7 @@ const columns: Columns<RolloutSummary> = {
   pending: (row) => row.deploymentCounts.pending,
   failed: (row) => row.deploymentCounts.failed,
   stalled: (row) => row.stalled.total,
-  inMaintenance: (row) => row.maintenance?.targets ?? 0,
+  inMaintenance: (row) => row.maintenance?.deployments ?? 0,
   removing: (row) => row.deploymentCounts.removing,
   removed: (row) => row.deploymentCounts.removed,
 }
@@ -233,7 +233,13 @@ export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
         {rollout.stalled.total > 0 && (
           <StateMark of="STALLED">{`${formatNumber(rollout.stalled.total)} stalled`}</StateMark>
         )}
-        <MaintenanceBadge of={rollout.maintenance} />
+        {rollout.maintenance && (
+          <MaintenanceBadge
+            count={rollout.maintenance.deployments}
+            total={counts.total}
+            until={rollout.maintenance.until}
+          />
+        )}
       </span>
       <LabelLinks labels={rollout.labels} />
     </div>

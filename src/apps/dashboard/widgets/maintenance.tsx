@@ -7,19 +7,21 @@ import { writeLabel } from './lists/filters.tsx'
 import { StateMark } from './states/state-mark.tsx'
 
 interface BadgeProps {
-  readonly of: { readonly targets: number; readonly until: string } | null
+  /** Deployments of a rollout, or devices and clusters of a site. */
+  readonly count: number
+  /** Null: not known. */
+  readonly total: number | null
+  readonly until: string
 }
 
-export function MaintenanceBadge({ of }: BadgeProps) {
-  if (!of) return null
-  return (
-    <StateMark of="MAINTENANCE">{`${formatNumber(of.targets)} in maintenance until ${formatTime(of.until)}`}</StateMark>
-  )
+export function MaintenanceBadge({ count, total, until }: BadgeProps) {
+  const share = total === null ? formatNumber(count) : `${formatNumber(count)} of ${formatNumber(total)}`
+  return <StateMark of="MAINTENANCE">{`${share} in maintenance until ${formatTime(until)}`}</StateMark>
 }
 
 export const sitesInMaintenanceFragment = graphql(`
   fragment SitesInMaintenance on Query {
-    inMaintenance: sitesInMaintenance(labelKey: $labelKey, first: 10, asOf: $asOf) { site targets until }
+    inMaintenance: sitesInMaintenance(labelKey: $labelKey, first: 10, asOf: $asOf) { site targets total until }
   }
 `)
 
@@ -37,7 +39,7 @@ export function SitesInMaintenance({ of, labelKey }: SitesProps) {
         In maintenance <a href={href(['devices'], { maintenance: 'true' })}>All devices in maintenance</a>
       </h2>
       <ul class="sites" aria-label={`In maintenance, by ${labelKey}`}>
-        {of.map(({ site, targets, until }) => (
+        {of.map(({ site, targets, total, until }) => (
           <li key={site}>
             {site === null ? (
               `no ${labelKey}`
@@ -46,7 +48,7 @@ export function SitesInMaintenance({ of, labelKey }: SitesProps) {
                 {site}
               </a>
             )}{' '}
-            <MaintenanceBadge of={{ targets, until }} />
+            <MaintenanceBadge count={targets} total={total} until={until} />
           </li>
         ))}
       </ul>

@@ -205,6 +205,9 @@ function byConnectivity(t: TargetRow, condition: SQL): SQL {
   )
 }
 
+/** The keys of targets that may have the label. One of the registration wins over one that the device gives itself. */
+export const targetsWithLabel = (t: TargetRow, label: Label): SQL => labelled(t, (row) => hasAnyLabel(row, [label]))
+
 /** Without duplicates, and row by row: a limit ends it early. */
 function labelled(t: TargetRow, condition: (labels: SQLWrapper) => SQL): SQL {
   return sql`select ${t.key} as key from ${targets} ${t} where ${condition(t.labels)}

@@ -7,7 +7,7 @@ import { deployments, maintenancePeriods as period, targets } from '../../tables
 import { visiblePlace, visibleTarget } from '../access-scope.ts'
 import { rowsOf } from '../counts/deployment-counts.ts'
 import { d, filterAt } from '../filters/deployment-filter.ts'
-import { periodsAt, targetRow } from '../filters/target-filter.ts'
+import { periodsAt, targetRow, targetsWithLabel } from '../filters/target-filter.ts'
 import { labelOf } from '../groups/grouping.ts'
 import { openPast, revisionsAt } from '../past.ts'
 
@@ -17,9 +17,16 @@ export interface InMaintenanceSummary {
   readonly until: Millis
 }
 
+export interface RolloutInMaintenance extends InMaintenanceSummary {
+  /** On these targets. */
+  readonly deployments: number
+}
+
 export interface SiteInMaintenance extends InMaintenanceSummary {
   /** The value of the label. Null: they have none. */
   readonly site: string | null
+  /** The targets with this value, in a window or not. Null: those without the label are not counted. */
+  readonly total: number | null
 }
 
 /** A stretch of time in which devices or clusters were in one occurrence of a window. */
@@ -37,10 +44,10 @@ export async function maintenanceOfRollouts(
   session: Session,
   keys: readonly number[],
   asOf: Revision | null,
-): Promise<Map<number, InMaintenanceSummary>> {
+): Promise<Map<number, RolloutInMaintenance>> {
   const found = asOf === null ? ofPresent(session, keys) : await ofPast(session, keys, asOf)
-  const rows = await session.rows<InMaintenanceSummary & { readonly key: number }>(
-    sql`select found.rollout_key as key, ${summary} ${found} group by 1`,
+  const rows = await session.rows<RolloutInMaintenance & { readonly key: number }>(
+    sql`select found.rollout_key as key, count(*)::int as deployments, ${summary} ${found} group by 1`,
   )
   return new Map(rows.map(({ key, ...one }) => [key, one]))
 }
@@ -61,7 +68,7 @@ async function ofPast(session: Session, keys: readonly number[], asOf: Revision)
 }
 
 /** By a label, the sites with the most of them first. Labels have no history: they are the present ones. */
-export function maintenanceOfSites(
+export async function maintenanceOfSites(
   session: Session,
   labelKey: string,
   size: number,
@@ -69,12 +76,41 @@ export function maintenanceOfSites(
 ): Promise<SiteInMaintenance[]> {
   const t = targetRow('t')
   const inside = asOf === null ? sql`from ${period} where ${period.endedRevision} is null` : periodsAt(asOf)
-  return session.rows<SiteInMaintenance>(
+  const sites = await session.rows<Omit<SiteInMaintenance, 'total'>>(
     sql`select found.site, ${summary} from (select ${period.targetKey}, ${period.until} ${inside} offset 0) as inside
       cross join lateral (select inside.target_key, inside.until, ${labelOf(t.key, labelKey)} as site from ${targets} ${t}
         where ${all([sql`${t.key} = inside.target_key`, ...visibleTarget(session, t)])} offset 0) as found
       group by 1 order by 2 desc, 1 limit ${size}`,
   )
+  const totals = await countSites(
+    session,
+    labelKey,
+    sites.flatMap(({ site }) => site ?? []),
+  )
+  // A device that was in a window may have been retired since.
+  return sites.map((one) => ({
+    ...one,
+    total: one.site === null ? null : Math.max(one.targets, totals.get(one.site) ?? 0),
+  }))
+}
+
+/** The targets in service with each of these values of a label. */
+async function countSites(
+  session: Session,
+  labelKey: string,
+  sites: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (sites.length === 0) return new Map()
+  const t = targetRow('t')
+  const counts = sites.map(
+    (
+      site,
+    ) => sql`select ${site}::text as site, count(*)::int as total from (${targetsWithLabel(t, { key: labelKey, value: site })}) as named
+      cross join lateral (select 1 from ${targets} ${t} where ${t.key} = named.key and ${t.retiredAt} is null
+        and ${all([sql`${labelOf(t.key, labelKey)} = ${site}`, ...visibleTarget(session, t)])} offset 0) as found`,
+  )
+  const rows = await session.rows<{ site: string; total: number }>(sql.join(counts, sql` union all `))
+  return new Map(rows.map(({ site, total }) => [site, total]))
 }
 
 /** Within the history that is kept, the newest of them, in the order of their beginnings. `rolloutKey`: of targets with deployments of it now. */

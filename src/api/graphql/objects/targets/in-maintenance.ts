@@ -2,8 +2,8 @@
 import { DomainError } from '../../../../domain/errors.ts'
 import type {
   MaintenanceBand as BandRow,
+  RolloutInMaintenance as RolloutRow,
   SiteInMaintenance as SiteRow,
-  InMaintenanceSummary as SummaryRow,
 } from '../../../../store/read/targets/in-maintenance.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
@@ -12,11 +12,14 @@ import { Rollout } from '../refs.ts'
 
 const mostSites = 50
 
-const InMaintenanceSummary = builder.objectRef<SummaryRow>('InMaintenanceSummary').implement({
+const InMaintenanceSummary = builder.objectRef<RolloutRow>('InMaintenanceSummary').implement({
   access: 'viewer',
   description: 'Devices and clusters that are in maintenance windows.',
   fields: (t) => ({
     targets: t.exposeInt('targets', { description: 'Number of devices and clusters.' }),
+    deployments: t.exposeInt('deployments', {
+      description: 'Number of deployments of the rollout on them, of `Rollout.deploymentCounts`.',
+    }),
     until: t.expose('until', { type: 'DateTime', description: 'The latest end of their windows, as planned.' }),
   }),
 })
@@ -27,6 +30,11 @@ const SiteInMaintenance = builder.objectRef<SiteRow>('SiteInMaintenance').implem
   fields: (t) => ({
     site: t.exposeString('site', { nullable: true, description: 'The value of the label. Null: they have none.' }),
     targets: t.exposeInt('targets', { description: 'Number of devices and clusters that are in a window.' }),
+    total: t.exposeInt('total', {
+      nullable: true,
+      description:
+        'Number of all devices and clusters in service with the value. Null where `site` is: they are not counted.',
+    }),
     until: t.expose('until', { type: 'DateTime', description: 'The latest end of their windows, as planned.' }),
   }),
 })

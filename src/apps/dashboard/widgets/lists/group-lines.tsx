@@ -12,7 +12,7 @@ import { StateMark } from '../states/state-mark.tsx'
 export const groupsFragment = graphql(`
   fragment GroupLines on DeploymentGroupConnection {
     totalCount
-    nodes { key rollout { presentId name maintenance { targets until } } counts { total pending installing installed failed removing removed } }
+    nodes { key rollout { presentId name maintenance { deployments until } } counts { total pending installing installed failed removing removed } }
   }
 `)
 
@@ -38,7 +38,13 @@ export function GroupLines({ of: { nodes, totalCount } }: { readonly of: Fragmen
               <ShortHeadline of={{ counts }} />
               <span class="marks">
                 {counts.failed > 0 && <StateMark of="FAILED">{`${formatNumber(counts.failed)} failed`}</StateMark>}
-                <MaintenanceBadge of={rollout?.maintenance ?? null} />
+                {rollout?.maintenance && (
+                  <MaintenanceBadge
+                    count={rollout.maintenance.deployments}
+                    total={counts.total}
+                    until={rollout.maintenance.until}
+                  />
+                )}
               </span>
             </li>
           )
