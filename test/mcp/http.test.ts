@@ -219,7 +219,8 @@ describe('POST /mcp on loopback', () => {
       await call(client, 'rollout', { rollout: `${order} now` }),
       await call(client, 'deployment', { deployment, device }),
       await call(client, 'device', { device }),
-      await call(client, 'search', { text: 'IGNORE' }),
+      await call(client, 'device', { device, at: new Date().toISOString() }),
+      await call(client, 'search', { text: order }),
       await call(client, 'changes_between', {
         from: (await server.query('{ history { oldestTime } }')).history.oldestTime,
       }),
@@ -230,6 +231,8 @@ describe('POST /mcp on loopback', () => {
       expect(text).toContain('⟦')
       const outside = `${text.replaceAll(/⟦[^⟦⟧]*⟧/g, '')} ${JSON.stringify(withoutMarked(facts))}`
       expect(outside).not.toMatch(/ignore your|system:|⟦|⟧/i)
+      for (const { page } of facts ? [facts, ...(facts.results ?? [])] : [])
+        expect(page).toMatch(/^http:\/\/[\w.:]+\/(node\/[\w-]{1,40})?(\?at=[\dTZ%A-F.-]+)?$/)
       for (const said of markedIn(facts)) expect(said.length).toBeLessThanOrEqual(257)
       expect(`${text}${JSON.stringify(facts)}`).not.toMatch(/(?!\n)\p{Cc}|[\u200b\u202a-\u202e\u2066-\u2069]/u)
     }

@@ -107,11 +107,8 @@ export function failureOf(error: unknown): CallToolResult | null {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
-/** Steps of a path that a browser keeps. */
-export const pageOf = (...steps: readonly string[]): string => {
-  const path = steps.map(encodeURIComponent).join('/')
-  return steps.some((step) => ['', '.', '..'].includes(step)) ? `#/${path}` : path
-}
+/** Of an object. A link is outside of the marks, so it has the server's ID: a name could hold words for the assistant, and is long when it is encoded. */
+export const pageOf = (id: string): string => `node/${id}`
 
 export const atTime = (page: string, time: string | null): string =>
   time === null ? page : `${page}?at=${encodeURIComponent(time)}`

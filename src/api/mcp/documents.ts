@@ -63,7 +63,7 @@ export const comparison = `query AssistantComparison($ids: [ID!]!) {
   compareRollouts(ids: $ids) { isWorse pValue summary }
 }`
 
-const deploymentFields = `deploymentId reporter state derivedState consistent readiness convergence attempt application applicationVersion
+const deploymentFields = `id deploymentId state derivedState consistent readiness convergence attempt application applicationVersion
     changedAt receivedAt target { name } rollout { id name } ${error} stall { since component basis }`
 
 export const deployment = `query AssistantDeployment($deploymentId: String!, $deviceId: String, $asOf: DateTime, $first: Int!) {
@@ -78,7 +78,7 @@ export const deployment = `query AssistantDeployment($deploymentId: String!, $de
 export const device = `query AssistantDevice($deviceId: String!, $asOf: DateTime, $first: Int!) {
   revision
   device(deviceId: $deviceId, asOf: $asOf) {
-    deviceId connectivity lastHeardAt registered labels { key value }
+    id deviceId connectivity lastHeardAt registered labels { key value }
     parent { deviceId } maintenance { reason until } retirement { at reason }
     counts: deploymentCounts { ${counts} }
     deployments(first: $first, orderBy: CHANGED_DESC) { totalCount nodes { deploymentId state changedAt ${error} } }

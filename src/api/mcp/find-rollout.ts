@@ -1,4 +1,5 @@
 /** The rollout that a caller names: by its name, or by the ID that another answer has. */
+import { pageOf } from './answer.ts'
 import { AskError, isInvalid } from './asking.ts'
 import { findRollouts } from './documents.ts'
 import type { ToolContext } from './tool.ts'
@@ -35,3 +36,5 @@ export const rolloutIdsOf = async (
   context: ToolContext,
   rollout: string | undefined,
 ): Promise<readonly string[] | null> => (rollout === undefined ? null : [(await findRollout(context, rollout)).id])
+
+export const rolloutPage = (ids: readonly string[] | null): string => (ids?.[0] === undefined ? '' : pageOf(ids[0]))

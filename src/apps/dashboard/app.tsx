@@ -13,6 +13,7 @@ import { DeploymentsPage } from './pages/deployments.tsx'
 import { DevicePage } from './pages/device.tsx'
 import { DevicesPage } from './pages/devices.tsx'
 import { FeedPage } from './pages/feed.tsx'
+import { NodePage } from './pages/node.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { ResourcePage } from './pages/resource.tsx'
 import { ResourcesPage } from './pages/resources.tsx'
@@ -50,6 +51,7 @@ const pages: Readonly<Record<string, PageEntry>> = {
   device: { title: 'Device', page: DevicePage, under: 'devices' },
   resources: { title: 'Resources', page: ResourcesPage, under: 'resources' },
   resource: { title: 'Resource', page: ResourcePage, under: 'resources', isOpaque: true },
+  node: { title: 'Loading', page: NodePage, under: '', isOpaque: true },
   feed: { title: 'Feed', page: FeedPage, under: 'feed' },
   setup: { title: 'Set-up', page: SetupPage, under: 'setup', isOpaque: true, isTimeless: true },
 }

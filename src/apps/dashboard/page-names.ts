@@ -8,6 +8,7 @@ export const pageNames = [
   'device',
   'resources',
   'resource',
+  'node',
   'feed',
   'setup',
 ] as const

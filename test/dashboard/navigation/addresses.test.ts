@@ -44,6 +44,24 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
     await expectShown(urlOf(page)).toBe(`${server().url}/deployments?state=FAILED`)
   })
 
+  it('with a node ID leads to the page of the object, at the same time', async () => {
+    const { deployment, device, rollouts } = await server().query(
+      '{ deployment(deploymentId: "hello") { id } device(deviceId: "edge-1") { id } rollouts(first: 1) { nodes { id } } }',
+    )
+    const [{ id }] = rollouts.nodes
+    const at = `?at=${encodeURIComponent(new Date(Date.now() - minute).toISOString())}`
+    for (const [node, address] of [
+      [deployment.id, 'deployment/edge-1/hello'],
+      [device.id, `device/edge-1${at}`],
+      [id, `rollout/${id}`],
+    ]) {
+      const { page } = await visit(`node/${node}${address.includes('?') ? at : ''}`)
+      await expectShown(urlOf(page)).toBe(`${server().url}/${address}`)
+    }
+    const { page } = await visit('node/nothing')
+    await page.getByRole('heading', { name: 'No page shows this object' }).waitFor()
+  })
+
   it('hides no route: only a browser that reads gets the page', async () => {
     const get = (path: string, accept: string, method = 'GET') =>
       fetch(`${server().url}${path}`, { method, headers: { accept } })

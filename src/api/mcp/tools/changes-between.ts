@@ -1,8 +1,8 @@
 /** What changed between two moments. */
 import { z } from 'zod'
-import { atTime, pageOf } from '../answer.ts'
+import { atTime } from '../answer.ts'
 import { changesBetween, moments } from '../documents.ts'
-import { rolloutIdsOf } from '../find-rollout.ts'
+import { rolloutIdsOf, rolloutPage } from '../find-rollout.ts'
 import { type Counts, counts, sayCounts } from '../shapes.ts'
 import { type ChangeData, changeOf, changes, sayChange } from '../tell.ts'
 import { defineTool, id, time } from '../tool.ts'
@@ -58,7 +58,7 @@ export const changesBetweenTool = defineTool({
     return {
       revision: revisions.to,
       time: until,
-      page: atTime(rolloutIds ? pageOf('rollout', rolloutIds[0] ?? '') : '', to ?? null),
+      page: atTime(rolloutPage(rolloutIds), to ?? null),
       facts: given,
       // They are not counted, which would read them all.
       lists: {

@@ -11,8 +11,8 @@ import { markId, quote, untrusted } from '../untrusted.ts'
 interface Data {
   readonly revision: string
   readonly deployment: {
+    readonly id: string
     readonly deploymentId: string
-    readonly reporter: string
     readonly state: string
     readonly derivedState: string | null
     readonly consistent: boolean
@@ -95,7 +95,7 @@ export const deploymentTool = defineTool({
     return {
       revision,
       time: at ?? new Date(clock()).toISOString(),
-      page: atTime(pageOf('deployment', data.reporter, data.deploymentId), at),
+      page: atTime(pageOf(data.id), at),
       facts: given,
       lists: { history: { total: data.history.totalCount, how: 'ask with a larger limit, or open the page' } },
       lines(kept) {

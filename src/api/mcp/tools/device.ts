@@ -22,6 +22,7 @@ import { mark, markId, quote, untrusted } from '../untrusted.ts'
 interface Data {
   readonly revision: string
   readonly device: {
+    readonly id: string
     readonly deviceId: string
     readonly connectivity: string
     readonly lastHeardAt: string | null
@@ -91,7 +92,7 @@ export const deviceTool = defineTool({
     return {
       revision,
       time: at ?? new Date(clock()).toISOString(),
-      page: atTime(pageOf('device', data.deviceId), at),
+      page: atTime(pageOf(data.id), at),
       facts: given,
       lists: { deployments: { total: data.deployments.totalCount, how: 'ask with a larger limit' } },
       lines(kept) {

@@ -149,7 +149,7 @@ export const rolloutTool = defineTool({
     return {
       revision,
       time: new Date(context.clock()).toISOString(),
-      page: pageOf('rollout', data.id),
+      page: pageOf(data.id),
       facts: given,
       lists: {
         causes: { total: why.totalCount, how: 'ask with a larger limit' },

@@ -1,5 +1,6 @@
 /** Objects by a part of their name. */
 import { z } from 'zod'
+import { pageOf } from '../answer.ts'
 import { search as document } from '../documents.ts'
 import { defineTool } from '../tool.ts'
 import { markId, quote, untrusted } from '../untrusted.ts'
@@ -27,6 +28,7 @@ const found = z.object({
   name: untrusted,
   match: z.string(),
   id: z.string(),
+  page: z.string().nullable().describe('Null: a cluster has none.'),
   device: untrusted.nullable(),
   state: z.string().nullable(),
 })
@@ -45,12 +47,14 @@ export const searchTool = defineTool({
     const data = await asking.ask<Data>(document, { text, kinds: wanted, first: first + 1 }, signal)
     const results = data.search.slice(0, first).map(({ kind, match, name, node }) => ({
       ...{ kind, match, name: markId(name), id: node.id },
+      page: kind === 'CLUSTER' ? null : `${asking.url}/${pageOf(node.id)}`,
       ...{ device: node.target ? markId(node.target.name) : null, state: node.state ?? node.connectivity ?? null },
     }))
     return {
       revision: data.revision,
       time: new Date(clock()).toISOString(),
-      page: `deployments?${new URLSearchParams({ text })}`,
+      // Its field for a search finds the same. What is searched for may be a device's name, so no link has it.
+      page: '',
       facts: { results },
       lists: { results: { total: data.search.length, how: 'at least; ask with a larger limit or a longer text' } },
       lines(kept) {

@@ -1,7 +1,7 @@
 /** What it was at a moment. */
-import { atTime, pageOf } from '../answer.ts'
+import { atTime } from '../answer.ts'
 import { stateAt } from '../documents.ts'
-import { rolloutIdsOf } from '../find-rollout.ts'
+import { rolloutIdsOf, rolloutPage } from '../find-rollout.ts'
 import {
   type AlertsData,
   alerts,
@@ -42,7 +42,7 @@ export const stateAtTool = defineTool({
     return {
       revision: data.revision,
       time: at,
-      page: atTime(rolloutIds ? pageOf('rollout', rolloutIds[0] ?? '') : '', at),
+      page: atTime(rolloutPage(rolloutIds), at),
       facts: given,
       lists: { alerts: { total: data.alerts.totalCount, how }, causes: { total: data.causes.totalCount, how } },
       lines(kept) {

@@ -93,7 +93,7 @@ export const waitTool = defineTool({
     return {
       revision: last.cursor,
       time: new Date(clock()).toISOString(),
-      page: pageOf('rollout', rolloutId),
+      page: pageOf(rolloutId),
       facts: given,
       lists: { failures: { total: last.rollout.counts.failed, how: 'use the tool rollout' } },
       lines: (kept) => [

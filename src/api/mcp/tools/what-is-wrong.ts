@@ -1,8 +1,7 @@
 /** What is wrong now: alerts, failures by cause, standstills, silent sites. */
 import { z } from 'zod'
-import { pageOf } from '../answer.ts'
 import { whatIsWrong } from '../documents.ts'
-import { rolloutIdsOf } from '../find-rollout.ts'
+import { rolloutIdsOf, rolloutPage } from '../find-rollout.ts'
 import {
   type AlertsData,
   alerts,
@@ -94,7 +93,7 @@ export const whatIsWrongTool = defineTool({
     return {
       revision: data.revision,
       time: new Date(context.clock()).toISOString(),
-      page: rolloutIds ? pageOf('rollout', rolloutIds[0] ?? '') : '',
+      page: rolloutPage(rolloutIds),
       facts: given,
       lists: {
         alerts: { total: data.alerts.totalCount, how: more },

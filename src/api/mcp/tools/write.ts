@@ -133,7 +133,7 @@ export const writingTools: readonly Tool[] = [
       )
       const [found] = rollouts.nodes
       const effect = { deployments: deployments.length, withKnownIds: known.total, isNewRollout: found === undefined }
-      return { revision, effect, page: found ? pageOf('rollout', found.id) : 'rollouts' }
+      return { revision, effect, page: found ? pageOf(found.id) : 'rollouts' }
     },
     write: ({ rollout, deployments, ...more }) => ({
       document: declare,
