@@ -110,7 +110,7 @@ const rows: readonly Row[] = [
   ['api/rest/negotiation.ts', '.some((tag) => tag === etag)', '.some((tag) => tag !== etag)', 'a device learns that its old manifest is the newest', 'rest', 'dialects'],
   ['api/rest/devices/desired.ts', 'if (digestOf(bytes) !== digest) throw missing', '', 'a device installs a bundle that was changed', 'rest/devices'],
   ['api/mcp/serve.ts', ' && !Array.isArray(message)', '', 'an assistant sends many requests as one', 'mcp/http'],
-  ['api/mcp/untrusted.ts', 'escapeLine(text.slice(0, most + 1).toWellFormed())', 'text.slice(0, most + 1)', 'a message of a device turns the text of an answer round', 'mcp/http'],
+  ['api/mcp/untrusted.ts', 'escapeLine(text.slice(0, most + 1).toWellFormed())', 'text.slice(0, most + 1)', 'a message of a device turns the text of an answer round', 'mcp/texts'],
   ['api/mcp/writing-tool.ts', 'input.confirm === word', 'input.confirm !== undefined', 'an assistant writes what no one has seen', 'mcp/writing'],
   ['api/graphql/transport/own-documents.ts', "signal.addEventListener('abort', () => resolve(), { once: true })", '', 'what a client that is gone waits for stays open', 'mcp/http'],
   // The programs around it.

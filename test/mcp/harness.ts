@@ -68,17 +68,23 @@ export async function call(
   return { isError, text, facts, bytes: Buffer.byteLength(JSON.stringify({ content, structuredContent: facts })) }
 }
 
-/** Twelve devices of three sites, one of which is offline. A rollout that went well, then one that fails at the site munich. */
+/**
+ * 24 devices of three sites, one of which is offline. A rollout that went well, then one that fails at the site munich, has a deployment that stalls, and
+ * has not begun on two devices.
+ */
 export async function makeFleet(server: RunningApp): Promise<void> {
   const sites = ['munich', 'lyon', 'turin']
-  const devices = Array.from({ length: 12 }, (_, index) => ({
+  const stalling = 'edge-19'
+  const devices = Array.from({ length: 24 }, (_, index) => ({
     deviceId: `edge-${index}`,
     site: sites[index % 3] ?? '',
   }))
   await server.query(
     'mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }',
     {
-      devices: devices.map(({ deviceId, site }) => ({ deviceId, labels: [{ key: 'site', value: site }] })),
+      devices: devices.map(({ deviceId, site }) => ({
+        ...{ deviceId, name: `Pump of ${deviceId}`, labels: [{ key: 'site', value: site }] },
+      })),
     },
   )
   await server.query(
@@ -99,7 +105,8 @@ export async function makeFleet(server: RunningApp): Promise<void> {
       })),
     )
     for (const state of ['installing', 'installed'] as const)
-      for (const { deviceId, site } of devices.slice(0, version === '1' ? 12 : 10)) {
+      for (const { deviceId, site } of devices.slice(0, version === '1' ? 24 : 22)) {
+        if (version === '2' && state === 'installed' && deviceId === stalling) continue
         const isFailing = site === failing && state === 'installed'
         await report(
           server,
@@ -110,6 +117,9 @@ export async function makeFleet(server: RunningApp): Promise<void> {
         )
       }
   }
+  await server.query(
+    'mutation { reportConnectivity(input: { cluster: "p+pumps-line", connectivity: ONLINE }) { __typename } }',
+  )
   // A gateway that does not reach the device behind it.
   const error = { code: '102', message: 'Child device unreachable', source: 'edge-11' }
   await server.post('/device/gateway-1/deployment/valve/status', {
@@ -117,11 +127,16 @@ export async function makeFleet(server: RunningApp): Promise<void> {
   })
 }
 
-export async function declare(server: RunningApp, rollout: string, deployments: readonly object[]): Promise<void> {
+export async function declare(
+  server: RunningApp,
+  name: string,
+  deployments: readonly object[],
+  project: string | null = null,
+): Promise<void> {
   await server.query(
     'mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename } }',
     {
-      input: { rollout: { name: rollout }, deployments },
+      input: { rollout: { name, project }, deployments },
     },
   )
 }
@@ -144,19 +159,4 @@ export async function report(
     },
   )
   if (answer.status >= 300) throw new Error(`the report was refused: ${await answer.text()}`)
-}
-
-export function withoutMarked(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutMarked)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, part]) => (name === 'untrusted' ? [] : [[name, withoutMarked(part)]])),
-  )
-}
-
-export function markedIn(value: unknown): readonly string[] {
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, part]) =>
-    name === 'untrusted' && typeof part === 'string' ? [part] : markedIn(part),
-  )
 }

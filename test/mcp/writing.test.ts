@@ -1,6 +1,8 @@
 /** The tools that write: who is offered them, what a preview shows, and what the audit log says. */
 import type { Client } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { ToolContext } from '../../src/api/mcp/tool.ts'
+import { select } from '../../src/api/mcp/tools/selection.ts'
 import { defaultTimeouts } from '../../src/api/rest/guard.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { call, connect, http, type Way } from './harness.ts'
@@ -112,7 +114,7 @@ describe('tools that write', () => {
       to: new Date(Date.now() + 3_600_000).toISOString(),
       reason: `a fan of ${way.over}`,
     }
-    await confirmed(client, 'plan_maintenance', planning, { devices: 1 })
+    await confirmed(client, 'plan_maintenance', planning, { devices: 1, notFound: 0 })
     await audited('planMaintenance', planning.reason)
     const retiring = { devices: [`device-${way.over}`], reason: `scrapped by ${way.over}` }
     await confirmed(client, 'retire_devices', retiring, { devices: 1, deployments: 1 })
@@ -124,11 +126,65 @@ describe('tools that write', () => {
         })
       ).device.retirement.reason,
     ).toBe(retiring.reason)
+    const { facts } = await call(client, 'device', { device: `device-${way.over}` })
+    expect(facts).toMatchObject({ retirement: { reason: { untrusted: retiring.reason } }, maintenance: null })
     expect((await call(client, 'plan_maintenance', { to: planning.to, reason: 'all of them' })).text).toContain(
-      'give devices, labels, or both',
+      'give devices, labels or clusters',
     )
     expect((await call(client, 'retire_devices', { devices: ['a'], reason: ' ' })).isError).toBe(true)
     await client.close()
+  })
+
+  it('plan maintenance of what the preview names, and of no other', async () => {
+    const register = async (...lines: readonly (readonly [deviceId: string, ...labels: string[]])[]) =>
+      query('mutation ($input: RegisterDevicesInput!) { registerDevices(input: $input) { __typename } }', {
+        input: {
+          devices: lines.map(([deviceId, ...labels]) => ({
+            ...{ deviceId, labels: labels.map((label) => ({ key: label.split('=')[0], value: label.split('=')[1] })) },
+          })),
+        },
+      })
+    await register(['m-1', 'site=munich', 'line=3'], ['m-2', 'site=munich', 'line=4'], ['l-1', 'site=lyon', 'line=3'])
+    await query('mutation { reportConnectivity(input: { cluster: "p+m-9", connectivity: ONLINE }) { __typename } }')
+    const client = await connect(server, http, await makeKey('OPERATOR'))
+    const labels = [
+      { key: 'site', value: 'munich' },
+      { key: 'line', value: '3' },
+    ]
+    const soon = new Date(Date.now() + 3_600_000).toISOString()
+    const plan = { labels, clusters: ['m-9', 'm-1'], to: soon, reason: 'a new roof' }
+    const named = (kind: string, name: string) => ({ kind, name: { untrusted: name } })
+    const first = await call(client, 'plan_maintenance', plan)
+    expect(first.facts).toMatchObject({
+      done: false,
+      effect: { devices: 1, clusters: 1, notFound: 1, coversLaterDevices: true },
+      covers: [named('CLUSTER', 'p+m-9'), named('DEVICE', 'm-1')],
+    })
+    expect(first.text).toContain('\nDEVICE ⟦m-1⟧\n')
+    await register(['m-3', 'site=munich', 'line=3'])
+    const second = await call(client, 'plan_maintenance', { ...plan, confirm: first.facts.confirm, limit: 1 })
+    expect(second.facts).toMatchObject({ done: false, effect: { devices: 2 }, omitted: [{ what: 'covers', count: 2 }] })
+    const third = await call(client, 'plan_maintenance', { ...plan, confirm: second.facts.confirm })
+    expect(third.facts).toMatchObject({ done: true, covers: [{}, named('DEVICE', 'm-1'), named('DEVICE', 'm-3')] })
+    const inside = async () => {
+      const { devices, clusters } = await query(
+        '{ devices(filter: { inMaintenance: true, text: "-" }) { nodes { deviceId } } clusters(filter: { inMaintenance: true }) { nodes { name } } }',
+      )
+      expect([devices.nodes, clusters.nodes]).toEqual([[{ deviceId: 'm-1' }, { deviceId: 'm-3' }], [{ name: 'm-9' }]])
+    }
+    await vi.waitFor(inside, { timeout: 60_000 })
+    const device = await call(client, 'device', { device: 'm-1' })
+    expect(device.facts.maintenance).toEqual({ reason: { untrusted: 'a new roof' }, until: soon })
+    expect(device.text).toContain(`In maintenance until ${soon}: ⟦a new roof⟧`)
+    const given = await call(client, 'plan_maintenance', { ...plan, labels: undefined, devices: ['m-2', 'm-99'] })
+    expect(given.facts.effect).toMatchObject({ devices: 1, notFound: 2, coversLaterDevices: false })
+    await client.close()
+  })
+
+  it('plan for no more than a thousand devices', async () => {
+    const asking = { ask: async () => ({ revision: '1', devices: { totalCount: 1_001, nodes: [] } }) }
+    const selected = select({ asking } as unknown as ToolContext, { labels: [{ key: 'site', value: 'all' }] })
+    await expect(selected).rejects.toThrow('1001 devices and 0 clusters; at most 1000 and 100')
   })
 
   it('acknowledge an alert', async () => {

@@ -4,6 +4,9 @@ const counts = 'total installed installing failed pending removing removed stall
 
 const error = 'error { code message source }'
 
+/** A device is asked for by its ID, and may have another name. */
+const target = 'target { name ... on Device { deviceId } }'
+
 /** As tell.ts says it. */
 const change = `__typename revision at
     ... on DeploymentChange { deploymentId device { deviceId } }
@@ -13,11 +16,11 @@ const change = `__typename revision at
     ... on DeploymentMoved { toTarget { name } }
     ... on DeploymentStalled { stalled }
     ... on ConvergenceChanged { fromConvergence toConvergence }
-    ... on ConnectivityChanged { fromConnectivity toConnectivity target { name } }
-    ... on DeviceRetired { reason target: device { name } }
-    ... on DeviceReinstated { target: device { name } }
-    ... on MaintenanceStarted { reason target { name } }
-    ... on MaintenanceEnded { target { name } }
+    ... on ConnectivityChanged { fromConnectivity toConnectivity ${target} }
+    ... on DeviceRetired { reason target: device { name deviceId } }
+    ... on DeviceReinstated { target: device { name deviceId } }
+    ... on MaintenanceStarted { reason ${target} }
+    ... on MaintenanceEnded { ${target} }
     ... on MaintenancePlanned { reason }
     ... on AlertRaised { alert { rule } }
     ... on AlertResolved { alert { rule } }
@@ -28,8 +31,8 @@ const change = `__typename revision at
 const causes = 'totalCount nodes { key detail components since counts { total } }'
 const alerts = 'totalCount nodes { id rule severity summary raisedAt rollout { name } acknowledgement { by } }'
 
-export const findRollouts = `query AssistantFindRollouts($filter: RolloutFilter!) {
-  rollouts(filter: $filter, first: 6) { nodes { id name project kind } }
+export const findRollouts = `query AssistantFindRollouts($filter: RolloutFilter!, $hasEarlier: Boolean!) {
+  rollouts(filter: $filter, first: 6) { nodes { id name project kind earlier @include(if: $hasEarlier) { id name } } }
 }`
 
 export const whatIsWrong = `query AssistantWhatIsWrong($rolloutIds: [ID!], $site: String!, $first: Int!) {
@@ -39,15 +42,16 @@ export const whatIsWrong = `query AssistantWhatIsWrong($rolloutIds: [ID!], $site
   alerts(filter: { states: [FIRING], rolloutIds: $rolloutIds }, first: $first) { ${alerts} }
   causes: deploymentGroups(by: ERROR, filter: { states: [FAILED], rolloutIds: $rolloutIds }, first: $first) { ${causes} }
   stalled: deployments(filter: { stalled: true, rolloutIds: $rolloutIds }, first: $first) {
-    totalCount nodes { deploymentId target { name } state stall { since component } }
+    totalCount nodes { deploymentId ${target} state stall { since component } }
   }
   silent: deploymentGroups(by: LABEL, labelKey: $site, filter: { connectivity: [OFFLINE], rolloutIds: $rolloutIds }, first: $first) {
     totalCount nodes { key since counts { total } }
   }
 }`
 
-export const rollout = `query AssistantRollout($id: ID!, $first: Int!) {
+export const rollout = `query AssistantRollout($id: ID!, $first: Int!, $compared: [ID!]!, $isCompared: Boolean!) {
   revision
+  comparison: compareRollouts(ids: $compared) @include(if: $isCompared) { isWorse pValue summary }
   rollout(id: $id) {
     id name project kind state status readiness convergence startedAt finishedAt
     counts: deploymentCounts { ${counts} }
@@ -55,16 +59,11 @@ export const rollout = `query AssistantRollout($id: ID!, $first: Int!) {
     alerts(filter: { states: [FIRING] }, first: $first) { ${alerts} }
     causes: deploymentGroups(by: ERROR, filter: { states: [FAILED] }, first: $first) { ${causes} }
     diagnosis { examined problems { problem count share causes { summary count pValue } } }
-    earlier { id name }
   }
 }`
 
-export const comparison = `query AssistantComparison($ids: [ID!]!) {
-  compareRollouts(ids: $ids) { isWorse pValue summary }
-}`
-
 const deploymentFields = `id deploymentId state derivedState consistent readiness convergence attempt application applicationVersion
-    changedAt receivedAt target { name } rollout { id name } ${error} stall { since component basis }`
+    changedAt receivedAt ${target} rollout { id name } ${error} stall { since component basis }`
 
 export const deployment = `query AssistantDeployment($deploymentId: String!, $deviceId: String, $asOf: DateTime, $first: Int!) {
   revision
@@ -83,14 +82,14 @@ export const device = `query AssistantDevice($deviceId: String!, $asOf: DateTime
     counts: deploymentCounts { ${counts} }
     deployments(first: $first, orderBy: CHANGED_DESC) { totalCount nodes { deploymentId state changedAt ${error} } }
   }
-  history: changes(filter: { deviceIds: [$deviceId] }, last: $first) { nodes { ${change} } }
+  history: changes(filter: { deviceIds: [$deviceId] }, last: $first) { nodes { ${change} } pageInfo { hasPreviousPage } }
 }`
 
 export const search = `query AssistantSearch($text: String!, $kinds: [SearchKind!], $first: Int!) {
   revision
   search(text: $text, kinds: $kinds, first: $first) {
     kind match name
-    node { id ... on Deployment { deploymentId state target { name } } ... on Device { deviceId connectivity } }
+    node { id ... on Deployment { deploymentId state ${target} } ... on Device { deviceId connectivity } }
   }
 }`
 
@@ -117,7 +116,7 @@ export const waiting = `subscription AssistantWaiting($id: ID!) {
     rollout {
       name
       counts: deploymentCounts { ${counts} }
-      failures: deployments(filter: { states: [FAILED] }, first: 5) { nodes { deploymentId target { name } ${error} } }
+      failures: deployments(filter: { states: [FAILED] }, first: 5) { nodes { deploymentId ${target} ${error} } }
     }
   }
 }`
@@ -144,9 +143,10 @@ export const retire = `mutation AssistantRetire($input: RetireDevicesInput!) {
   result: retireDevices(input: $input) { __typename ... on UserError { message } ... on RetireDevicesSuccess { revision } }
 }`
 
-export const selectedDevices = `query AssistantSelectedDevices($filter: DeviceFilter!) {
+export const selectedTargets = `query AssistantSelectedTargets($filter: DeviceFilter, $clusters: ClusterFilter, $first: Int!, $hasDevices: Boolean!, $hasClusters: Boolean!) {
   revision
-  devices: deviceCounts(filter: $filter) { total }
+  devices(filter: $filter, first: $first) @include(if: $hasDevices) { totalCount nodes { deviceId } }
+  clusters(filter: $clusters, first: $first) @include(if: $hasClusters) { totalCount nodes { name provider } }
 }`
 
 export const plan = `mutation AssistantPlan($input: PlanMaintenanceInput!) {
@@ -180,7 +180,7 @@ export const resources = {
 
 /** All of them. */
 export const assistantDocuments: readonly string[] = [
-  ...[findRollouts, whatIsWrong, rollout, comparison, deployment, device, search, moments, changesBetween, stateAt],
-  ...[waiting, viewer, alert, acknowledge, retirement, retire, selectedDevices, plan, declared, declare],
+  ...[findRollouts, whatIsWrong, rollout, deployment, device, search, moments, changesBetween, stateAt],
+  ...[waiting, viewer, alert, acknowledge, retirement, retire, selectedTargets, plan, declared, declare],
   ...Object.values(resources),
 ]

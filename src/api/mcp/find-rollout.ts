@@ -9,11 +9,18 @@ interface Candidate {
   readonly name: string
   readonly project: string | null
   readonly kind: string
+  /** Of the same application before it, the newest first. */
+  readonly earlier?: readonly { readonly id: string; readonly name: string }[]
 }
 
-export async function findRollout({ asking, signal }: ToolContext, rollout: string): Promise<Candidate> {
+export async function findRollout(
+  { asking, signal }: ToolContext,
+  rollout: string,
+  { hasEarlier = false } = {},
+): Promise<Candidate> {
   const find = async (filter: object): Promise<readonly Candidate[]> => {
-    const found = await asking.ask<{ rollouts: { nodes: readonly Candidate[] } }>(findRollouts, { filter }, signal)
+    const variables = { filter, hasEarlier }
+    const found = await asking.ask<{ rollouts: { nodes: readonly Candidate[] } }>(findRollouts, variables, signal)
     return found.rollouts.nodes
   }
   const named = await find({ names: [rollout] })

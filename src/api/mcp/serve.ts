@@ -16,6 +16,7 @@ import { drained, type Exchange, readBody, requireMediaType } from '../rest/exch
 import { AskError, type Asking } from './asking.ts'
 import { createAssistant } from './assistant.ts'
 import { readPages } from './documentation.ts'
+import { waitTool } from './tools/wait.ts'
 
 export interface McpDeps {
   readonly documents: OwnDocuments
@@ -71,8 +72,8 @@ export async function serveMcp(
           },
         },
       ),
-    // Nothing is announced, so there is nothing to subscribe to.
-    { maxSubscriptions: 0 },
+    // Nothing is announced, so there is nothing to subscribe to. A stream has comments in between, without which proxies end what waits.
+    { maxSubscriptions: 0, responseMode: isWaiting(parsedBody) ? 'sse' : 'auto' },
   )
   try {
     const headers = passed.flatMap((name): [string, string][] => {
@@ -100,6 +101,11 @@ function messageOf(body: Buffer): object {
   const message: unknown = JSON.parse(body.toString('utf8'))
   if (typeof message === 'object' && message !== null && !Array.isArray(message)) return message
   throw new DomainError('INVALID_REQUEST', 'the body must be one JSON-RPC message')
+}
+
+function isWaiting(message: object): boolean {
+  const { params } = message as { readonly params?: { readonly name?: unknown } | null }
+  return params?.name === waitTool.name
 }
 
 interface Answered {

@@ -23,6 +23,14 @@ export function sayCounts({ total, stalled, ...states }: Counts): string {
   return `${total} deployments${parts.length > 0 ? `: ${parts.join(', ')}` : ''}${stalled ? `; ${stalled} stalled` : ''}`
 }
 
+export interface TargetData {
+  readonly name: string
+  readonly deviceId?: string
+}
+
+/** By which a device is asked for. */
+export const idOf = ({ name, deviceId = name }: TargetData): string => deviceId
+
 export interface ErrorData {
   readonly code: string
   readonly message: string
@@ -49,7 +57,7 @@ export interface CausesData {
 const cause = z.object({
   code: untrusted.nullable(),
   message: untrusted.nullable(),
-  components: z.array(untrusted),
+  components: z.array(untrusted).describe('At most three.'),
   since: z.string(),
   deployments: count,
 })

@@ -1,6 +1,6 @@
 /** A change in words: the history of a device or a deployment. */
 import { z } from 'zod'
-import type { ErrorData } from './shapes.ts'
+import { type ErrorData, idOf, type TargetData } from './shapes.ts'
 import { mark, markId, quote, untrusted } from './untrusted.ts'
 
 /** The fields of documents.ts, whichever kind of change it is. */
@@ -17,7 +17,7 @@ export interface ChangeData {
   readonly component?: string
   readonly stalled?: boolean
   readonly toTarget?: { readonly name: string } | null
-  readonly target?: { readonly name: string } | null
+  readonly target?: TargetData | null
   readonly fromConvergence?: string
   readonly toConvergence?: string
   readonly fromConnectivity?: string | null
@@ -30,6 +30,14 @@ export interface ChangeData {
   readonly action?: { readonly state: string }
   readonly rollout?: { readonly name: string }
 }
+
+export interface ChangesData {
+  readonly nodes: readonly ChangeData[]
+  readonly pageInfo: { readonly hasPreviousPage: boolean }
+}
+
+/** To count them would read them all. */
+export const atLeast = ({ nodes, pageInfo }: ChangesData): number => nodes.length + (pageInfo.hasPreviousPage ? 1 : 0)
 
 export const changes = z
   .array(
@@ -49,7 +57,7 @@ export function changeOf(change: ChangeData): Change {
   const names = [
     deploymentId,
     deploymentId === undefined ? undefined : device?.deviceId,
-    target?.name,
+    target ? idOf(target) : undefined,
     alert?.rule,
     rollout?.name,
   ]

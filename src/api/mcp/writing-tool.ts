@@ -14,11 +14,14 @@ const confirm = z
   .optional()
   .describe('The word of a preview with the same arguments. Absent: only a preview is made, and nothing is changed.')
 
-/** `effect`: what would change, in numbers and in our own words. `about`: texts of others. */
+const covers = z.array(z.object({ kind: z.string(), name: untrusted })).describe('What is covered now.')
+
+/** `effect`: what would change, in numbers and in our own words. `about`: texts of others. `covers`: a page of what is covered, if not all of it. */
 interface Preview {
   readonly revision: string
   readonly effect: Readonly<Record<string, number | boolean | string | null>>
   readonly about?: string
+  readonly covers?: { readonly total: number; readonly rows: z.infer<typeof covers> }
   readonly page: string
 }
 
@@ -58,6 +61,7 @@ export function defineWritingTool<Input extends z.ZodRawShape>({
       done: z.boolean().describe('False: this is a preview, and nothing has changed.'),
       effect: z.record(z.string(), z.union([z.number(), z.boolean(), z.string(), z.null()])),
       about: untrusted.nullable(),
+      covers: covers.optional(),
       confirm: z.string().nullable().describe('Send it with the same arguments to do this. Null: it is done.'),
     },
     async run(context, given): Promise<Found> {
@@ -65,8 +69,8 @@ export function defineWritingTool<Input extends z.ZodRawShape>({
         readonly reason: string
         readonly confirm?: string
       }
-      const { revision, effect, about = null, page } = await preview(context, input)
-      const word = confirmationOf(words.name, input, effect)
+      const { revision, effect, about = null, covers: covered, page } = await preview(context, input)
+      const word = confirmationOf(words.name, input, { effect, covers: covered?.rows })
       const isDone = input.confirm === word
       const written = isDone ? await send(context, write(input)) : null
       const what = Object.entries(effect).map(([name, value]) => `${name}: ${value}`)
@@ -75,11 +79,18 @@ export function defineWritingTool<Input extends z.ZodRawShape>({
         revision: written?.revision ?? revision,
         time: new Date(context.clock()).toISOString(),
         page,
-        facts: { done: isDone, effect, about: about === null ? null : mark(about), confirm: isDone ? null : word },
-        lines: () => [
+        facts: {
+          ...{ done: isDone, effect, about: about === null ? null : mark(about), confirm: isDone ? null : word },
+          ...(covered && { covers: covered.rows.slice(0, given.limit) }),
+        },
+        ...(covered && {
+          lists: { covers: { total: covered.total, how: 'ask with a larger limit, or open the page' } },
+        }),
+        lines: (kept) => [
           isDone ? 'Done.' : `Preview: nothing has changed.${outdated} To do it, call again with confirm "${word}".`,
           ...(about === null ? [] : [quote(mark(about))]),
           what.join(', '),
+          ...((kept.covers ?? []) as z.infer<typeof covers>).map(({ kind, name }) => `${kind} ${quote(name)}`),
         ],
       }
     },

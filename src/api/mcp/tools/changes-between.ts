@@ -4,7 +4,7 @@ import { atTime } from '../answer.ts'
 import { changesBetween, moments } from '../documents.ts'
 import { rolloutIdsOf, rolloutPage } from '../find-rollout.ts'
 import { type Counts, counts, sayCounts } from '../shapes.ts'
-import { type ChangeData, changeOf, changes, sayChange } from '../tell.ts'
+import { atLeast, type ChangesData, changeOf, changes, sayChange } from '../tell.ts'
 import { defineTool, id, time } from '../tool.ts'
 
 /** Without the steps of components, which are many and explain little. */
@@ -29,7 +29,7 @@ const kinds = [
 interface Data {
   readonly from: Counts
   readonly to: Counts
-  readonly changes: { readonly nodes: readonly ChangeData[]; readonly pageInfo: { readonly hasPreviousPage: boolean } }
+  readonly changes: ChangesData
 }
 
 export const changesBetweenTool = defineTool({
@@ -53,17 +53,15 @@ export const changesBetweenTool = defineTool({
     // Without the first revision, and with the last.
     const range = { after: revisions.from, before: String(BigInt(revisions.to) + 1n) }
     const data = await asking.ask<Data>(changesBetween, { ...revisions, ...range, rolloutIds, filter, first }, signal)
-    const { nodes, pageInfo } = data.changes
-    const given = { from: data.from, to: data.to, changes: nodes.map(changeOf).toReversed() }
+    const given = { from: data.from, to: data.to, changes: data.changes.nodes.map(changeOf).toReversed() }
     return {
       revision: revisions.to,
       time: until,
       page: atTime(rolloutPage(rolloutIds), to ?? null),
       facts: given,
-      // They are not counted, which would read them all.
       lists: {
         changes: {
-          total: nodes.length + (pageInfo.hasPreviousPage ? 1 : 0),
+          total: atLeast(data.changes),
           how: 'at least; ask with a larger limit, or for a shorter time',
         },
       },

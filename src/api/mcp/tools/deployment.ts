@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { atTime, pageOf } from '../answer.ts'
 import { AskError } from '../asking.ts'
 import { deployment as document } from '../documents.ts'
-import { type ErrorData, error, errorOf, named, sayError } from '../shapes.ts'
+import { type ErrorData, error, errorOf, idOf, named, sayError, type TargetData } from '../shapes.ts'
 import { type ChangeData, changeOf, changes, sayChange } from '../tell.ts'
 import { defineTool, id, time } from '../tool.ts'
 import { markId, quote, untrusted } from '../untrusted.ts'
@@ -22,7 +22,7 @@ interface Data {
     readonly application: string | null
     readonly applicationVersion: string | null
     readonly changedAt: string
-    readonly target: { readonly name: string }
+    readonly target: TargetData
     readonly rollout: { readonly id: string; readonly name: string }
     readonly error: ErrorData | null
     readonly stall: { readonly since: string; readonly component: string | null; readonly basis: string | null } | null
@@ -73,7 +73,7 @@ export const deploymentTool = defineTool({
     const { revision, deployment: data } = await asking.ask<Data>(document, variables, signal)
     if (!data) throw new AskError('NOT_FOUND', `there is no deployment ${deploymentId}: use the tool search`)
     const given = {
-      ...{ deployment: markId(data.deploymentId), device: markId(data.target.name) },
+      ...{ deployment: markId(data.deploymentId), device: markId(idOf(data.target)) },
       rollout: { id: data.rollout.id, name: markId(data.rollout.name) },
       ...{ application: named(data.application), applicationVersion: named(data.applicationVersion) },
       ...{ state: data.state, since: data.changedAt, error: errorOf(data.error), attempt: data.attempt },

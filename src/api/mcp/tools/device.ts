@@ -15,7 +15,7 @@ import {
   sayCounts,
   sayError,
 } from '../shapes.ts'
-import { type ChangeData, changeOf, changes, sayChange } from '../tell.ts'
+import { atLeast, type ChangesData, changeOf, changes, sayChange } from '../tell.ts'
 import { defineTool, id, time } from '../tool.ts'
 import { mark, markId, quote, untrusted } from '../untrusted.ts'
 
@@ -42,7 +42,7 @@ interface Data {
       }[]
     }
   } | null
-  readonly history: { readonly nodes: readonly ChangeData[] }
+  readonly history: ChangesData
 }
 
 const facts = {
@@ -94,7 +94,11 @@ export const deviceTool = defineTool({
       time: at ?? new Date(clock()).toISOString(),
       page: atTime(pageOf(data.id), at),
       facts: given,
-      lists: { deployments: { total: data.deployments.totalCount, how: 'ask with a larger limit' } },
+      lists: {
+        labels: { total: data.labels.length, how: 'open the page' },
+        deployments: { total: data.deployments.totalCount, how: 'ask with a larger limit' },
+        history: { total: atLeast(history), how: 'at least; ask with a larger limit, or use changes_between' },
+      },
       lines(kept) {
         const { deployments, history: rows } = kept as typeof given
         return [

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { pageOf } from '../answer.ts'
 import { AskError, isInvalid } from '../asking.ts'
-import { comparison, rollout as document } from '../documents.ts'
+import { rollout as document } from '../documents.ts'
 import { findRollout } from '../find-rollout.ts'
 import {
   type AlertsData,
@@ -23,6 +23,7 @@ import { mark, markId, quote, untrusted } from '../untrusted.ts'
 
 interface Data {
   readonly revision: string
+  readonly comparison?: { readonly isWorse: boolean; readonly pValue: number; readonly summary: string }
   readonly rollout: {
     readonly id: string
     readonly name: string
@@ -52,7 +53,6 @@ interface Data {
         readonly causes: readonly { readonly summary: string; readonly count: number; readonly pValue: number }[]
       }[]
     } | null
-    readonly earlier: readonly { readonly id: string; readonly name: string }[]
   } | null
 }
 
@@ -108,14 +108,11 @@ export const rolloutTool = defineTool({
   input: { rollout: id.describe('The name or the ID of the rollout.') },
   facts,
   async run(context, { rollout: name, limit: first }) {
-    const { id: rolloutId } = await findRollout(context, name)
-    const { revision, rollout: data } = await context.asking.ask<Data>(
-      document,
-      { id: rolloutId, first },
-      context.signal,
-    )
+    const { id: rolloutId, earlier: [before] = [] } = await findRollout(context, name, { hasEarlier: true })
+    const { revision, rollout: data, comparison } = await read(context, rolloutId, before, first)
     if (!data) throw new AskError('NOT_FOUND', `there is no rollout ${name} any more`)
     const { counts: states, eta, causes: why, alerts: firing } = data
+    const problems = data.diagnosis?.problems ?? []
     const given = {
       ...{
         id: data.id,
@@ -133,9 +130,10 @@ export const rolloutTool = defineTool({
       },
       counts: states,
       forecast: eta,
-      comparison: await compare(context, data),
+      comparison:
+        before && comparison ? { ...comparison, with: markId(before.name), summary: mark(comparison.summary) } : null,
       causes: causesOf(why),
-      diagnosis: (data.diagnosis?.problems ?? []).flatMap(({ problem, count, causes: traits }) =>
+      diagnosis: problems.flatMap(({ problem, count, causes: traits }) =>
         traits.slice(0, first).map(({ summary, count: explains, pValue }) => ({
           problem,
           deployments: count,
@@ -152,19 +150,20 @@ export const rolloutTool = defineTool({
       page: pageOf(data.id),
       facts: given,
       lists: {
+        diagnosis: { total: problems.flatMap(({ causes: traits }) => traits).length, how: 'ask with a larger limit' },
         causes: { total: why.totalCount, how: 'ask with a larger limit' },
         alerts: { total: firing.totalCount, how: 'ask with a larger limit' },
       },
       lines(kept) {
-        const { comparison: before, causes: rows, diagnosis, alerts: list } = kept as typeof given
+        const { comparison: other, causes: rows, diagnosis, alerts: list } = kept as typeof given
         return [
           `Rollout ${quote(given.name)}: ${sayCounts(states)}`,
           eta.at === null
             ? `No forecast: ${eta.reason}`
             : `${eta.percent} % done about ${eta.at}, between ${eta.low} and ${eta.high}`,
-          before === null
+          other === null
             ? 'Not compared with another rollout'
-            : `${before.isWorse ? 'Worse than' : 'Not worse than'} ${quote(before.with)}: ${quote(before.summary)}`,
+            : `${other.isWorse ? 'Worse than' : 'Not worse than'} ${quote(other.with)}: ${quote(other.summary)}`,
           ...sayCauses(rows),
           ...diagnosis.map(
             ({ problem, deployments, cause, explains }) => `Of ${deployments} ${problem}, ${explains}: ${quote(cause)}`,
@@ -176,17 +175,18 @@ export const rolloutTool = defineTool({
   },
 })
 
-async function compare({ asking, signal }: ToolContext, { id: own, earlier: [before] }: NonNullable<Data['rollout']>) {
-  if (!before) return null
-  interface Compared {
-    readonly compareRollouts: { readonly isWorse: boolean; readonly pValue: number; readonly summary: string }
-  }
-  // One that has not started cannot be compared.
-  const found = await asking.ask<Compared>(comparison, { ids: [own, before.id] }, signal).catch((error: unknown) => {
-    if (isInvalid(error)) return null
+/** With the comparison, at one revision. A rollout that has not started cannot be compared. */
+async function read(
+  { asking, signal }: ToolContext,
+  id: string,
+  before: { readonly id: string } | undefined,
+  first: number,
+) {
+  const ask = (isCompared: boolean) =>
+    asking.ask<Data>(document, { id, first, compared: before ? [id, before.id] : [id], isCompared }, signal)
+  if (!before) return ask(false)
+  return ask(true).catch((error: unknown) => {
+    if (isInvalid(error)) return ask(false)
     throw error
   })
-  if (!found) return null
-  const { isWorse, pValue, summary } = found.compareRollouts
-  return { with: markId(before.name), isWorse, pValue, summary: mark(summary) }
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { pageOf } from '../answer.ts'
 import { search as document } from '../documents.ts'
+import { idOf, type TargetData } from '../shapes.ts'
 import { defineTool } from '../tool.ts'
 import { markId, quote, untrusted } from '../untrusted.ts'
 
@@ -18,7 +19,7 @@ interface Data {
       readonly deploymentId?: string
       readonly state?: string
       readonly connectivity?: string
-      readonly target?: { readonly name: string }
+      readonly target?: TargetData
     }
   }[]
 }
@@ -48,7 +49,7 @@ export const searchTool = defineTool({
     const results = data.search.slice(0, first).map(({ kind, match, name, node }) => ({
       ...{ kind, match, name: markId(name), id: node.id },
       page: kind === 'CLUSTER' ? null : `${asking.url}/${pageOf(node.id)}`,
-      ...{ device: node.target ? markId(node.target.name) : null, state: node.state ?? node.connectivity ?? null },
+      ...{ device: node.target ? markId(idOf(node.target)) : null, state: node.state ?? node.connectivity ?? null },
     }))
     return {
       revision: data.revision,

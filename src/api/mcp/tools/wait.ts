@@ -4,7 +4,17 @@ import { pageOf } from '../answer.ts'
 import { AskError } from '../asking.ts'
 import { waiting } from '../documents.ts'
 import { findRollout } from '../find-rollout.ts'
-import { type Counts, counts, type ErrorData, error, errorOf, sayCounts, sayError } from '../shapes.ts'
+import {
+  type Counts,
+  counts,
+  type ErrorData,
+  error,
+  errorOf,
+  idOf,
+  sayCounts,
+  sayError,
+  type TargetData,
+} from '../shapes.ts'
 import { defineTool, id } from '../tool.ts'
 import { markId, quote, untrusted } from '../untrusted.ts'
 
@@ -17,7 +27,7 @@ interface Data {
       readonly failures: {
         readonly nodes: readonly {
           readonly deploymentId: string
-          readonly target: { readonly name: string }
+          readonly target: TargetData
           readonly error: ErrorData | null
         }[]
       }
@@ -47,7 +57,9 @@ export const waitTool = defineTool({
     timeoutSeconds: z.number().int().min(1).max(mostSeconds).default(usualSeconds),
   },
   facts: {
-    outcome: z.enum(['done', 'failed', 'timeout', 'gone']).describe('`gone`: the rollout does not exist any more.'),
+    outcome: z
+      .enum(['done', 'failed', 'timeout', 'gone'])
+      .describe('`gone`: the rollout has no deployments any more, or does not exist.'),
     rollout: untrusted,
     counts,
     failures: z.array(z.object({ deployment: untrusted, device: untrusted, error })),
@@ -61,8 +73,9 @@ export const waitTool = defineTool({
     let outcome: Outcome = 'timeout'
     const take = ({ rollout: { cursor, rollout } }: Data): void => {
       if (over.signal.aborted) return
+      const isGone = rollout === null || (rollout.counts.total === 0 && (seen?.rollout.counts.total ?? 0) > 0)
       if (rollout) seen = { cursor, rollout }
-      const reached = rollout ? outcomeOf(rollout.counts, tolerate) : 'gone'
+      const reached = isGone ? 'gone' : outcomeOf(rollout.counts, tolerate)
       if (reached === null && rollout) {
         const { total, installed, failed } = rollout.counts
         void progress(installed + failed, total, sayCounts(rollout.counts)).catch(() => over.abort())
@@ -87,7 +100,7 @@ export const waitTool = defineTool({
       rollout: markId(last.rollout.name),
       counts: last.rollout.counts,
       failures: last.rollout.failures.nodes.map(({ deploymentId, target, error: problem }) => ({
-        ...{ deployment: markId(deploymentId), device: markId(target.name), error: errorOf(problem) },
+        ...{ deployment: markId(deploymentId), device: markId(idOf(target)), error: errorOf(problem) },
       })),
     }
     return {

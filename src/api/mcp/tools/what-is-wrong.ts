@@ -11,9 +11,11 @@ import {
   causes,
   causesOf,
   counts,
+  idOf,
   sayAlerts,
   sayCauses,
   sayCounts,
+  type TargetData,
 } from '../shapes.ts'
 import { defineTool, id } from '../tool.ts'
 import { markId, markOrNull, quote, untrusted } from '../untrusted.ts'
@@ -28,7 +30,7 @@ interface Data {
     readonly totalCount: number
     readonly nodes: readonly {
       readonly deploymentId: string
-      readonly target: { readonly name: string }
+      readonly target: TargetData
       readonly state: string
       readonly stall: { readonly since: string; readonly component: string | null } | null
     }[]
@@ -82,7 +84,7 @@ export const whatIsWrongTool = defineTool({
       alerts: alertsOf(data.alerts),
       causes: causesOf(data.causes),
       stalled: data.stalled.nodes.map(({ deploymentId, target, state, stall }) => ({
-        ...{ deployment: markId(deploymentId), device: markId(target.name), state },
+        ...{ deployment: markId(deploymentId), device: markId(idOf(target)), state },
         ...{ since: stall?.since ?? null, component: markOrNull(stall?.component) },
       })),
       silentSites: data.silent.nodes.map(({ key, since, counts: { total } }) => ({

@@ -1,28 +1,11 @@
 /** The tools that write. */
 import { z } from 'zod'
 import { pageOf } from '../answer.ts'
-import { AskError, type Variables } from '../asking.ts'
-import { acknowledge, alert, declare, declared, plan, retire, retirement, selectedDevices } from '../documents.ts'
+import { AskError } from '../asking.ts'
+import { acknowledge, alert, declare, declared, plan, retire, retirement } from '../documents.ts'
 import { id, type Tool, time } from '../tool.ts'
 import { defineWritingTool } from '../writing-tool.ts'
-
-const labels = z.array(z.object({ key: z.string(), value: z.string() })).max(20)
-const deviceIds = z.array(id).min(1).max(100).describe('The IDs of devices.')
-const selection = {
-  devices: deviceIds.optional(),
-  labels: labels.min(1).optional().describe('Labels, all of which the devices have.'),
-}
-
-function deviceFilter({
-  devices,
-  labels: held,
-}: {
-  readonly devices?: readonly string[] | undefined
-  readonly labels?: readonly object[] | undefined
-}): Variables {
-  if (devices === undefined && held === undefined) throw new AskError('BAD_USER_INPUT', 'give devices, labels, or both')
-  return { ...(devices && { deviceIds: devices }), ...(held && { labels: held }) }
-}
+import { deviceIds, filtersOf, select, selection } from './selection.ts'
 
 export const writingTools: readonly Tool[] = [
   defineWritingTool({
@@ -83,21 +66,17 @@ export const writingTools: readonly Tool[] = [
   defineWritingTool({
     name: 'plan_maintenance',
     title: 'Plan maintenance',
-    description: 'Plans downtime of devices, in which their silence raises no alert.',
+    description: 'Plans downtime of devices and clusters, in which their silence raises no alert.',
     input: { ...selection, from: time.optional().describe('The begin. Absent: now.'), to: time.describe('The end.') },
     annotations: { destructiveHint: false, idempotentHint: false },
-    async preview({ asking, signal }, input) {
-      const found = await asking.ask<{ revision: string; devices: { total: number } }>(
-        selectedDevices,
-        { filter: deviceFilter(input) },
-        signal,
-      )
+    async preview(context, input) {
+      const { effect, ...found } = await select(context, input)
       const { from = 'now', to } = input
-      return { revision: found.revision, effect: { devices: found.devices.total, from, to }, page: 'devices' }
+      return { ...found, effect: { ...effect, from, to }, page: 'devices' }
     },
-    write: ({ from, to, ...more }) => ({
+    write: ({ from, to, reason, ...selected }) => ({
       document: plan,
-      input: { filter: deviceFilter(more), ...(from !== undefined && { from }), to, reason: more.reason },
+      input: { ...filtersOf(selected), ...(from !== undefined && { from }), to, reason },
     }),
   }),
   defineWritingTool({
