@@ -1,6 +1,8 @@
 /** The program in one file (`npm run build:executable`), where there is nothing but the system's C library. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, it } from 'vitest'
 import { buildExecutable } from '../../src/server/build/build-executable.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -38,8 +40,15 @@ it('serves from one file in an empty folder, with its database, its page and its
   const counts = run('counts', '--url', second.url)
   expect(await counts.ended).toBe(0)
   expect(counts.lines).toEqual(['1 deployment: 1 installed'])
+  const assistant = new Client({ name: 'a test', version: '1' }, { versionNegotiation: { mode: 'legacy' } })
+  const mcp = { command: program, args: ['mcp', '--url', second.url], cwd: temporaryFolder() }
+  await assistant.connect(new StdioClientTransport({ ...mcp, env: { PATH: '', NODE_OPTIONS: '' } }))
+  expect((await assistant.listTools()).tools.map(({ name }) => name)).toContain('what_is_wrong')
+  const wrong = await assistant.callTool({ name: 'what_is_wrong', arguments: {} })
+  expect(wrong.structuredContent).toMatchObject({ counts: { total: 1, installed: 1 } })
+  expect((await assistant.listResources()).resources.map(({ uri }) => uri)).toContain('rollcall://docs/graphql')
+  await assistant.close()
   // What a server runs to end at once, while a thread of it is blocked.
   expect(await run('-e', 'process.exit(3)').ended).toBe(3)
-  const wrong = run('no-such-command')
-  expect(await wrong.ended).toBe(64)
+  expect(await run('no-such-command').ended).toBe(64)
 })
