@@ -52,6 +52,22 @@ function argumentsOf(random: Random): object {
   return { ...Object.fromEntries(chosen), timeoutSeconds: 1 }
 }
 
+const deep = (levels: number): object => (levels === 0 ? {} : { deep: deep(levels - 1) })
+const ids = [1, 'a', null, {}, 1.5, 9_007_199_254_740_993n.toString(), -1, '', true, [1], 'x'.repeat(100_000)]
+/** Of pages of other sites, other servers, and sessions, which this server has none of. */
+const strange: readonly Record<string, string>[] = [
+  { origin: 'https://evil.example' },
+  { origin: 'null' },
+  { origin: 'x'.repeat(5_000) },
+  { host: 'evil.example' },
+  { host: '' },
+  { 'mcp-session-id': '1'.repeat(1_000) },
+  { 'last-event-id': '-1' },
+  { 'mcp-protocol-version': '2026-07-28, 2025-11-25' },
+  { accept: 'text/event-stream;q=0, */*;q=9' },
+  { 'mcp-param-x': '=?base64?//8=?=' },
+]
+
 /** With the headers that repeat parts of it. */
 export function randomMessage(random: Random): { readonly headers: Record<string, string>; readonly body: unknown } {
   const [era, method, tool, uri] = [
@@ -76,10 +92,10 @@ export function randomMessage(random: Random): { readonly headers: Record<string
           : {}
   const params = random.chance(95)
     ? { ...own, _meta: { ...(isModern && meta), progressToken: random.choose<unknown>([1, 'a', null]) } }
-    : random.choose<unknown>([null, [], 'x'])
+    : random.choose<unknown>([null, [], 'x', deep(60), deep(5_000), { pad: 'x'.repeat(300_000) }])
   const body = {
     jsonrpc: random.choose(['2.0', '2.0', '2.0', '2.0', '1.0']),
-    id: random.choose<unknown>([1, 'a', null, {}, 1.5, 9_007_199_254_740_993n.toString()]),
+    id: random.choose<unknown>(random.chance(80) ? ids.slice(0, 2) : ids),
     method,
     params,
   }
@@ -88,6 +104,10 @@ export function randomMessage(random: Random): { readonly headers: Record<string
     ...(era !== '' && { 'mcp-protocol-version': era }),
     ...(random.chance(95) && { 'mcp-method': method }),
     ...(random.chance(95) && { 'mcp-name': method === 'resources/read' ? uri : tool }),
+    ...(random.chance(5) && random.choose(strange)),
   }
-  return { headers, body: random.chance(97) ? body : random.choose<unknown>([[body], [], null, 7]) }
+  return {
+    headers,
+    body: random.chance(97) ? body : random.choose<unknown>([[body], Array(500).fill(body), [], null, 7]),
+  }
 }
