@@ -89,7 +89,14 @@ describe.runIf(isDeep)('the package', () => {
     const paths: string[] = files.map(({ path }: { path: string }) => path)
     const other = paths.filter((path) => !/^dist\/.*\.m?js$|^drizzle\/\w[\w-]*\.sql$/.test(path))
     expect(other.toSorted()).toEqual(
-      ['LICENSE', 'README.md', 'dist/docs.json', 'dist/page.json', 'drizzle/meta/_journal.json', 'package.json'].toSorted(),
+      [
+        'LICENSE',
+        'README.md',
+        'dist/docs.json',
+        'dist/page.json',
+        'drizzle/meta/_journal.json',
+        'package.json',
+      ].toSorted(),
     )
   })
 })
