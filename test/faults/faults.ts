@@ -111,6 +111,9 @@ const rows: readonly Row[] = [
   ['api/rest/devices/desired.ts', 'if (digestOf(bytes) !== digest) throw missing', '', 'a device installs a bundle that was changed', 'rest/devices'],
   ['api/mcp/serve.ts', ' && !Array.isArray(message)', '', 'an assistant sends many requests as one', 'mcp/http'],
   ['api/mcp/untrusted.ts', 'escapeLine(text.slice(0, most + 1).toWellFormed())', 'text.slice(0, most + 1)', 'a message of a device turns the text of an answer round', 'mcp/texts'],
+  ['api/mcp/serve.ts', "isWaiting(parsedBody) ? 'sse' : 'auto'", "'auto'", 'a proxy ends what waits in silence', 'mcp/http'],
+  ['api/mcp/tools/device.ts', 'pageOf(data.id)', 'pageOf(encodeURIComponent(data.deviceId))', 'a device writes words into the link of an answer', 'mcp/texts'],
+  ['api/mcp/tools/selection.ts', 'where: { and: labels.map((label) => ({ labels: [label] })) }', 'labels', 'maintenance covers devices that have only one of the labels', 'mcp/writing'],
   ['api/mcp/writing-tool.ts', 'input.confirm === word', 'input.confirm !== undefined', 'an assistant writes what no one has seen', 'mcp/writing'],
   ['api/graphql/transport/own-documents.ts', "signal.addEventListener('abort', () => resolve(), { once: true })", '', 'what a client that is gone waits for stays open', 'mcp/http'],
   // The programs around it.
