@@ -92,6 +92,7 @@ describe.runIf(isDeep)('the package', () => {
       [
         'LICENSE',
         'README.md',
+        'dist/contracts.json',
         'dist/docs.json',
         'dist/page.json',
         'drizzle/meta/_journal.json',

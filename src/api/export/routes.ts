@@ -1,5 +1,6 @@
 /** The routes of exports. What serves them is loaded with the first request. */
 import type { Access } from '../../domain/principal.ts'
+import type { OwnRoutes } from '../rest/contract/own.ts'
 import type { Methods } from '../rest/exchange.ts'
 import type { ExportDeps } from './serve.ts'
 
@@ -12,12 +13,12 @@ const access = {
   audit: 'admin of all',
 } as const satisfies Record<string, Access>
 
-export function exportRoutes(deps: ExportDeps): Readonly<Record<string, Methods>> {
+export function exportRoutes(deps: ExportDeps): OwnRoutes {
   const names = Object.keys(access) as (keyof typeof access)[]
   return Object.fromEntries(
     names.flatMap((name) =>
-      [false, true].map((isManifest): [string, Methods] => [
-        `/export/${name}${isManifest ? '/manifest' : ''}`,
+      [false, true].map((isManifest): [keyof OwnRoutes, Methods] => [
+        isManifest ? `/export/${name}/manifest` : `/export/${name}`,
         {
           GET: {
             access: access[name],

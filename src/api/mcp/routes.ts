@@ -1,7 +1,8 @@
 /** The routes of assistants: `POST /mcp`, and where its OAuth clients find the issuer. What serves `/mcp` is loaded with the first request. */
 import { DomainError } from '../../domain/errors.ts'
 import type { Credentials } from '../auth/api/credentials.ts'
-import { answer, type Exchange, type Methods } from '../rest/exchange.ts'
+import type { OwnRoutes } from '../rest/contract/own.ts'
+import { answer, type Exchange } from '../rest/exchange.ts'
 import { AskError } from './asking.ts'
 import type { McpDeps } from './serve.ts'
 
@@ -20,7 +21,7 @@ export interface McpRoutesDeps extends McpDeps {
 const metadata = '/.well-known/oauth-protected-resource'
 
 export interface Mcp {
-  readonly routes: Readonly<Record<string, Methods>>
+  readonly routes: OwnRoutes
   /** Ends what waits, and says so. */
   close(): void
 }

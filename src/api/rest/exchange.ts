@@ -27,6 +27,8 @@ export type Handler = (exchange: Exchange) => Promise<void>
 export type Route = {
   /** The media types of its body. Absent: it has none, or takes any. */
   readonly media?: readonly string[]
+  /** Bytes of its body. Absent: its handler says. */
+  readonly limit?: number
 } & (
   | { readonly access: 'public' | 'device'; readonly handle: Handler }
   | { readonly access: Access; readonly handle: (exchange: Exchange, principal: Principal) => Promise<void> }

@@ -16,6 +16,8 @@ const own = [
   'GET /export/deployments',
   'GET /export/devices',
   'GET /export/audit',
+  'GET /openapi.json',
+  'GET /openapi.yaml',
 ]
 
 /** Routes that hand-written clients use, and that answer without an object of theirs. */

@@ -5,7 +5,7 @@ import { acceptedCodings } from '../../platform/limits/content-coding.ts'
 import { describeOutage, isTransient } from '../../store/connection/failure.ts'
 
 const margo = 'https://docs.margo.org/specification/problem-types#'
-const types: Partial<Record<ErrorCode, string>> = {
+export const problemTypes: Partial<Record<ErrorCode, string>> = {
   INVALID_REQUEST: `${margo}invalid-request`,
   SEMANTIC_ERROR: `${margo}semantic-error`,
   FORBIDDEN: `${margo}not-authorized`,
@@ -72,7 +72,7 @@ function describe(
   const { status, title, retryable } = errorCodes[code]
   const body = {
     ...facts,
-    type: types[code] ?? 'about:blank',
+    type: problemTypes[code] ?? 'about:blank',
     title,
     status,
     code,

@@ -17,6 +17,8 @@ import type { Trust } from '../auth/devices/trust.ts'
 import { crossOriginHeaders } from '../graphql/transport/cross-origin.ts'
 import { answerGraphql } from '../graphql/transport/request-body.ts'
 import { type BackupDeps, backupMethods } from './backup.ts'
+import type { OwnRoutes } from './contract/own.ts'
+import { contractLink, contractRoutes } from './contract/serve.ts'
 import { createDesired } from './devices/desired.ts'
 import { type GitDeps, gitMethods } from './devices/git.ts'
 import { type DialectDeps, serveMethods } from './dialects/serve.ts'
@@ -62,7 +64,7 @@ interface ServerDeps
   readonly publicUrl: string | null
   readonly timeouts?: Timeouts | undefined
   /** Further routes, by template. */
-  readonly routes?: Readonly<Record<string, Methods>>
+  readonly routes?: OwnRoutes
   /** Called with the template of the route of each request. */
   readonly routed?: ((template: string) => void) | undefined
   /** Null: plain HTTP. */
@@ -96,11 +98,14 @@ export function createHttpServer(deps: ServerDeps): Server {
   const findTip = createLookup((names) => findTips(deps.database.session, names))
   const fetching = { ...deps, findTip }
   const serving = { ...deps, sendDesired: createDesired(fetching) }
-  const routes: Readonly<Record<string, Methods>> = {
+  const routes: OwnRoutes = {
     '/': { GET: { access: 'public', handle: page.show } },
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
-    ...(deps.introspection && { '/schema.graphql': { GET: { access: 'viewer', handle: sendSchema } } }),
+    ...(deps.introspection && {
+      '/schema.graphql': { GET: { access: 'viewer', handle: sendSchema } },
+      ...contractRoutes,
+    }),
     '/version': { GET: { access: 'viewer', handle: sendVersion } },
     '/session': sessionMethods(deps),
     '/backup': backupMethods(deps),
@@ -132,6 +137,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     deps.routed,
   )
 
+  const link = deps.introspection ? { link: contractLink } : null
+
   async function route(exchange: Exchange): Promise<void> {
     admit(admission, exchange.request, exchange.path)
     refuseTransferCoding(exchange.request)
@@ -141,7 +148,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: ${adviceFor(exchange.path, suggested)}`)
     if (exchange.method === 'OPTIONS')
-      return showMethods(exchange.response, {}, Object.keys(methods), methods.POST?.media)
+      return showMethods(exchange.response, { ...link }, Object.keys(methods), methods.POST?.media)
     const { [exchange.method]: named, GET: get }: Methods = methods
     const found = named ?? (exchange.method === 'HEAD' ? get : undefined)
     if (!found) throw methodNotAllowed(exchange, Object.keys(methods))
@@ -186,7 +193,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     }
     const isPreflight = request.headers['access-control-request-method'] !== undefined
     if (request.method === 'OPTIONS' && !isPreflight)
-      showMethods(response, headers, ['GET', 'POST'], ['application/json'])
+      showMethods(response, { ...headers, ...link }, ['GET', 'POST'], ['application/json'])
     else deps.graphql(request, response, headers)
   }
 

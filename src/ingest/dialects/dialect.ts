@@ -6,6 +6,7 @@
 import type { Fact, Outcomes } from '../../domain/orchestration/orchestrated-facts.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { BodyRule } from '../../platform/body/rule.ts'
+import type { Contract } from './contract.ts'
 import type { DeviceMethod } from './devices.ts'
 import type { Readers } from './readers.ts'
 import type { Route } from './router.ts'
@@ -13,6 +14,8 @@ import type { Route } from './router.ts'
 export interface Dialect {
   readonly name: string
   readonly routes: readonly Route<Methods>[]
+  /** Describes each operation of its methods. No server calls it: the OpenAPI document is made before. */
+  readonly contract: () => Promise<Contract>
   /** The values of `Report.dialect`. Each is a series of the metrics from the start. */
   readonly generations?: readonly string[]
   /** Routes that hand-written clients use, as `POST /device/{deviceId}`. A path that does not exist is compared with them. */
@@ -20,7 +23,9 @@ export interface Dialect {
 }
 
 export type Methods = Readonly<Record<string, Method>>
-export type Method = Recording | Showing | Managing | DeviceMethod
+export type Method = Named<Recording | Showing | Managing | DeviceMethod>
+/** `operation`: what it is in the contract of the dialect. */
+export type Named<Does> = Does & { readonly operation: string }
 
 /** For orchestrators: records what the request says. */
 export interface Recording {
@@ -106,8 +111,8 @@ export interface Callback extends Omit<CallbackSettings, 'secret'> {
   readonly lastStatus: number | null
 }
 
-export function recording(body: BodyRule | null, read: Recording['read']): Recording {
-  return { does: 'record', body, read }
+export function recording(operation: string, body: BodyRule | null, read: Recording['read']) {
+  return { operation, does: 'record', body, read } as const
 }
 
 export function reading<F extends Fact>(fact: F, answer: Reading<F>['answer']): Reading {

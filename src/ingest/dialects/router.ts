@@ -16,6 +16,8 @@ export type Segments = Readonly<Record<string, string>>
 
 export interface Route<Found> {
   readonly template: string
+  /** Of several that mean the same: the part before it that others lack, and its name among them, such as a generation. */
+  readonly copy?: { readonly prefix: string; readonly of: string }
   /** May throw SEMANTIC_ERROR. */
   readonly read: (segments: Segments, path: string) => Found | null
 }
@@ -50,8 +52,8 @@ export function mapRoutes<Found, Result>(
   routes: readonly Route<Found>[],
   resultOf: (found: Found) => Result,
 ): readonly Route<Result>[] {
-  return routes.map(({ template, read }) => ({
-    template,
+  return routes.map(({ read, ...route }) => ({
+    ...route,
     read(segments, path) {
       const found = read(segments, path)
       return found && resultOf(found)

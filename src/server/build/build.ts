@@ -6,6 +6,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildOptions, build } from 'esbuild'
 import { builtPages, readPages } from '../../api/mcp/documentation.ts'
+import { makeContracts } from '../../api/rest/contract/document.ts'
+import { builtContracts } from '../../api/rest/contract/serve.ts'
 import { bundlePage } from '../../api/rest/page/page-bundle.ts'
 import { readPageDocuments } from '../../api/rest/page/page-documents.ts'
 import { root } from '../../platform/installation.ts'
@@ -43,6 +45,7 @@ export async function bundlePrograms(folder: string, external: string[] = beside
   const page = { ...(await bundlePage()), documents: await readPageDocuments() }
   writeFileSync(join(folder, 'page.json'), JSON.stringify(page))
   writeFileSync(join(folder, builtPages), JSON.stringify([...(await readPages())]))
+  writeFileSync(join(folder, builtContracts), JSON.stringify([...(await makeContracts())]))
 }
 
 if (import.meta.main) {

@@ -10,13 +10,14 @@ const body = largeJson(64)
 
 export const lighthouse: Dialect = {
   name: 'lighthouse',
+  contract: async () => ({ tag: 'Lighthouses', description: '', operations: {}, schemas: {}, parameters: {} }),
   routes: [
     {
       template: '/lighthouses/:lamp',
       read(segments) {
         const { lamp = '' } = readIds(segments)
         return {
-          PUT: recording(body, (sent) => {
+          PUT: recording('light', body, (sent) => {
             const { isLit } = sent as { readonly isLit?: unknown }
             if (typeof isLit !== 'boolean')
               throw new DomainError('SEMANTIC_ERROR', 'The lamp is refused: isLit must be true or false.', {
@@ -29,6 +30,7 @@ export const lighthouse: Dialect = {
             return reading({ of: 'instance', instance }, ({ verdict }) => ({ status: 202, json: { verdict } }))
           }),
           GET: {
+            operation: 'look',
             does: 'show',
             access: 'viewer',
             show: () => async (readers) => ({ json: { isLit: (await readers.instance(lamp))?.reportedState } }),

@@ -50,13 +50,13 @@ export interface DialectDeps extends Omit<DeviceDeps, 'admission'>, SnapshotDeps
 
 export function serveMethods(deps: DialectDeps, methods: DialectMethods): Methods {
   const served: Record<string, Route> = {}
-  for (const [name, method] of Object.entries(methods)) served[name] = { ...serve(deps, method), ...mediaOf(method) }
+  for (const [name, method] of Object.entries(methods)) served[name] = { ...serve(deps, method), ...ruleOf(method) }
   return served
 }
 
-function mediaOf(method: Method): Pick<Route, 'media'> {
-  if ('format' in method) return { media: method.format.media }
-  return 'body' in method && method.body !== null ? { media: method.body.media } : {}
+function ruleOf(method: Method): Pick<Route, 'media' | 'limit'> {
+  const rule = 'format' in method ? method.format : 'body' in method ? method.body : null
+  return rule === null ? {} : { media: rule.media, limit: rule.limit }
 }
 
 function serve(deps: DialectDeps, method: Method): Route {

@@ -19,7 +19,11 @@ const resources = largeJson(16 << 20, roomForResources)
 const bundle = largeJson(4 << 20, roomForBundleState)
 const small = largeJson(1 << 20)
 
-export const emco: Dialect = { name: 'emco', routes: mapRoutes(emcoRoutes, methodsOf) }
+export const emco: Dialect = {
+  name: 'emco',
+  contract: async () => (await import('./contract.ts')).emcoContract,
+  routes: mapRoutes(emcoRoutes, methodsOf),
+}
 
 function methodsOf(route: EmcoRoute): Methods {
   const { rollout } = route
@@ -27,13 +31,13 @@ function methodsOf(route: EmcoRoute): Methods {
     case 'status':
       return { GET: showStatus(rollout) }
     case 'actions':
-      return { POST: recording(small, (body) => readActions(rollout, body)) }
+      return { POST: recording('recordActions', small, (body) => readActions(rollout, body)) }
     case 'resources':
-      return { POST: recording(resources, (body) => readResources(rollout, route.contextId, body)) }
+      return { POST: recording('reportResources', resources, (body) => readResources(rollout, route.contextId, body)) }
     case 'bundle':
-      return { PUT: recording(bundle, (body) => readBundle(rollout, route.cluster, body)) }
+      return { PUT: recording('reportBundleState', bundle, (body) => readBundle(rollout, route.cluster, body)) }
     case 'connectivity':
-      return { PUT: recording(small, (body) => readConnectivity(route.cluster, body)) }
+      return { PUT: recording('reportConnectivity', small, (body) => readConnectivity(route.cluster, body)) }
   }
 }
 

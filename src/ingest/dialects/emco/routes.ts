@@ -17,8 +17,8 @@ const group =
 const cluster = '/v2/cluster-providers/:cluster-provider/clusters/:cluster'
 
 export const emcoRoutes: readonly Route<EmcoRoute>[] = [
-  ...routesOf(group, groupOf),
-  ...routesOf(cluster, (segments) => intentsOf(clusterOf(segments))),
+  ...routesOf('group', group, groupOf),
+  ...routesOf('cluster', cluster, (segments) => intentsOf(clusterOf(segments))),
   {
     template: `${cluster}/connectivity`,
     read(segments) {
@@ -28,18 +28,21 @@ export const emcoRoutes: readonly Route<EmcoRoute>[] = [
   },
 ]
 
-function routesOf(at: string, rolloutOf: (segments: Segments) => LifecycleRolloutName): Route<EmcoRoute>[] {
+function routesOf(of: string, at: string, rolloutOf: (segments: Segments) => LifecycleRolloutName): Route<EmcoRoute>[] {
+  const copy = { prefix: '', of }
   return [
-    { template: `${at}/status`, read: (segments) => ({ rollout: rolloutOf(segments), of: 'status' }) },
-    { template: `${at}/actions`, read: (segments) => ({ rollout: rolloutOf(segments), of: 'actions' }) },
+    { template: `${at}/status`, copy, read: (segments) => ({ rollout: rolloutOf(segments), of: 'status' }) },
+    { template: `${at}/actions`, copy, read: (segments) => ({ rollout: rolloutOf(segments), of: 'actions' }) },
     {
       template: `${at}/instances/:contextId/resources`,
+      copy,
       read({ contextId = '', ...segments }) {
         return { rollout: rolloutOf(segments), of: 'resources', ...readIds({ contextId }) }
       },
     },
     {
       template: `${at}/resource-bundle-states/:place`,
+      copy,
       read({ place = '', ...segments }) {
         const rollout = rolloutOf(segments)
         const cluster = parseCluster(readIds({ cluster: place }).cluster)

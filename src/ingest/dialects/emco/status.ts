@@ -5,7 +5,7 @@ import { DomainError } from '../../../domain/errors.ts'
 import type { Instance } from '../../../domain/orchestration/instance.ts'
 import type { ListedResource, ResourceCounts } from '../../../domain/orchestration/resource.ts'
 import { kindInWords, type LifecycleRolloutName, type Rollout } from '../../../domain/rollout.ts'
-import type { Showing } from '../dialect.ts'
+import type { Named, Showing } from '../dialect.ts'
 import type { Readers, ResourceQuery } from '../readers.ts'
 import { type Counts, clusterHead, headOf, instanceList, listKeys, resourceRow, statusHead } from './answer.ts'
 import { parseStatusQuery, type StatusQuery } from './query.ts'
@@ -15,8 +15,9 @@ const step = 1_000
 /** Resources whose objects are read together. */
 const together = 50
 
-export function showStatus(name: LifecycleRolloutName): Showing {
+export function showStatus(name: LifecycleRolloutName): Named<Showing> {
   return {
+    operation: 'showStatus',
     does: 'show',
     access: 'viewer of all',
     show(search) {

@@ -18,6 +18,7 @@ const status = largeJson(bodyLimit, roomForStatus)
 
 export const k8splugin: Dialect = {
   name: 'k8splugin',
+  contract: async () => (await import('./contract.ts')).k8spluginContract,
   suggested: ['GET /v1/instance'],
   routes: [...mapRoutes(k8spluginRoutes, methodsOf), ...mapRoutes(inventoryRoutes, keepInventory)],
 }
@@ -30,8 +31,8 @@ function methodsOf(route: K8spluginRoute): Methods {
       const { instanceId } = route
       return {
         GET: showInstance(instanceId),
-        PUT: recording(instance, (body) => readInstance(instanceId, body)),
-        DELETE: recording(null, () =>
+        PUT: recording('putInstance', instance, (body) => readInstance(instanceId, body)),
+        DELETE: recording('removeInstance', null, () =>
           reading({ of: 'removal', instanceId }, (outcome) => answerOf(instanceId, outcome)),
         ),
       }
@@ -40,7 +41,7 @@ function methodsOf(route: K8spluginRoute): Methods {
       const { instanceId } = route
       return {
         GET: showStatus(instanceId),
-        PUT: recording(status, (body, readers) => readStatus(instanceId, body, readers)),
+        PUT: recording('putInstanceStatus', status, (body, readers) => readStatus(instanceId, body, readers)),
       }
     }
     default:

@@ -7,7 +7,7 @@ import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../
 import { longestId, readId, textProblem } from '../../../platform/body/text.ts'
 import { mostObjects } from '../kubernetes/bundle-state.ts'
 
-const statuses: Readonly<Record<string, DeploymentState>> = {
+export const statuses: Readonly<Record<string, DeploymentState>> = {
   CREATING: 'INSTALLING',
   CREATED: 'INSTALLING',
   'POST-INSTALL': 'INSTALLING',

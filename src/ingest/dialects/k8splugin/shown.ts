@@ -3,28 +3,32 @@ import { DomainError } from '../../../domain/errors.ts'
 import type { Instance } from '../../../domain/orchestration/instance.ts'
 import type { Resource } from '../../../domain/orchestration/resource.ts'
 import { singleParameters } from '../../../platform/body/parameters.ts'
-import type { Showing } from '../dialect.ts'
+import type { Named, Showing } from '../dialect.ts'
 import type { Readers } from '../readers.ts'
 
 /** Documents of a list that are read together. */
 const together = 8
 
-export const listInstances: Showing = showing((query) => async (readers) => ({ parts: instanceList(readers, query) }))
+export const listInstances = showing('listInstances', (query) => async (readers) => ({
+  parts: instanceList(readers, query),
+}))
 
-export function showInstance(instanceId: string): Showing {
-  return showing(() => async (readers) => {
+export function showInstance(instanceId: string): Named<Showing> {
+  return showing('showInstance', () => async (readers) => {
     const { key } = await requireInstance(readers, instanceId)
     return { json: (await readers.documents([key])).get(key) }
   })
 }
 
 /** The query's kind, name and namespace filter the list, as the self links of the inventory do. */
-export function showStatus(instanceId: string): Showing {
-  return showing((query) => async (readers) => ({ json: await statusOf(readers, instanceId, query) }))
+export function showStatus(instanceId: string): Named<Showing> {
+  return showing('showInstanceStatus', (query) => async (readers) => ({
+    json: await statusOf(readers, instanceId, query),
+  }))
 }
 
-function showing(show: (query: URLSearchParams) => ReturnType<Showing['show']>): Showing {
-  return { does: 'show', access: 'viewer', show: (query) => show(singleParameters(query)) }
+function showing(operation: string, show: (query: URLSearchParams) => ReturnType<Showing['show']>): Named<Showing> {
+  return { operation, does: 'show', access: 'viewer', show: (query) => show(singleParameters(query)) }
 }
 
 interface InstanceDocument {

@@ -5,7 +5,15 @@ import { parseJson, plainJson } from '../../../platform/body/json.ts'
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../../../platform/body/problems.ts'
 import type { BodyRule } from '../../../platform/body/rule.ts'
 import { idProblem, readId, urlProblem } from '../../../platform/body/text.ts'
-import type { Callback, CallbackSettings, InventoryPlace, Managing, ManagingContext, Methods } from '../dialect.ts'
+import type {
+  Callback,
+  CallbackSettings,
+  InventoryPlace,
+  Managing,
+  ManagingContext,
+  Method,
+  Methods,
+} from '../dialect.ts'
 import type { Readers } from '../readers.ts'
 
 /** As in the plugin, an empty body is a 400 and invalid JSON is a 422. */
@@ -24,7 +32,9 @@ const json: BodyRule = {
   },
 }
 
-const managing = (body: BodyRule | null, manage: Managing['manage']): Managing => ({ does: 'manage', body, manage })
+const managing = (operation: string, body: BodyRule | null, manage: Managing['manage']): Method => ({
+  ...{ operation, does: 'manage', body, manage },
+})
 
 export function subscriptionMethods(
   route:
@@ -34,20 +44,20 @@ export function subscriptionMethods(
   const { instanceId } = route
   if (route.of === 'subscriptions')
     return {
-      GET: managing(null, async (_, { readers, callbacks }) => {
+      GET: managing('listSubscriptions', null, async (_, { readers, callbacks }) => {
         const { key } = await requireInstance(readers, instanceId)
         return { status: 200, json: (await callbacks.of(key)).map(show) }
       }),
-      POST: managing(json, (body, context) => subscribe(body, context, instanceId)),
+      POST: managing('subscribe', json, (body, context) => subscribe(body, context, instanceId)),
     }
   const { subscription } = route
   return {
-    GET: managing(null, async (_, context) => ({
+    GET: managing('showSubscription', null, async (_, context) => ({
       status: 200,
       json: show(await find(context, instanceId, subscription)),
     })),
-    PUT: managing(json, (body, context) => change(body, context, instanceId, subscription)),
-    DELETE: managing(null, async (_, context) => {
+    PUT: managing('changeSubscription', json, (body, context) => change(body, context, instanceId, subscription)),
+    DELETE: managing('unsubscribe', null, async (_, context) => {
       const { key } = await find(context, instanceId, subscription)
       await context.callbacks.delete(key)
       return { status: 204 }
@@ -73,7 +83,7 @@ async function change(sent: unknown, context: ManagingContext, instanceId: strin
 /** Keeps the inventory in step with the instance, until a call with `isEnding` stops it. */
 export function keepInventory({ isEnding }: { readonly isEnding: boolean }): Methods {
   return {
-    POST: managing(json, async (sent, { refuseUrl, announce }) => {
+    POST: managing(isEnding ? 'deleteInventory' : 'updateInventory', json, async (sent, { refuseUrl, announce }) => {
       const { instanceId, ...place } = parseInventoryOwner(sent, refuseUrl)
       await announce(instanceId, place, isEnding)
       return { status: 202, json: { instanceId } }

@@ -40,7 +40,7 @@ interface ListKind {
 }
 
 /** Its lists, and what each contains: an object in a list need not state its own kind. */
-const lists: Readonly<Record<string, ListKind>> = {
+export const lists: Readonly<Record<string, ListKind>> = {
   podStatuses: { kind: 'Pod', groups: [''], version: 'v1' },
   serviceStatuses: { kind: 'Service', groups: [''], version: 'v1' },
   configMapStatuses: { kind: 'ConfigMap', groups: [''], version: 'v1' },

@@ -11,10 +11,12 @@ export const desiredRoutes: readonly Route<Fetched>[] = later.flatMap((prefix) =
       base: clientId === null ? root : `${root}/clients/${encodeURIComponent(clientId)}`,
     })
     const at = root + client
+    const copy = { prefix, of: client === '' ? '1.0.0-rc.3' : '2025' }
     return [
-      { template: `${at}/deployments`, read: (ids) => ({ ...asked(readIds(ids)), kind: 'manifest' }) },
+      { template: `${at}/deployments`, copy, read: (ids) => ({ ...asked(readIds(ids)), kind: 'manifest' }) },
       {
         template: `${at}/deployments/:deploymentId/:digest`,
+        copy,
         read(segments) {
           const { deploymentId = '', digest = '', ...client } = readIds(segments)
           return { ...asked(client), kind: 'document', deploymentId, digest }
@@ -22,6 +24,7 @@ export const desiredRoutes: readonly Route<Fetched>[] = later.flatMap((prefix) =
       },
       {
         template: `${at}/bundles/:digest`,
+        copy,
         read(segments) {
           const { digest = '', ...client } = readIds(segments)
           return { ...asked(client), kind: 'bundle', digest }

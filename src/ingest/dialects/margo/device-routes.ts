@@ -31,16 +31,20 @@ export const deviceRoutes: readonly Route<DeviceRoute>[] = [
 ]
 
 function onboarding(generation: Generation, prefixes: readonly string[], path: string): Route<DeviceRoute>[] {
-  return prefixes.flatMap((prefix) => [
-    { template: prefix + path, read: () => ({ kind: 'onboarding', generation }) },
-    { template: `${prefix}${path}/`, read: () => ({ kind: 'onboarding', generation }) },
-    { template: `${prefix}${path}/certificate`, read: () => ({ kind: 'certificate', generation }) },
-  ])
+  return prefixes.flatMap((prefix) => {
+    const copy = { prefix, of: generation }
+    return [
+      { template: prefix + path, copy, read: () => ({ kind: 'onboarding', generation }) },
+      { template: `${prefix}${path}/`, copy, read: () => ({ kind: 'onboarding', generation }) },
+      { template: `${prefix}${path}/certificate`, copy, read: () => ({ kind: 'certificate', generation }) },
+    ]
+  })
 }
 
 function capabilities(generation: Generation, prefixes: readonly string[], path: string): Route<DeviceRoute>[] {
   return prefixes.map((prefix) => ({
     template: prefix + path,
+    copy: { prefix, of: generation },
     read({ reporter, '*': children }) {
       const problems: Problems = { list: null }
       const ids = {

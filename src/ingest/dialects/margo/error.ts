@@ -3,8 +3,8 @@ import type { StatusError } from '../../../domain/values.ts'
 import { type Body, isAbsent, isObject, shown } from '../../../platform/body/problems.ts'
 import { cutToBytes, type KeptText, lengthOf, none, type Reading, readExplanation, warn } from './reading.ts'
 
-const longestCode = 1024
-const longestMessage = 64 * 1024
+export const longestCode = 1024
+export const longestMessage = 64 * 1024
 
 /** The error of a deployment or a component. Null: there is none. Of another value than an object, its text is the message. */
 export function readError(reading: Reading, where: string, error: unknown): StatusError | null {

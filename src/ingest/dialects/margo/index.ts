@@ -50,29 +50,42 @@ export const margoDesired: DesiredFormat = {
 const small: BodyRule = { media: ['application/json'], limit: 256 << 10, parse: (bytes) => parseJson(bytes) }
 const description: BodyRule = { ...small, parse: (bytes) => parseJson(bytes, deepest, decodeDamaged) }
 
+const fetching = { manifest: 'fetchManifest', document: 'fetchDocument', bundle: 'fetchBundle' } as const
+
 export const margo: Dialect = {
   name: 'margo',
+  contract: async () => (await import('./contract.ts')).margoContract,
   generations: margoDialects,
   suggested: [...statusPaths, '/reports'].map((path) => `POST ${path}`),
   routes: [
     ...mapRoutes(
       statusRoutes,
       (route): Methods => ({
-        POST: { does: 'report', format: margoReports, route, success: route.success },
+        POST: { operation: 'reportStatus', does: 'report', format: margoReports, route, success: route.success },
       }),
     ),
-    ...mapRoutes(desiredRoutes, (fetched): Methods => ({ GET: { does: 'fetch', ...fetched } })),
+    ...mapRoutes(
+      desiredRoutes,
+      (fetched): Methods => ({ GET: { operation: fetching[fetched.kind], does: 'fetch', ...fetched } }),
+    ),
     ...mapRoutes(deviceRoutes, deviceMethods),
-    { template: '/reports', read: () => ({ POST: { does: 'report many', format: backlog } }) },
+    {
+      template: '/reports',
+      read: () => ({ POST: { operation: 'reportBacklog', does: 'report many', format: backlog } }),
+    },
   ],
 }
 
 function deviceMethods(route: DeviceRoute): Methods {
   if (route.kind === 'onboarding')
-    return { POST: { does: 'onboard', body: small, readCertificate: parseOnboarding }, DELETE: { does: 'offboard' } }
-  if (route.kind === 'certificate') return { GET: { does: 'show authority' } }
+    return {
+      POST: { operation: 'onboard', does: 'onboard', body: small, readCertificate: parseOnboarding },
+      DELETE: { operation: 'offboard', does: 'offboard' },
+    }
+  if (route.kind === 'certificate') return { GET: { operation: 'showAuthority', does: 'show authority' } }
   const { reporter, deviceId } = route
   const describing = {
+    operation: deviceId === null && reporter === null ? 'sendOwnCapabilities' : 'sendCapabilities',
     does: 'describe',
     body: description,
     reporter,
@@ -84,6 +97,8 @@ function deviceMethods(route: DeviceRoute): Methods {
   } as const
   return {
     ...{ POST: describing, PUT: describing },
-    ...(deviceId !== null && { DELETE: { does: 'withdraw description', reporter, deviceId } }),
+    ...(deviceId !== null && {
+      DELETE: { operation: 'withdrawCapabilities', does: 'withdraw description', reporter, deviceId },
+    }),
   }
 }

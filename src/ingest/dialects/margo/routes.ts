@@ -42,6 +42,7 @@ function routesOf(
 ): Route<MargoRoute>[] {
   return prefixes.map((prefix) => ({
     template: prefix + path,
+    copy: { prefix, of: generation },
     read(segments) {
       const { deploymentId = '', deviceId, clientId } = readIds(segments)
       const reporter = deviceId ?? clientId ?? null
