@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { storable } from '../../../src/domain/text.ts'
 import { parseJson } from '../../../src/platform/body/json.ts'
 import { decodeDamaged } from '../../../src/platform/body/utf8.ts'
+import { jsonYardstick, threadTime } from '../../support/stall.ts'
 
 const bytes = (...parts: (string | number)[]) =>
   Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.of(part))))
@@ -48,5 +49,15 @@ describe('a text whose bytes are not UTF-8', () => {
       n: 12345678901234567890n,
       a: '\ud800',
     })
+  })
+
+  it.each<[string, Buffer]>([
+    ['invalid bytes', Buffer.alloc(1 << 20, 0xff)],
+    ['U+FFFD', bytes('\ufffd'.repeat(350_000), 0xff)],
+    ['invalid bytes before escapes', Buffer.from('\xff\\udc00'.repeat(150_000), 'latin1')],
+  ])('costs no more than JSON of its size if it is nothing but %s', (_case, sent) => {
+    const start = threadTime()
+    for (let time = 0; time < 3; time++) decodeDamaged(sent)
+    expect(threadTime() - start).toBeLessThan(3 * 2 * jsonYardstick(4 * sent.length))
   })
 })
