@@ -135,7 +135,7 @@ export function joinLoaded(a: Loaded, b: Loaded): Loaded {
     deployments: [...a.deployments, ...b.deployments],
     targets: [...a.targets, ...b.targets],
     rollouts: [...a.rollouts, ...b.rollouts],
-    ...(b.places && { places: b.places }),
+    ...(b.branches && { branches: b.branches }),
     ...(b.reported && { reported: b.reported }),
     ...(b.rolloutLabels && { rolloutLabels: b.rolloutLabels }),
     ...((b.maintenance ?? a.maintenance) && { maintenance: b.maintenance ?? a.maintenance }),

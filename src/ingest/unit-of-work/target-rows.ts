@@ -10,7 +10,6 @@ interface TargetRows {
   byKey(key: number): Target
   find(key: number): Target | null
   byName(kind: TargetKind, provider: string, name: string): Target | null
-  all(): Iterable<Target>
   put(target: Target, touch: Touch): void
   /** The target that holds this public key or SPIFFE id. */
   holderOf(identity: string): Target | null
@@ -40,7 +39,6 @@ export function createTargetRows(loaded: Pick<Loaded, 'targets' | 'identities'>)
       const key = kind === 'DEVICE' ? devices.get(name) : others.get(placeName({ kind, provider, name }))
       return key === undefined ? null : byKey(key)
     },
-    all: () => rows.values(),
     put(target, touch) {
       rows.set(target.key, target)
       if (target.kind === 'DEVICE') devices.set(target.name, target.key)

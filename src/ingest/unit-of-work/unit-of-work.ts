@@ -26,7 +26,7 @@ import type {
   Head,
   KeptReport,
   Loaded,
-  Place,
+  LoadedBranches,
   Subject,
   Touch,
 } from '../../store/write/contract.ts'
@@ -66,9 +66,7 @@ export interface UnitOfWork {
   deploymentByKey(key: number): Deployment | null
   /** The next report of each deployment of the reporter is the newest. Returns their number. */
   clearMarks(reporter: string): number
-  /** Of the deployments that run on the loaded branches, or that only they report. */
-  places(): readonly Place[]
-  targets(): Iterable<Target>
+  branches(): LoadedBranches
   device(name: string): Target | null
   targetByKey(key: number): Target
   findTarget(key: number): Target | null
@@ -163,8 +161,7 @@ export function createUnitOfWork(
     unclaimedOf: deployments.unclaimedOf,
     deploymentByKey: deployments.byKey,
     clearMarks: deployments.clearMarks,
-    places: () => loaded.places ?? [],
-    targets: targets.all,
+    branches: () => loaded.branches ?? { devices: [], places: [] },
     device: (name) => targets.byName('DEVICE', '', name),
     targetByKey: targets.byKey,
     findTarget: targets.find,

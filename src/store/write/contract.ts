@@ -36,6 +36,19 @@ export interface Place {
   readonly reporter: string
 }
 
+/** A device without its texts. */
+export interface BranchDevice {
+  readonly key: number
+  readonly name: string
+  readonly parentKey: number | null
+  readonly isRetired: boolean
+}
+
+export interface LoadedBranches {
+  readonly devices: readonly BranchDevice[]
+  readonly places: readonly Place[]
+}
+
 export interface Statement {
   readonly text: string
   readonly parameters: readonly unknown[]
@@ -168,8 +181,7 @@ export interface Loaded {
   readonly deployments: readonly Deployment[]
   readonly targets: readonly Target[]
   readonly rollouts: readonly Rollout[]
-  /** Of `branches`. */
-  readonly places?: readonly Place[]
+  readonly branches?: LoadedBranches
   /** Of `reporters`: the numbers of their deployments. */
   readonly reported?: ReadonlyMap<string, number>
   /** Those that were never set are absent. */

@@ -12,7 +12,7 @@ export interface Needs {
   readonly devices?: readonly string[]
   /** Devices, with the devices above them. */
   readonly ancestors?: boolean
-  /** These devices and all devices below them, and the places of every deployment that runs on one of them or that one reports. */
+  /** The names of these devices and of all devices below them, and the places of every deployment that runs on one of them or that one reports. */
   readonly branches?: readonly string[]
   /** The holders of these identities: ids of public keys, and SPIFFE ids. */
   readonly identities?: readonly string[]

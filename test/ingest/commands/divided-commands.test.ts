@@ -8,11 +8,13 @@ import type { DeploymentDeclaration } from '../../../src/ingest/commands/declare
 import { type DeviceRegistration, registerDevices } from '../../../src/ingest/commands/devices/register.ts'
 import { retireDevices } from '../../../src/ingest/commands/devices/retire.ts'
 import { forgetDeployments, removeDeployments } from '../../../src/ingest/commands/remove.ts'
+import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { digestOf } from '../../../src/platform/body/digest.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
 import { audit } from '../../../src/store/read/counts/audit.ts'
 import { targetByName } from '../../../src/store/read/targets/targets.ts'
+import { report } from '../../support/clients/reports.ts'
 import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import type { Road } from '../../support/servers/road.ts'
 import { manifestUpdate } from './desired-model.ts'
@@ -34,11 +36,12 @@ describe.each(stores)('divided commands on $name', (store) => {
   let empty: EmptyStore
   let road: Road
   let largest: WatchedRoad['largest']
+  let largestHeld: WatchedRoad['largestHeld']
   beforeAll(async () => {
     empty = await store.create()
     const watched = await createWatchedRoad(empty)
     road = watched.road
-    largest = watched.largest
+    ;({ largest, largestHeld } = watched)
   })
   afterAll(async () => {
     expect(await audit(road.database.session)).toEqual([])
@@ -67,11 +70,22 @@ describe.each(stores)('divided commands on $name', (store) => {
       submit(removeDeployments(deploymentKeys.slice(0, items), manifestUpdate))
     const retire = (prefix: string, items: number) =>
       submit(retireDevices(many((n) => retirement(`${prefix}${n}`)).slice(0, items), scrapped))
+    const gatewayOf = (prefix: string) => `${prefix}0`
+    const registerBehind = async (prefix: string, items: number) => {
+      const behind = many((n) => registration(`${prefix}${n}`, { parent: n === 0 ? null : gatewayOf(prefix) }))
+      await submit(registerDevices(behind.slice(0, items)))
+      return { deploymentKeys: [] }
+    }
+    const retireBehind = async (prefix: string, items: number) => {
+      const { results } = await submit(retireDevices([retirement(gatewayOf(prefix))], scrapped))
+      expect(results).toMatchObject([{ isChanged: true, children: items - 1, deployments: 0 }])
+    }
     for (const [write, prefix, prepare] of [
       [declare, 'd', null],
       [register, 'r', null],
       [remove, 'w', desireOn],
       [retire, 'e', desireOn],
+      [retireBehind, 'g', registerBehind],
     ] as const) {
       const sizes: number[] = []
       for (const [name, items] of [
@@ -84,6 +98,17 @@ describe.each(stores)('divided commands on $name', (store) => {
       const [ofOnePart = 0, ofMany] = sizes
       expect(ofMany).toBeLessThan(1.1 * ofOnePart)
     }
+  })
+
+  it('load few of the deployments that have one name on one device', async () => {
+    const error = { code: 'E', message: 'x'.repeat(20_000), source: '' }
+    for (let n = 0; n < 10; n++)
+      await submit(recordReport(report({ reporter: `s-${n}`, deviceId: 'shared', deploymentId: 's', error })))
+    const held = await largestHeld(async () => {
+      const { deploymentKeys } = await submit(declareDeployments(null, [declaration('shared', 's')]))
+      expect(await rowsOf(`select key from deployments where reporter = 's-0'`)).toEqual([{ key: deploymentKeys[0] }])
+    })
+    expect(held).toBeLessThan(5 * error.message.length)
   })
 
   it('answer in the order of their items, with a revision for each change, and reach subscribers', async () => {

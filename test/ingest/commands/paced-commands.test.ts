@@ -92,9 +92,9 @@ describe('a refused registration', () => {
   ] as const)('changes nothing: %s', (_, some) => {
     const work = emptyWork()
     run(work, registerDevices([{ ...nothing, deviceId: 'holder', tokenHash: 'h', spiffeIds: ['spiffe://x/held'] }]))
-    const before = [...work.targets()]
+    const before = work.effects().targets
     const devices = some.map((one, n) => ({ ...nothing, deviceId: `d-${n}`, tokenHash: `hash-${n}`, ...one }))
     expect(() => run(work, registerDevices(devices))).toThrow(/is that of device|cannot be its parent/)
-    expect([...work.targets()]).toEqual(before)
+    expect(work.effects().targets).toEqual(before)
   })
 })

@@ -5,7 +5,7 @@
  *   CONVERGENCE_CHANGED    documents leave the manifests that list them, also the manifest of a gateway that stays in service
  *   DEPLOYMENT_FORGOTTEN   every deployment that runs on one of them, or that only they report
  *
- * Only the deployments of one part (divided-write.ts) are in memory: a device may have thousands, each with 320 KiB of errors.
+ * Only the devices and deployments of one part (divided-write.ts) are in memory: a device may have thousands, each with 320 KiB of errors.
  *
  * A deployment is closed by forgetting it: lists, counters, history and a return with a new report then work as for any forgotten
  * deployment. A separate state RETIRED was rejected: every reader of deployments would have to exclude it.
@@ -19,6 +19,7 @@ import { DomainError } from '../../../domain/errors.ts'
 import type { Target } from '../../../domain/target.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
+import type { BranchDevice } from '../../../store/write/contract.ts'
 import type { Command } from '../../command.ts'
 import { eachPart, inParts } from '../../command-parts.ts'
 import { type ItemList, indexesOf, itemsAt } from '../../item-list.ts'
@@ -70,18 +71,27 @@ export function retireDevices(retirements: ItemList<Retirement>, options: Retire
     ),
   }
   return inParts(async (write) => {
-    const ended = await eachPart(indexes, (part) => write(retirePart(itemsAt(retirements, part), options, whole)))
+    /** Each device once: a named device may be behind another named one. */
+    const taken = new Set<number>()
+    const found = await eachPart(indexes, (part) => write(findPart(itemsAt(retirements, part), options, whole, taken)))
+    const branches = found.flat()
+    const endings = branches.flatMap(({ name, replacedByKey, below }) => [
+      { name, replacedByKey },
+      ...below.map((child) => ({ name: child.name, replacedByKey: null })),
+    ])
+    const parts = await eachPart(endings, (part) => write(endPart(part, options.reason)))
+    const changed = new Set(parts.flatMap((part) => part.changed))
     /** The deployments to close. */
     const keys = new Set<number>()
-    const results = ended.flat().map(({ places, ...result }) => {
+    const results = branches.map(({ key, name, below, places }) => {
       const before = keys.size
-      for (const key of places) keys.add(key)
-      return { ...result, deployments: keys.size - before }
+      for (const place of places) keys.add(place)
+      return { key, isChanged: changed.has(name), children: below.length, deployments: keys.size - before }
     })
     const closed = [...keys].sort((a, b) => a - b)
     await withdraw(write, closed, options.manifestUpdate)
-    const parts = await eachPart(closed, (part) => write(forgetPart(part)))
-    return { revision: parts.at(-1) ?? ended.at(-1)?.at(-1)?.revision ?? 0, results }
+    const closing = await eachPart(closed, (part) => write(forgetPart(part)))
+    return { revision: closing.at(-1) ?? parts.at(-1)?.revision ?? 0, results }
   })
 }
 
@@ -95,17 +105,22 @@ interface WholeCommand {
   readonly successors: ReadonlyMap<string, Listed>
 }
 
-/** A retired device, and the keys of the deployments on its branch. */
-type Ended = Omit<Retired['results'][number], 'deployments'> & {
+/** A device to retire. */
+interface Found {
+  readonly key: number
+  readonly name: string
+  readonly replacedByKey: number | null
+  readonly below: readonly BranchDevice[]
+  /** The keys of the deployments on its branch. */
   readonly places: readonly number[]
-  readonly revision: Revision
 }
 
-function retirePart(
+function findPart(
   retirements: readonly Listed[],
   options: RetireOptions,
   whole: WholeCommand,
-): Command<readonly Ended[]> {
+  taken: Set<number>,
+): Command<readonly Found[]> {
   return {
     needs: {
       devices: retirements.flatMap(({ deviceId, replacedBy }) => [
@@ -115,27 +130,41 @@ function retirePart(
       branches: retirements.map(({ deviceId }) => deviceId),
     },
     *decide(work) {
-      const branches = yield* findBranches(work, retirements, whole.named)
+      const branches = yield* findBranches(work, retirements, whole.named, taken)
       refuseHeard(branches, options.silentSince ?? null)
       if (!options.withChildren) refuseChildren(branches)
       const replacements = findReplacements(work, branches, whole)
-      const changed: boolean[] = []
-      for (const [index, { device, below }] of branches.entries()) {
-        changed.push(end(work, device, options.reason, replacements[index]?.key ?? null))
-        yield* eachPaced(below, (child) => end(work, child, options.reason, null))
-        yield
-      }
-      const onTarget = Map.groupBy(work.places(), ({ targetKey }) => targetKey)
-      const ofReporter = Map.groupBy(work.places(), ({ reporter }) => reporter)
+      const { places } = work.branches()
+      const onTarget = Map.groupBy(places, ({ targetKey }) => targetKey)
+      const ofReporter = Map.groupBy(places, ({ reporter }) => reporter)
       return yield* eachPaced(branches, ({ device, below }, index) => ({
         key: device.key,
-        isChanged: changed[index] ?? false,
-        children: below.length,
+        name: device.name,
+        replacedByKey: replacements[index]?.key ?? null,
+        below,
         places: [device, ...below].flatMap(({ key, name }) =>
           [...(onTarget.get(key) ?? []), ...(ofReporter.get(name) ?? [])].map((place) => place.key),
         ),
-        revision: work.revision(),
       }))
+    },
+  }
+}
+
+type Ending = Pick<Found, 'name' | 'replacedByKey'>
+
+function endPart(
+  endings: readonly Ending[],
+  reason: string,
+): Command<{ readonly changed: readonly string[]; readonly revision: Revision }> {
+  return {
+    needs: { devices: endings.map(({ name }) => name) },
+    *decide(work) {
+      const changed: string[] = []
+      yield* eachPaced(endings, ({ name, replacedByKey }) => {
+        const device = work.device(name)
+        if (device && end(work, device, reason, replacedByKey)) changed.push(name)
+      })
+      return { changed, revision: work.revision() }
     },
   }
 }
@@ -154,27 +183,26 @@ interface Branch {
   readonly retirement: Listed
   readonly device: Target
   /** The devices behind it that are in service and are not retired by name. */
-  readonly below: readonly Target[]
+  readonly below: readonly BranchDevice[]
 }
 
 function* findBranches(
   work: UnitOfWork,
   retirements: readonly Listed[],
   named: ReadonlySet<string>,
+  taken: Set<number>,
 ): Paced<readonly Branch[]> {
-  const children = Map.groupBy(work.targets(), ({ parentKey }) => parentKey)
-  /** Each device once: a named device may be behind another named one. */
-  const taken = new Set<number>()
+  const children = Map.groupBy(work.branches().devices, ({ parentKey }) => parentKey)
   return yield* eachPaced(retirements, (retirement) => {
     const device = work.device(retirement.deviceId)
     if (!device) throw refusal('NOT_FOUND', `there is no device ${retirement.deviceId}`, retirement.index, 'deviceId')
-    const below: Target[] = []
-    for (const queue = [device]; queue.length > 0; ) {
+    const below: BranchDevice[] = []
+    for (const queue: { readonly key: number }[] = [device]; queue.length > 0; ) {
       for (const child of children.get(queue.pop()?.key ?? 0) ?? []) {
         if (taken.has(child.key)) continue
         taken.add(child.key)
         queue.push(child)
-        if (child.retiredAt === null && !named.has(child.name)) below.push(child)
+        if (!child.isRetired && !named.has(child.name)) below.push(child)
       }
     }
     return { retirement, device, below: below.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }

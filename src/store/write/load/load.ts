@@ -65,16 +65,23 @@ export async function loadBeside(
 const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, reporter text)
   cross join lateral (select d.* from deployments d
     where d.reporter = x.reporter and d.deployment_id = x."deploymentId" and d.instance_key is null offset 0) d`
+/**
+ * Of one name on one device: any number of reporters may have it, and each has texts. A command wants those that nobody has reported yet, and for a
+ * declaration one in service.
+ */
+const mostOfName = 3
+const wantedFirst = `(not d.claimed and d.forgotten_at is null) desc, (d.forgotten_at is null) desc`
 const deploymentsByDevice = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, device text)
   ${deviceNamed('x.device')}
   cross join lateral (select d.* from deployments d
-    where d.target_key = t.key and d.deployment_id = x."deploymentId" offset 0) d`
+    where d.target_key = t.key and d.deployment_id = x."deploymentId" order by ${wantedFirst}, d.key limit ${mostOfName}) d`
 /** The deployments that the manifests of these devices list or listed, on any child. */
 const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, owner text)
   ${deviceNamed('x.owner')}
-  cross join lateral (select distinct e.deployment_key from manifest_entries e
-    where e.target_key = t.key and e.deployment_id = x."deploymentId" offset 0) e
-  cross join lateral (select d.* from deployments d where d.key = e.deployment_key offset 0) d`
+  cross join lateral (select d.* from (select e.deployment_key, bool_or(e.until is null) as listed from manifest_entries e
+      where e.target_key = t.key and e.deployment_id = x."deploymentId" group by e.deployment_key offset 0) e
+    cross join lateral (select d.* from deployments d where d.key = e.deployment_key offset 0) d
+    order by e.listed desc, ${wantedFirst}, (d.document_digest is not null) desc, d.key limit ${mostOfName}) d`
 const deploymentsByKey = `select d.* from json_array_elements_text($1::text::json) x
   cross join lateral (select d.* from deployments d where d.key = x::bigint offset 0) d`
 const numbersByReporter = `select x as reporter, d.number from json_array_elements_text($1::text::json) x
@@ -100,7 +107,7 @@ const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as
 const presentLabels = `select l.rollout_key as "rolloutKey", l.since, l.labels from json_array_elements_text($1::text::json) x
   cross join lateral (select l.* from rollout_labels l where l.rollout_key = x::bigint and l.until is null offset 0) l`
 
-/** Branches first, then what the needs name, then what the rows found so far refer to. */
+/** What the needs name, then what these rows refer to. */
 export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promise<Loaded> {
   const ask: Ask = (text, list) => (list.length === 0 ? Promise.resolve([]) : session.run(text, [storableJson(list)]))
   const named = needs.flatMap((need) => need.deployments ?? [])
@@ -108,9 +115,10 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   const windows = needs.flatMap((need) => (need.maintenance ? [need.maintenance] : []))
   const alerting = needs.flatMap((need) => need.alerts ?? [])
 
-  const branches = await loadBranches(ask, unique(needs.flatMap((need) => need.branches ?? [])))
+  const branchNames = unique(needs.flatMap((need) => need.branches ?? []))
 
-  const [desired, reported, held, targetRows, deploymentRows] = await Promise.all([
+  const [branches, desired, reported, held, targets, deploymentRows] = await Promise.all([
+    branchNames.length === 0 ? null : loadBranches(ask, branchNames),
     loadDesired(session, needs),
     ask<{ reporter: string; number: number }>(numbersByReporter, unique(needs.flatMap((need) => need.reporters ?? []))),
     ask<{ id: string; targetKey: number }>(holders, unique(needs.flatMap((need) => need.identities ?? []))),
@@ -122,7 +130,6 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   const orchestration = orchestrated.length === 0 ? null : await loadOrchestration(session, orchestrated)
   for (const deployment of orchestration?.deployments ?? []) deployments.set(deployment.key, deployment)
 
-  const targets = [...branches.targets, ...targetRows]
   const loadedTargets = new Set(targets.map(({ key }) => key))
   const referredTargets = [...[...deployments.values()].map(({ targetKey }) => targetKey), ...identities.values()]
   const foundNames = new Set([...deployments.values()].map(nameOf))
@@ -145,7 +152,7 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
     deployments: [...deployments.values()],
     targets: [...targets, ...otherTargets].map(toTarget),
     rollouts: [...rollouts, ...(orchestration?.rollouts ?? [])],
-    ...(branches.places.length > 0 && { places: branches.places }),
+    ...(branches && { branches }),
     ...(reported.length > 0 && { reported: new Map(reported.map(({ reporter, number }) => [reporter, number])) }),
     ...(rolloutLabels.length > 0 && { rolloutLabels }),
     ...(identities.size > 0 && { identities }),
