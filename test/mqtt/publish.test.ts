@@ -95,6 +95,13 @@ describe.skipIf(isMissing).each(stores)('the fleet at the broker, on $name', (st
         expect.objectContaining({ name: 'a', counts: expect.objectContaining({ total: 1, failed: 1 }) }),
       ]),
     )
+    await report('r\u202e', 'installing')
+    await published(observer)
+    const [hidden = '', shown = ''] = [...observer.retained].find(([at]) => at.includes('/deployments/r')) ?? []
+    expect(hidden + shown).not.toContain('\u202e')
+    expect(JSON.parse(shown)).toMatchObject({ deploymentId: 'r\u202e' })
+    await report('r\u202e', 'removed')
+    await published(observer)
     const now = await head()
     expect(numbers(observer)).toEqual(Array.from({ length: now - before }, (_, index) => before + 1 + index))
     expect(observer.changes[0]).toMatchObject({

@@ -1,5 +1,6 @@
 /** What is published about the fleet: the retained present of a deployment or a rollout, and changes. Everything is read with the access scope. */
 import type { Change } from '../../domain/change.ts'
+import { escapeHidden } from '../../domain/look-alike.ts'
 import { detailsOf } from '../../domain/nouns/deployment.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { describeChanges } from '../../outlets/sinks/change-data.ts'
@@ -73,7 +74,7 @@ export async function* presentInParts(
 }
 
 const deploymentTopic = (prefix: string, { key, deploymentId }: DeploymentSubject): string =>
-  `${prefix}/present/deployments/${encodeLevel(deploymentId)}/${nodeId('Deployment', key)}`
+  `${prefix}/present/deployments/${escapeHidden(encodeLevel(deploymentId))}/${nodeId('Deployment', key)}`
 
 const isPresent = ({ forgottenAt, isCurrent, state }: DeploymentRow): boolean =>
   forgottenAt === null && isCurrent && state !== 'REMOVED'

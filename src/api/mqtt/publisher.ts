@@ -7,6 +7,7 @@
  */
 import type { AccessScope } from '../../domain/access-scope.ts'
 import type { Change } from '../../domain/change.ts'
+import { escapeHidden } from '../../domain/look-alike.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Hub } from '../../feed/hub.ts'
 import type { Log } from '../../platform/log/log.ts'
@@ -116,7 +117,8 @@ export function createPublisher(options: PublisherOptions): Publisher {
     payload: string,
     options: Parameters<Connection['publish']>[2],
   ): Promise<Awaited<ReturnType<Connection['publish']>> | null> {
-    for (const content of new Set([payload, '']))
+    // The same JSON, also for a person who reads it at the broker.
+    for (const content of new Set([escapeHidden(payload), '']))
       try {
         return await to.connection.publish(topic, content, options)
       } catch (error) {

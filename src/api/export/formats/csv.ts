@@ -1,4 +1,5 @@
 /** RFC 4180 with a header. A null is an empty field; an empty text is `""`. */
+import { escapeHidden } from '../../../domain/look-alike.ts'
 import type { Column, Row } from '../columns.ts'
 import type { Format } from './format.ts'
 
@@ -27,11 +28,15 @@ function fieldsOf(columns: readonly Column[], row: Row): string[] {
     const value = row[name]
     if (value === null || value === undefined) return ''
     if (type === 'time') return quote(new Date(Number(value)).toISOString())
-    return quote(type === 'json' ? JSON.stringify(value) : type === 'text' ? guarded(String(value)) : String(value))
+    if (type === 'json') return quote(escapeHidden(JSON.stringify(value)))
+    return quote(type === 'text' ? guarded(shown(String(value))) : String(value))
   })
 }
 
 /** A device chooses its texts. A spreadsheet would run one that begins like a formula; some read full-width signs too (OWASP, CSV injection). */
 const guarded = (text: string): string => text.replace(/^[=+\-@\t\r\n＝＋－＠]/, "'$&")
+
+/** A person may open the file. */
+const shown = (text: string): string => text.split('\r\n').map(escapeHidden).join('\r\n')
 
 const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`
