@@ -66,7 +66,7 @@ const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as 
   cross join lateral (select d.* from deployments d
     where d.reporter = x.reporter and d.deployment_id = x."deploymentId" and d.instance_key is null offset 0) d`
 /**
- * Of one name on one device: any number of reporters may have it, and each has texts. A command wants those that nobody has reported yet, and for a
+ * Of one name on one device: any number of reporters may have it, and each has texts. A command wants those that are not reported yet, and for a
  * declaration one in service.
  */
 const mostOfName = 3
