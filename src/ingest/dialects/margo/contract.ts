@@ -238,7 +238,7 @@ export const margoContract: Contract = {
       ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest'],
       'properties',
       object({
-        id: id("The device: the path's, where that names one."),
+        id: { ...deviceId, description: "The device: the path's, where that names one." },
         'vendor?': string,
         'modelNumber?': string,
         'serialNumber?': string,
@@ -252,7 +252,10 @@ export const margoContract: Contract = {
       'What a device can run, in every generation.',
     ),
     'margo-cluster-capabilities': object(
-      { kind: kind('ClusterCapabilitiesManifest'), metadata: object({ id: id("The cluster: the path's deviceId.") }) },
+      {
+        kind: kind('ClusterCapabilitiesManifest'),
+        metadata: object({ id: { ...deviceId, description: 'The cluster.' } }),
+      },
       'What a cluster behind a device can run. It is stored unchanged.',
     ),
     'margo-onboarding': object({
