@@ -69,6 +69,6 @@ export function refuseStrangers(work: UnitOfWork, caller: string, devices: reado
   if (stranger !== undefined)
     throw new DomainError(
       'FORBIDDEN',
-      `the credential is of ${caller}, which reports for itself and for devices behind it, and ${stranger} is not one of them`,
+      `the credential is of ${caller}, which reports for itself and for devices behind it, and ${stranger} is not one of them: register it with the parent ${caller}, or for this credential`,
     )
 }
