@@ -3,7 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { request } from 'node:http'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { storeSession } from '../../src/apps/cli/stored-sessions.ts'
 import { parseConfig } from '../../src/server/config/config.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
 import { call, connect, declare, http, type Way } from './harness.ts'
 
@@ -133,6 +135,16 @@ describe('POST /mcp with credentials', () => {
     const answer = await server.post('/mcp', body, { ...headers, authorization: `Bearer ${key}` })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
     await answer.body?.cancel()
+  })
+
+  it('asks over stdio with the session that its person has by then', async () => {
+    const env = { XDG_CONFIG_HOME: temporaryFolder() }
+    const client = await connect(server, { over: 'stdio', era: modern }, undefined, env)
+    expect((await call(client, 'what_is_wrong')).text).toContain('UNAUTHENTICATED')
+    const { key: token } = await makeKey(['VIEWER'])
+    await storeSession(server.url, { token, name: 'a person', endsAt: Date.now() + 60_000 }, env)
+    expect((await call(client, 'what_is_wrong')).isError).toBe(false)
+    await client.close()
   })
 
   it('ends what waits when its key is revoked', async () => {

@@ -33,14 +33,17 @@ async function main(): Promise<number> {
     return exitCodes.reached
   }
   const needsServer = !['help', 'version', 'completion'].includes(task.name)
-  const stored = needsServer && connection.token === undefined ? await findStoredSession(url, process.env) : null
-  const token = connection.token ?? stored?.token
-  const client = until(interrupted.signal, createApi(url, token))
+  const open = async () => {
+    const stored = needsServer && connection.token === undefined ? await findStoredSession(url, process.env) : null
+    const token = connection.token ?? stored?.token
+    return { token, api: until(interrupted.signal, createApi(url, token)) }
+  }
   if (task.name === 'mcp') {
     const { serveAssistant } = await import('./mcp/mcp.ts')
-    await serveAssistant(client, token, process.env, warn, interrupted.signal)
+    await serveAssistant(url, open, process.env, warn, interrupted.signal)
     return exitCodes.reached
   }
+  const { api: client } = await open()
   const api = isJson ? client : forTerminal(client)
   if (task.name === 'wait') return exitCodes[await wait(api, output, task, warn, interrupted.signal)]
   if (task.name === 'watch') {

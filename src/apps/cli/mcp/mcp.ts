@@ -9,23 +9,44 @@ import { UsageError } from '../../../server/process/arguments.ts'
 import { ApiError, readBytes, reasonOf } from '../../client/client.ts'
 import type { Api } from '../api.ts'
 
-/** Until the client closes the input, or the signal is aborted. Standard output is the client's alone. */
+interface Opened {
+  readonly api: Api
+  readonly token: string | undefined
+}
+
+/**
+ * Until the client closes the input, or the signal is aborted. Standard output is the client's alone. Each question has the credential of its time: a
+ * client runs for days, and its person signs in meanwhile.
+ */
 export async function serveAssistant(
-  api: Api,
-  token: string | undefined,
+  url: string,
+  open: () => Promise<Opened>,
   env: NodeJS.ProcessEnv,
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const isWriting = writesIn(env)
+  // Says at once that others can read the sessions.
+  await open()
   const report = (error: unknown): string => {
     say(`unexpected error: ${reasonOf(error)}`)
     return `Unexpected error: ${reasonOf(error)}`
   }
-  const deps = { clock: Date.now, signal, report, readPages, readSchema: () => readSchema(api.url, token, signal) }
+  const deps = {
+    clock: Date.now,
+    signal,
+    report,
+    readPages,
+    readSchema: async () => readSchema(url, (await open()).token, signal),
+  }
   const serving = serveStdio(
     async () => {
-      const asking: Asking = { ...api, isWriting: isWriting && (await mayWrite(api, signal)) }
+      const asking: Asking = {
+        url,
+        isWriting: isWriting && (await mayWrite((await open()).api, signal)),
+        ask: async (...question) => (await open()).api.ask(...question),
+        follow: async (...subscription) => (await open()).api.follow(...subscription),
+      }
       return createAssistant(asking, deps)
     },
     { maxSubscriptions: 0, onerror: ({ message }) => say(message) },
