@@ -43,13 +43,18 @@ async function loadedWith(given: Record<string, string>): Promise<readonly strin
 }
 
 describe('a server', () => {
-  it('loads no file of a connection to other systems, and no library of those, of GraphiQL or of the page, if none is configured or asked for', async () => {
-    const own = /src\/(api\/(mqtt|mcp|export|auth\/(oidc|identity))|outlets\/traces)\/.*/
+  it('loads no file of a connection to other systems, and no library of those, of GraphiQL or of the page, and nothing that the contracts are made of, if none is configured or asked for', async () => {
+    const own =
+      /src\/((api\/(mqtt|mcp|export|rest\/contract|auth\/(oidc|identity))|outlets\/traces)\/|ingest\/dialects\/(\w+\/)?contract).*/
     // prom-client requires the API of OpenTelemetry for its own purposes.
     const libraries =
       /node_modules\/(mqtt|mqtt-packet|openid-client|oauth4webapi|hyparquet|hyparquet-writer|aws4fetch|@modelcontextprotocol\/\w+|@opentelemetry\/(?!api\/)[\w-]+|@graphql-yoga\/render-graphiql|@kubernetes\/client-node|esbuild)\//
     const found = (await filesWith({})).flatMap((file) => own.exec(file)?.[0] ?? libraries.exec(file)?.[0] ?? [])
-    expect(found).toEqual(['src/api/mcp/routes.ts', 'src/api/mcp/asking.ts', 'src/api/export/routes.ts'])
+    expect(found.toSorted()).toEqual(
+      ['api/export/routes.ts', 'api/mcp/asking.ts', 'api/mcp/routes.ts', 'api/rest/contract/serve.ts'].map(
+        (name) => `src/${name}`,
+      ),
+    )
   })
 
   it.each([
