@@ -30,6 +30,12 @@ const having = (body: unknown, [name = '', ...rest]: readonly string[], isFine: 
   return typeof held === 'string' && isFine.test(held) ? { ...(body as Members), [name]: value } : body
 }
 
+const isMembers = (body: unknown): body is Members => typeof body === 'object' && body !== null && !Array.isArray(body)
+
+/** Some actions need an instance. */
+const withContext = (body: unknown): unknown =>
+  isMembers(body) && (body.ContextId ?? '') === '' ? { ...body, ContextId: '4242' } : body
+
 const reports: readonly Way[] = ['2024-05', '2024-06', '2024-09', '2025-10', '1.0'].flatMap((generation) => {
   const schema = `margo-status-${generation}`
   const name = { '2024-05': ['metadata', 'uniqueId'], '2024-06': ['metadata', 'deploymentId'] }[generation] ?? [
@@ -51,8 +57,12 @@ const ways: readonly Way[] = [
   { schema: 'k8splugin-status', method: 'PUT', path: () => '/v1/instance/i-1/status' },
   { schema: 'margo-capabilities', method: 'PUT', path: () => '/api/v1/capabilities' },
   { schema: 'margo-cluster-capabilities', method: 'POST', path: () => '/api/v1/capabilities' },
-  { schema: 'emco-action', method: 'POST', path: () => `${group}/actions` },
-  { schema: 'emco-actions', method: 'POST', path: () => `${group}/actions` },
+  { schema: 'emco-action', method: 'POST', path: () => `${group}/actions`, prepare: withContext },
+  {
+    ...{ schema: 'emco-actions', method: 'POST', path: () => `${group}/actions` },
+    prepare: (body) =>
+      isMembers(body) && Array.isArray(body.Actions) ? { ...body, Actions: body.Actions.map(withContext) } : body,
+  },
   { schema: 'emco-resources', method: 'POST', path: () => `${group}/instances/4242/resources` },
   {
     ...{
@@ -60,7 +70,13 @@ const ways: readonly Way[] = [
       method: 'PUT',
       path: () => `${group}/resource-bundle-states/cloud%2Bedge01`,
     },
-    prepare: (body) => having(body, ['metadata', 'labels', label], /^\w+-[\w.-]+$/, '4242-sink'),
+    prepare: (body) =>
+      having(
+        having(body, ['metadata', 'name'], /-/, 'sink'),
+        ['metadata', 'labels', label],
+        /^\w+-[\w.-]+$/,
+        '4242-sink',
+      ),
   },
   {
     schema: 'emco-connectivity',
@@ -71,7 +87,7 @@ const ways: readonly Way[] = [
     schema: 'k8splugin-instance',
     method: 'PUT',
     path: () => '/v1/instance/i-2',
-    prepare: (body) => having(body, ['id'], /./, 'i-2'),
+    prepare: (body) => having(body, ['id'], /^/, 'i-2'),
   },
   {
     ...{ schema: 'k8splugin-subscription', method: 'POST', path: () => '/v1/instance/i-1/status/subscription' },
@@ -83,8 +99,6 @@ const ways: readonly Way[] = [
   },
   ...reports,
 ]
-
-const isMembers = (body: unknown): body is Members => typeof body === 'object' && body !== null && !Array.isArray(body)
 
 /** The rows of docs/wire.md §8. */
 const [, section = ''] = readPage('docs/wire.md').split('\n## 8. ')
