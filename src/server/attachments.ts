@@ -19,7 +19,8 @@ export function openAssistants(
   deps: Omit<McpRoutesDeps, 'isWriting' | 'issuers' | 'publicUrl'>,
 ) {
   // Clients find an issuer by its URL.
-  const issuers = [auth.api.jwt?.issuer ?? []].flat().filter((issuer) => /^https?:/.test(issuer))
+  const ofPersons = auth.oidc?.resource ? auth.oidc.issuer : []
+  const issuers = [auth.api.jwt?.issuer ?? ofPersons].flat().filter((issuer) => /^https?:/.test(issuer))
   return mcp && openMcp({ ...deps, ...mcp, issuers, publicUrl: server.publicUrl })
 }
 

@@ -87,6 +87,7 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
   const assistants = openAssistants(config, {
     auth,
     credentials,
+    identifyPerson: config.auth.oidc?.resource ? (oidc?.identify ?? null) : null,
     documents: graphql.ownDocuments,
     introspection,
     log,

@@ -263,7 +263,7 @@ describe('the configuration', () => {
           clientId: 'rollcall',
           clientSecret: 'a-client-secret-for-tests-only',
           scopes: 'openid offline_access',
-          groupsClaim: 'realm_access.roles',
+          ...{ groupsClaim: 'realm_access.roles', resource: null },
           roles: [{ group: 'admins', role: 'admin', scopes: [] }],
         },
         identity: {

@@ -1,6 +1,8 @@
 /** The routes of assistants: `POST /mcp`, and where its OAuth clients find the issuer. What serves `/mcp` is loaded with the first request. */
 import { DomainError } from '../../domain/errors.ts'
+import type { Principal } from '../../domain/principal.ts'
 import type { Credentials } from '../auth/api/credentials.ts'
+import { looksLikeJwt } from '../auth/signed-token.ts'
 import type { OwnRoutes } from '../rest/contract/own.ts'
 import { answer, type Exchange } from '../rest/exchange.ts'
 import { AskError } from './asking.ts'
@@ -13,6 +15,8 @@ export interface McpConfig {
 
 export interface McpRoutesDeps extends McpDeps {
   readonly credentials: Pick<Credentials, 'of' | 'isSecure'>
+  /** By an access token of the issuer that persons sign in with. Null: such tokens are not accepted. */
+  readonly identifyPerson: ((token: string, address: string) => Promise<Principal>) | null
   /** Whose tokens are accepted. None: clients are given a key. */
   readonly issuers: readonly string[]
   readonly publicUrl: string | null
@@ -26,7 +30,7 @@ export interface Mcp {
   close(): void
 }
 
-export function openMcp({ credentials, issuers, publicUrl, ...deps }: McpRoutesDeps): Mcp {
+export function openMcp({ credentials, identifyPerson, issuers, publicUrl, ...deps }: McpRoutesDeps): Mcp {
   const closing = new AbortController()
   const originOf = ({ request }: Exchange): string =>
     publicUrl ?? `${credentials.isSecure(request) ? 'https' : 'http'}://${request.headers.host ?? 'localhost'}`
@@ -55,7 +59,11 @@ export function openMcp({ credentials, issuers, publicUrl, ...deps }: McpRoutesD
             const { serveMcp } = await import('./serve.ts')
             await serveMcp(deps, exchange, originOf(exchange), closing.signal, async () => {
               try {
-                return await deps.auth.identify(credentials.of(exchange.request))
+                const presented = credentials.of(exchange.request)
+                const { token, address } = presented
+                return identifyPerson && token !== null && looksLikeJwt(token)
+                  ? await identifyPerson(token, address)
+                  : await deps.auth.identify(presented)
               } catch (error) {
                 if (error instanceof DomainError && error.code === 'UNAUTHENTICATED')
                   exchange.response.setHeader('www-authenticate', challengeFor(exchange))

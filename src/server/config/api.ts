@@ -95,7 +95,8 @@ export function apiAuthOf(v: Values): ApiAuthConfig {
   }
 }
 
-export function oidcOf(v: Values): OidcConfig | null {
+/** `mcpUrl`: null if assistants cannot ask, or the address is not known. */
+export function oidcOf(v: Values, mcpUrl: string | null): OidcConfig | null {
   if (v.OIDC_ISSUER === null || v.OIDC_CLIENT_ID === null || v.OIDC_ROLES === null) return null
   return {
     issuer: v.OIDC_ISSUER,
@@ -106,5 +107,7 @@ export function oidcOf(v: Values): OidcConfig | null {
     scopes: v.OIDC_SCOPES,
     groupsClaim: v.OIDC_GROUPS_CLAIM,
     roles: v.OIDC_ROLES,
+    // Tokens have one meaning.
+    resource: v.API_AUTH?.includes('jwt') ? null : mcpUrl,
   }
 }

@@ -163,6 +163,7 @@ export function parseConfig(env: Environment): Config {
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
   const v = parsed.data
   const graphiql = v.GRAPHIQL ?? isLoopback(v.HOST)
+  const hasMcp = v.MCP ?? isLoopback(v.HOST)
   const isOpen = (methods: readonly string[] = ['open']): boolean => methods.includes('open')
   // On the developer's own machine there are no rate limits.
   const [deviceIsOpen, apiIsOpen] = [isOpen(v.DEVICE_AUTH), isOpen(apiMethodsOf(v))]
@@ -204,14 +205,14 @@ export function parseConfig(env: Environment): Config {
       kubeconfig: v.KUBECONFIG?.split(delimiter).filter((file) => file !== '') ?? null,
     },
     git: { program: v.GIT === 'off' ? null : v.GIT, path: env.PATH ?? '', directory: v.GIT_DIRECTORY },
-    mcp: (v.MCP ?? isLoopback(v.HOST)) ? { isWriting: v.MCP_WRITE } : null,
+    mcp: hasMcp ? { isWriting: v.MCP_WRITE } : null,
     mqtt: mqttConfig(v),
     traces: tracesConfig(v),
     logLevel: v.LOG_LEVEL,
     auth: {
       device: deviceAuthConfig(v),
       api: apiAuthOf(v),
-      oidc: oidcOf(v),
+      oidc: oidcOf(v, hasMcp && v.PUBLIC_URL !== null ? `${v.PUBLIC_URL}/mcp` : null),
       identity: identityConfig(v),
     },
   })

@@ -43,7 +43,15 @@ describe('the configuration of sign-in', () => {
       scopes: 'openid profile email',
       groupsClaim: 'groups',
       roles: [{ group: 'admins', role: 'admin', scopes: [] }],
+      resource: null,
     })
+    const publicUrl = { PUBLIC_URL: 'https://rollcall.example' }
+    const resourceOf = (more: object) => parseConfig({ ...least, ...publicUrl, ...more }).auth.oidc?.resource
+    expect(resourceOf({})).toBe('https://rollcall.example/mcp')
+    expect(resourceOf({ MCP: 'false' })).toBeNull()
+    expect(
+      resourceOf({ API_AUTH: 'jwt', API_JWT_SECRET: 'x'.repeat(32), API_JWT_AUDIENCE: 'y', API_JWT_ISSUER: 'z' }),
+    ).toBeNull()
     expect(api).toMatchObject({ methods: ['oidc'], oidcIssuer: least.OIDC_ISSUER })
     expect(parseConfig({ ...least, API_AUTH: 'key' }).auth.api.methods).toEqual(['key', 'oidc'])
     expect(parseConfig({}).auth).toMatchObject({ oidc: null, api: { methods: ['open'], oidcIssuer: null } })

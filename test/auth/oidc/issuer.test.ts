@@ -15,7 +15,7 @@ const config: OidcConfig = {
     clientId: 'rollcall',
     clientSecret: 'a-client-secret-for-tests-only',
   },
-  ...{ scopes: 'openid', groupsClaim: 'groups', roles: [] },
+  ...{ scopes: 'openid', groupsClaim: 'groups', roles: [], resource: null },
 }
 
 function createLines() {

@@ -14,4 +14,6 @@ export interface OidcConfig {
   /** A dot selects a member of an object. */
   readonly groupsClaim: string
   readonly roles: RoleTable
+  /** What access tokens of persons are for: the address of `/mcp`. Null: none are accepted. */
+  readonly resource: string | null
 }

@@ -47,12 +47,15 @@ export interface Issuer {
   endSessionUrl(returnTo: string): Promise<string | null>
   /** Verifies signature, issuer, audience and expiry of a token that the issuer sent. */
   verify(token: string): Promise<JWTPayload>
+  /** The same of an access token for `resource` (RFC 9068), which a client of the person got. */
+  verifyAccess(token: string): Promise<JWTPayload>
 }
 
 interface Discovered {
   readonly configuration: client.Configuration
   readonly metadata: client.ServerMetadata
   readonly verify: VerifyToken
+  readonly verifyAccess: VerifyToken | null
   readonly at: number
 }
 
@@ -96,18 +99,14 @@ export function createIssuer(
     requireAddresses(metadata)
     const { jwks_uri: jwksUrl } = metadata
     if (jwksUrl === undefined) throw new client.ClientError('the issuer publishes no keys')
-    const verify = createTokenVerifier(
-      {
-        jwksUrl,
-        secret: null,
-        issuer: issuersOf(metadata.issuer, config.tenants),
-        audience: clientId,
-        clockSkew,
-        isFresh: true,
-      },
-      send,
-    )
-    return { configuration, metadata, verify, at: clock() }
+    const issuer = issuersOf(metadata.issuer, config.tenants)
+    const verifierOf = (audience: string, isFresh: boolean) =>
+      createTokenVerifier({ jwksUrl, secret: null, issuer, audience, clockSkew, isFresh }, send)
+    return {
+      ...{ configuration, metadata, at: clock() },
+      verify: verifierOf(clientId, true),
+      verifyAccess: config.resource === null ? null : verifierOf(config.resource, false),
+    }
   }
 
   async function find(): Promise<Discovered> {
@@ -234,6 +233,11 @@ export function createIssuer(
       return client.buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo }).href
     },
     verify: async (token) => (await find()).verify(token, clock()),
+    async verifyAccess(token) {
+      const { verifyAccess } = await find()
+      if (!verifyAccess) throw new TokenRefused('claims', 'tokens of persons are not accepted')
+      return verifyAccess(token, clock())
+    },
   }
 }
 

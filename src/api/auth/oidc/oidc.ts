@@ -1,5 +1,6 @@
 /** OIDC sign-in, composed. Only this folder loads openid-client, and only a server with OIDC_ISSUER loads this folder. */
 import { DomainError } from '../../../domain/errors.ts'
+import type { Principal } from '../../../domain/principal.ts'
 import { networkOf } from '../../../platform/limits/address.ts'
 import { createBuckets } from '../../../platform/limits/rate.ts'
 import type { Log } from '../../../platform/log/log.ts'
@@ -7,6 +8,7 @@ import type { Credentials } from '../api/credentials.ts'
 import type { OidcConfig } from './config.ts'
 import { createIssuer } from './issuer.ts'
 import { acceptLogoutToken } from './logout-token.ts'
+import { principalOf } from './person.ts'
 import { createOidcRoutes, type OidcRoutes } from './routes.ts'
 import { createSeal } from './seal.ts'
 import { createOidcSessions, type OidcSessionDeps } from './sessions.ts'
@@ -17,6 +19,8 @@ interface Oidc {
   /** What the page calls the issuer. */
   readonly name: string
   readonly routes: OidcRoutes
+  /** The person whose client has this access token. Throws UNAUTHENTICATED, or UNAVAILABLE. */
+  identify(token: string, address: string): Promise<Principal>
   close(): Promise<void>
 }
 
@@ -87,9 +91,19 @@ export function createOidc(deps: OidcDeps): Oidc {
     acceptLogoutToken: (token, address) => acceptLogoutToken({ issuer, sessions, database, clock }, token, address),
     refused,
   })
+  async function identify(token: string, address: string): Promise<Principal> {
+    try {
+      return principalOf(await issuer.verifyAccess(token), token, config)
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'UNAUTHENTICATED') refused(address, error.message)
+      throw error
+    }
+  }
+
   return {
     name: config.name,
     routes,
+    identify,
     async close() {
       clearInterval(timer)
       await working

@@ -1,7 +1,11 @@
 /** What the claims of the issuer say about a person. */
 import type { JWTPayload } from 'jose'
+import { noScope, parseScopes } from '../../../domain/access-scope.ts'
+import type { Principal } from '../../../domain/principal.ts'
 import { isStorable } from '../../../domain/text.ts'
-import { claimOf } from '../signed-token.ts'
+import { claimOf, TokenRefused } from '../signed-token.ts'
+import type { OidcConfig } from './config.ts'
+import { rightsOf } from './rights.ts'
 
 export interface Person {
   readonly subject: string
@@ -34,4 +38,18 @@ export function personOf(claims: JWTPayload, groupsClaim: string): Person {
       .toWellFormed(),
     groups: (Array.isArray(groups) ? groups : [groups]).filter((group) => typeof group === 'string'),
   }
+}
+
+/** Of an access token. A person in no group of the table has no role. */
+export function principalOf(
+  claims: JWTPayload,
+  text: string,
+  { groupsClaim, roles: table }: Pick<OidcConfig, 'groupsClaim' | 'roles'>,
+): Principal {
+  if (identifierOf(claims.sub) === null) throw new TokenRefused('claims', 'its claim sub is no subject')
+  const { name, groups } = personOf(claims, groupsClaim)
+  const { roles, scopes } = rightsOf(groups, table) ?? { roles: [], scopes: [noScope] }
+  const accessScope = parseScopes(scopes)
+  if (typeof accessScope === 'string') throw new Error(`the scopes of ${name} cannot be read`)
+  return { name, roles, accessScope, credential: { kind: 'jwt', text }, expiresAt: (claims.exp ?? 0) * 1_000 }
 }
