@@ -10,7 +10,7 @@
  */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { type GraphQLSchema, parse, validate } from 'graphql'
+import { GraphQLError, type GraphQLSchema, parse, validate } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { z } from 'zod'
 import { DomainError } from '../../../domain/errors.ts'
@@ -76,21 +76,34 @@ export function usePersistedDocuments(find: FindDocument): Plugin {
     onParams({ params, request, setParams }) {
       const { documentId } = params as DocumentRequest
       const id = documentId ?? new URL(request.url).searchParams.get('documentId')
-      setParams({ ...params, query: orRefusal(() => find({ ...params, documentId: id })) })
+      try {
+        setParams({ ...params, query: orRefusal(() => find({ ...params, documentId: id })) })
+      } catch (error) {
+        // A client that sends hashes sends texts from now on.
+        if (error instanceof GraphQLError && persistedHash(params) !== null)
+          error.extensions.code = 'PERSISTED_QUERY_NOT_SUPPORTED'
+        throw error
+      }
     },
   }
 }
 
-/** The ID or hash in a request. The document's text counts only if there is neither. */
-function idOf({ documentId, extensions, query }: DocumentRequest): string {
+/** The hash by which Apollo's clients select a document, in small letters. Null: the request has none. */
+export function persistedHash({ extensions }: DocumentRequest): string | null {
   const { persistedQuery } = Object(extensions) as { readonly persistedQuery?: unknown }
   const { sha256Hash } = Object(persistedQuery) as { readonly sha256Hash?: unknown }
-  const id = documentId ?? sha256Hash
+  return typeof sha256Hash === 'string' ? sha256Hash.toLowerCase() : null
+}
+
+/** The ID or hash in a request. The document's text counts only if there is neither. */
+function idOf(request: DocumentRequest): string {
+  const { documentId, query } = request
+  const id = documentId ?? persistedHash(request)
   if (typeof id === 'string') return id.replace(/^sha256:/, '')
   return typeof query === 'string' && query.length <= maxDocumentSize ? hashOf(query) : ''
 }
 
-function hashOf(text: string): string {
+export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 

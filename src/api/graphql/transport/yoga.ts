@@ -7,6 +7,7 @@ import { createMaskError, type ErrorLog } from '../execution/errors.ts'
 import { executeOperation } from '../execution/operation.ts'
 import { isResultStream, type SubscriptionDeps, subscribeOperation } from '../execution/subscription.ts'
 import { useAuthentication } from '../guards/authentication.ts'
+import { useAutomaticDocuments } from '../guards/automatic-documents.ts'
 import { documentCaches, maxBodySize, orRefusal, useLimits } from '../guards/limits.ts'
 import { useOperationName } from '../guards/operation-name.ts'
 import { type FindDocument, usePersistedDocuments } from '../guards/persisted-documents.ts'
@@ -55,7 +56,7 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
       usePrivateAnswers(),
       useRevisions(),
       useAuthentication((context) => stateOf(context).authenticate()),
-      ...(findDocument ? [usePersistedDocuments(findDocument)] : []),
+      findDocument ? usePersistedDocuments(findDocument) : useAutomaticDocuments(),
       useLimits(deps.limits, introspection),
       useOperationName(),
       useExecution(deps, admission),
