@@ -17,7 +17,7 @@ it('no system that the server asks brings it down, and each outage is logged onc
   const database: Record<string, string> = url === null ? { DATA_DIR: dataDir } : { DATABASE_URL: url }
   try {
     const found = await attackOutbound({
-      ...{ seed: 20_260_101, time: 6_000, phase: 1_000 },
+      ...{ seed: 20_260_101, time: 15_000, phase: 1_000 },
       env: { ...childEnvironment(), ...database },
     })
     expect(problemsOf(found)).toEqual([])

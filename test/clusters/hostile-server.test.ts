@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ApiServerLimits, createApiServer } from '../../src/ingest/clusters/api-server.ts'
-import { ownStall } from '../support/stall.ts'
+import { jsonYardstick, ownStall } from '../support/stall.ts'
 import { bundle } from '../support/systems/emco.ts'
 import { isWatching, showing, useWatched } from './harness.ts'
 
@@ -88,12 +88,14 @@ describe('a list', () => {
     ['token of the next page', { resourceVersion: '1', continue: 'x'.repeat(10_000) }, 'a token of 10000 characters'],
   ])('with a long %s is refused, without a stall', async (_, metadata, why) => {
     const body = Buffer.from(page('', metadata))
-    const stall = await ownStall(150, async () => {
+    // To send and to receive 50 MiB takes a part of it.
+    const most = Math.max(150, 10 * jsonYardstick(4 << 20))
+    const stall = await ownStall(most, async () => {
       const { list, asked } = await serve((_query, response) => response.end(body))
       await expect(list()).rejects.toThrow(new RegExp(why))
       expect(asked).toHaveLength(1)
     })
-    expect(stall).toBeLessThan(150)
+    expect(stall).toBeLessThan(most)
   })
 
   const large = `"text":"${'x'.repeat(40_000)}"`
