@@ -1,4 +1,5 @@
 /** A list as a file: all of its pages, in the order and with the filters that are shown. */
+import { csvText } from '../../../domain/csv.ts'
 
 export type Columns<Row> = Readonly<Record<string, (row: Row) => string | number | boolean | null | undefined>>
 
@@ -34,8 +35,5 @@ export async function writeList<Row>(
     entries.map(([name]) => name),
     ...rows.map((row) => entries.map(([, read]) => String(read(row) ?? ''))),
   ]
-  return lines.map((line) => line.map(quote).join(',')).join('\r\n')
+  return lines.map((line) => line.map(csvText).join(',')).join('\r\n')
 }
-
-/** A device chooses its texts. A spreadsheet would run one that begins like a formula. */
-const quote = (text: string): string => `"${text.replace(/^[=+\-@\t\r\n＝＋－＠]/, "'$&").replaceAll('"', '""')}"`
