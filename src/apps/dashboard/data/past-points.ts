@@ -3,7 +3,7 @@
  * number of changes between them.
  */
 import { signal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { ask } from './api.ts'
 import { type FragmentOf, graphql } from './graphql.ts'
 import type { Counts } from './labels.ts'
@@ -31,11 +31,9 @@ export const oldest = signal<number | null | undefined>(undefined)
 
 /** Repeated at intervals, because a first report may arrive and old history expires. */
 export function useOldest(): void {
-  const { data, error } = useAnswer(
-    oldestDocument,
-    {},
-    { version: Math.floor(now.value / (typeof oldest.value === 'number' ? 300_000 : 5_000)) },
-  )
+  const asked = useRef(now.value)
+  if (now.value - asked.current >= (typeof oldest.value === 'number' ? 300_000 : 5_000)) asked.current = now.value
+  const { data, error } = useAnswer(oldestDocument, {}, { version: asked.current })
   const at = data?.history.oldestTime
   const isKnown = data !== null || error !== null
   useEffect(() => {
