@@ -184,6 +184,6 @@ describe.runIf(findChromium())('the dashboard between two answers', () => {
     await send(server().url, 'oven-1', 'bread', 'installing')
     await page.getByRole('button', { name: 'Back to now' }).click()
     await expect.poll(() => followed.length).toBeGreaterThan(0)
-    await expect.poll(() => revisions).toEqual(followed)
+    await expect.poll(() => revisions).toContain(followed[0])
   })
 })
