@@ -127,7 +127,7 @@ describe('tools that write', () => {
       ).device.retirement.reason,
     ).toBe(retiring.reason)
     const { facts } = await call(client, 'device', { device: `device-${way.over}` })
-    expect(facts).toMatchObject({ retirement: { reason: { untrusted: retiring.reason } } })
+    expect(facts).toMatchObject({ retirement: { reason: { untrusted: retiring.reason } }, maintenance: null })
     expect((await call(client, 'plan_maintenance', { to: planning.to, reason: 'all of them' })).text).toContain(
       'give devices, labels or clusters',
     )

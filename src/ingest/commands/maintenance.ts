@@ -16,7 +16,7 @@ import {
 import type { Target, TargetName } from '../../domain/target.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Statement } from '../../store/write/contract.ts'
-import { endPeriods, endWindow, insertPeriods, insertWindow } from '../../store/write/maintenance.ts'
+import { type EndedPeriod, endPeriods, endWindow, insertPeriods, insertWindow } from '../../store/write/maintenance.ts'
 import type { Command } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work/unit-of-work.ts'
 
@@ -70,7 +70,7 @@ export interface MaintenanceMove {
 
 interface Moved {
   readonly moved: number
-  readonly ended: readonly { readonly targetKey: number; readonly endedRevision: Revision; readonly endedAt: Millis }[]
+  readonly ended: readonly EndedPeriod[]
   readonly begun: readonly { readonly target: Target; readonly revision: Revision }[]
 }
 
@@ -81,7 +81,7 @@ export function moveMaintenance(moves: readonly MaintenanceMove[]): Command<Move
       maintenance: [...new Set(moves.flatMap(({ windowKey }) => windowKey ?? []))],
     },
     decide(work) {
-      const ended: Moved['ended'][number][] = []
+      const ended: EndedPeriod[] = []
       const begun: Moved['begun'][number][] = []
       for (const { target, windowKey } of moves) {
         const device = work.target(target.kind, target.provider, target.name)
@@ -105,7 +105,8 @@ function lasts({ endedRevision, begun, nextAt, nextEnd }: MaintenanceWindow, now
   return endedRevision === null && nextAt !== null && (begun || nextAt <= now) && (nextEnd ?? 0) > now
 }
 
-function leave(work: UnitOfWork, device: Target): Moved['ended'][number] {
+/** Also for a device that is retired: one that is out of service is in no window. Its period is ended by `endPeriods`. */
+export function leave(work: UnitOfWork, device: Target): EndedPeriod {
   const { at, revision } = work.moment()
   const left = { ...device, ...notInMaintenance, maintenanceEndedAt: at }
   work.recordTarget(left, { kind: 'MAINTENANCE_ENDED', ...factsOf(device) }, null)

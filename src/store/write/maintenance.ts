@@ -27,9 +27,13 @@ export function endWindow({ key, endedRevision, endedAt, endedBy }: MaintenanceW
   }
 }
 
-export function endPeriods(
-  ended: readonly { readonly targetKey: number; readonly endedRevision: Revision; readonly endedAt: Millis }[],
-): Statement {
+export interface EndedPeriod {
+  readonly targetKey: number
+  readonly endedRevision: Revision
+  readonly endedAt: Millis
+}
+
+export function endPeriods(ended: readonly EndedPeriod[]): Statement {
   return {
     text: `update maintenance_periods p set ended_revision = x."endedRevision", ended_at = x."endedAt"
       from json_to_recordset($1::text::json) as x("targetKey" bigint, "endedRevision" bigint, "endedAt" timestamptz)

@@ -50,6 +50,11 @@ export function createModel(base: number) {
     pastInside.set(revision, [...devices.inside.keys()])
   }
 
+  function noteMove(device: string, kind: string, what: string): void {
+    entry += 1
+    record({ id: null, device, kind, what })
+  }
+
   function tell(d: Known, kind: string, what: string, next: Partial<Image>, about: Partial<ModelChange> = {}): void {
     d.image = withDerived({ ...d.image, ...next, at, revision: revision + 1 })
     record({ id: d.image.id, device: d.image.device, kind, what, ...about })
@@ -250,6 +255,7 @@ export function createModel(base: number) {
       if (below.length > 0 && !withChildren) return 'CONFLICT'
       const isChanged = retired.get(name)?.reason !== reason
       for (const one of [...(isChanged ? [name] : []), ...below]) {
+        devices.move([one], null, noteMove)
         entry += 1
         retired.set(one, { at: retired.get(one)?.at ?? at, reason })
         record({ id: null, device: one, kind: 'DEVICE_RETIRED', what: reason })
@@ -266,10 +272,7 @@ export function createModel(base: number) {
     maintain(names: readonly string[], window: string | null, now: number): { moved: number } {
       begin(now)
       const before = revision
-      devices.move(names, window, (device, kind, what) => {
-        entry += 1
-        record({ id: null, device, kind, what })
-      })
+      devices.move(names, window, noteMove)
       return { moved: revision - before }
     },
     resetOrder(reporter: string, now: number): { deployments: number } | 'NOT_FOUND' {

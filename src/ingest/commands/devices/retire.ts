@@ -1,7 +1,7 @@
 /**
  * Takes devices out of service permanently. In this order, a revision each:
  *
- *   DEVICE_RETIRED         the device, then each device behind it
+ *   DEVICE_RETIRED         the device, then each device behind it; before it MAINTENANCE_ENDED, if the device was in a window
  *   CONVERGENCE_CHANGED    documents leave the manifests that list them, also the manifest of a gateway that stays in service
  *   DEPLOYMENT_FORGOTTEN   every deployment that runs on one of them, or that only they report
  *
@@ -20,11 +20,13 @@ import type { Target } from '../../../domain/target.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import { eachPaced, type Paced } from '../../../platform/limits/pace.ts'
 import type { BranchDevice } from '../../../store/write/contract.ts'
+import { type EndedPeriod, endPeriods } from '../../../store/write/maintenance.ts'
 import type { Command } from '../../command.ts'
 import { eachPart, inParts } from '../../command-parts.ts'
 import { type ItemList, indexesOf, itemsAt } from '../../item-list.ts'
 import type { UnitOfWork } from '../../unit-of-work/unit-of-work.ts'
 import type { ManifestUpdate } from '../declared-documents.ts'
+import { leave } from '../maintenance.ts'
 import { forget, withdraw } from '../remove.ts'
 
 interface Retirement {
@@ -152,20 +154,28 @@ function findPart(
 
 type Ending = Pick<Found, 'name' | 'replacedByKey'>
 
-function endPart(
-  endings: readonly Ending[],
-  reason: string,
-): Command<{ readonly changed: readonly string[]; readonly revision: Revision }> {
+interface EndedPart {
+  readonly changed: readonly string[]
+  /** Of maintenance. */
+  readonly periods: readonly EndedPeriod[]
+  readonly revision: Revision
+}
+
+function endPart(endings: readonly Ending[], reason: string): Command<EndedPart> {
   return {
     needs: { devices: endings.map(({ name }) => name) },
     *decide(work) {
       const changed: string[] = []
+      const periods: EndedPeriod[] = []
       yield* eachPaced(endings, ({ name, replacedByKey }) => {
         const device = work.device(name)
-        if (device && end(work, device, reason, replacedByKey)) changed.push(name)
+        if (!device) return
+        if (device.maintenanceKey !== null) periods.push(leave(work, device))
+        if (end(work, work.targetByKey(device.key), reason, replacedByKey)) changed.push(name)
       })
-      return { changed, revision: work.revision() }
+      return { changed, periods, revision: work.revision() }
     },
+    statements: ({ periods }) => (periods.length > 0 ? [endPeriods(periods)] : []),
   }
 }
 
