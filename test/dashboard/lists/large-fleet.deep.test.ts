@@ -72,7 +72,9 @@ describe.runIf(findChromium())('the dashboard of a fleet that declares no rollou
     await page.goto(`${server.url}/${hash}`)
     await page.getByText(content).first().waitFor()
     await page.waitForLoadState('networkidle')
-    expect(asked.length, asked.join('\n')).toBeLessThanOrEqual(most.requests)
+    // A chart asks for more points as time goes on.
+    const points = asked.filter((text) => /query \w*Points\b/.test(text))
+    expect(asked.length - points.length, asked.join('\n')).toBeLessThanOrEqual(most.requests - 1)
     expect(bytes).toBeLessThanOrEqual(most.bytes)
     return { asked, complaints }
   }
