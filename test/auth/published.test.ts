@@ -13,12 +13,14 @@ import {
 } from '../../src/api/mqtt/present.ts'
 import { parseScopes } from '../../src/domain/access-scope.ts'
 import type { Change, ChangeKind } from '../../src/domain/change.ts'
+import { wordOf } from '../../src/outlets/sinks/change-data.ts'
 import type { Session } from '../../src/store/database.ts'
 import { withScope } from '../../src/store/read/access-scope.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { deploymentsAfter, rolloutsAfter } from '../../src/store/sinks/published.ts'
 import { type Api, startApi } from '../graphql/harness.ts'
 import { namedAuth } from '../graphql/principals.ts'
+import { undescribed } from '../support/asyncapi.ts'
 import { stores } from '../support/databases/stores.ts'
 import { bodies } from './change-bodies.ts'
 import { distinct, parent, rowsOf } from './published.ts'
@@ -147,6 +149,8 @@ describe.each(stores)('what is published by MQTT, on $name', (store) => {
       const messages = await describeVisible(api.road.database, session, prefix, all as Change[])
       expect(valuesOf(...messages)).toEqual([...rowsOf(`changes/${kind}`), ...rowsOf('changes')].toSorted())
       expect(JSON.stringify(messages)).not.toContain('restricted')
+      for (const { payload, userProperties: headers = {} } of messages)
+        expect(undescribed('change', wordOf(kind), { payload: JSON.parse(payload), headers })).toBeNull()
     },
   )
 

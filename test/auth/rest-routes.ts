@@ -11,6 +11,7 @@ export const routes: readonly (readonly [
   ['public', 'GET', '/healthz'],
   ['public', 'GET', '/readyz'],
   ['public', 'GET', '/openapi.json'],
+  ['public', 'GET', '/asyncapi.json'],
   ['public', 'GET', '/schemas/margo-status-1.0.json'],
   ['public', 'GET', '/.well-known/api-catalog'],
   ['device', 'GET', '/api/v1/deployments'],

@@ -95,7 +95,7 @@ const rows: readonly Row[] = [
   ['platform/outbound/fetch.ts', 'if (!isWhole) throw', 'if (isWhole === null) throw', 'an answer without an end fills the memory', 'outbound', 'auth/oidc'],
   ['platform/outbound/list.ts', 'if (found.length >= most) throw', 'if (found.length > 1e9) throw', 'a list without an end fills the memory', 'outbound'],
   ['api/mqtt/take.ts', 'if (payload.length > limit)', 'if (payload.length > 1e9)', 'a message of any size is parsed', 'mqtt'],
-  ['api/mqtt/topics.ts', 'if (more.length > 0) return null', '', 'a topic below a report’s is a report', 'mqtt'],
+  ['api/mqtt/topics.ts', "}$`, 'su')", "}`, 'su')", 'a topic below a report’s is a report', 'mqtt'],
   ['api/mqtt/present.ts', "if (!row || !isPresent(row)) return { topic, payload: '', isRetained: true }", '', 'the broker keeps what is gone', 'mqtt'],
   // The outlets.
   ['outlets/sinks/address-rule.ts', '|| !blocked.check(plain, family)', '|| true', 'a webhook reaches the cloud’s own addresses', 'sinks/send'],

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { connectAsync } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { channelOf, expectDescribed } from '../support/asyncapi.ts'
 import { bodyOf } from '../support/clients/mqtt-device.ts'
 import { lastingStores } from '../support/databases/lasting-stores.ts'
 import { stores } from '../support/databases/stores.ts'
@@ -30,7 +31,12 @@ async function observe(url: string): Promise<Observer> {
   client.on('error', () => {})
   client.on('message', (topic, payload, { properties }) => {
     topics.add(topic)
-    const { revision = '', kind = '' } = properties?.userProperties ?? {}
+    const headers = properties?.userProperties ?? {}
+    const { revision = '', kind = '' } = headers
+    const channel = channelOf(topic)
+    const message = channel === 'change' ? topic.slice('rollcall/changes/'.length) : channel
+    if (payload.length > 0 && !['report', 'connection'].includes(channel))
+      expectDescribed(channel, message, { payload: JSON.parse(payload.toString()), headers: { ...headers } })
     if (topic.startsWith('rollcall/changes/')) changes.push({ revision: Number(revision), kind: String(kind), topic })
     else if (payload.length === 0) retained.delete(topic)
     else retained.set(topic, payload.toString())

@@ -118,7 +118,7 @@ describe('a server', () => {
     const base = `${server.url}/.well-known/api-catalog`
     const [first] = JSON.parse(catalog.body).linkset
     expect(first['service-desc'].map(({ href }: { href: string }) => new URL(href, base).pathname)).toEqual([
-      ...['/openapi.json', '/openapi.yaml'],
+      ...['/openapi.json', '/openapi.yaml', '/asyncapi.json', '/asyncapi.yaml'],
     ])
     const { headers: options } = await ask('/reports', { method: 'OPTIONS' })
     expect(options.get('link')).toBe('</openapi.json>; rel="service-desc"; type="application/json"')
@@ -142,7 +142,8 @@ describe('a server', () => {
 
   it('has none of it where introspection is off', async () => {
     const closed = await startApp({ env: { INTROSPECTION: 'false' } })
-    for (const path of ['/openapi.json', '/openapi.yaml', '/schemas/margo-status-1.0.json', '/.well-known/api-catalog'])
+    const schema = '/schemas/margo-status-1.0.json'
+    for (const path of ['/openapi.json', '/openapi.yaml', '/asyncapi.json', schema, '/.well-known/api-catalog'])
       expect([path, (await fetch(`${closed.url}${path}`)).status]).toEqual([path, 404])
     expect((await fetch(`${closed.url}/reports`, { method: 'OPTIONS' })).headers.get('link')).toBe(null)
     await closed.stop()

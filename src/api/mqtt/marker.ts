@@ -5,11 +5,12 @@
  */
 import type { Revision } from '../../domain/values.ts'
 import type { LogHead } from '../../store/database.ts'
+import { topicOf } from '../rest/contract/topics.ts'
 import { brokerLost, type Connection } from './connection.ts'
 import type { Publication } from './present.ts'
 import { readRetained } from './retained.ts'
 
-export const markerTopicOf = (prefix: string): string => `${prefix}/present/revision`
+export const markerTopicOf = (prefix: string): string => topicOf(prefix, 'revision', {})
 
 export function markerOf(prefix: string, reached: Revision, epoch: Revision): Publication {
   const payload = JSON.stringify({ revision: String(reached), epoch: String(epoch) })

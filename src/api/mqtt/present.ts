@@ -3,13 +3,14 @@ import type { Change } from '../../domain/change.ts'
 import { escapeHidden } from '../../domain/look-alike.ts'
 import { detailsOf } from '../../domain/nouns/deployment.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
-import { describeChanges } from '../../outlets/sinks/change-data.ts'
+import { describeChanges, wordOf } from '../../outlets/sinks/change-data.ts'
 import type { Session } from '../../store/database.ts'
 import { visibleChanges } from '../../store/read/access-scope.ts'
 import { countDeployments, stateCountsOf } from '../../store/read/counts/deployment-counts.ts'
 import { componentsByKey, type DeploymentRow, deploymentParts, deploymentsByKey } from '../../store/read/deployments.ts'
 import { targetNames } from '../../store/read/export/names.ts'
 import { type RolloutRow, rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
+import { topicOf } from '../rest/contract/topics.ts'
 import { encodeLevel } from './topics.ts'
 
 export interface Publication {
@@ -74,7 +75,10 @@ export async function* presentInParts(
 }
 
 const deploymentTopic = (prefix: string, { key, deploymentId }: DeploymentSubject): string =>
-  `${prefix}/present/deployments/${escapeHidden(encodeLevel(deploymentId))}/${nodeId('Deployment', key)}`
+  topicOf(prefix, 'deployment', {
+    deploymentId: escapeHidden(encodeLevel(deploymentId)),
+    id: nodeId('Deployment', key),
+  })
 
 const isPresent = ({ forgottenAt, isCurrent, state }: DeploymentRow): boolean =>
   forgottenAt === null && isCurrent && state !== 'REMOVED'
@@ -125,7 +129,7 @@ export async function presentRollouts(
   })
 }
 
-const rolloutTopic = (prefix: string, key: number): string => `${prefix}/present/rollouts/${nodeId('Rollout', key)}`
+const rolloutTopic = (prefix: string, key: number): string => topicOf(prefix, 'rollout', { id: nodeId('Rollout', key) })
 
 /** Those of the topics that have a retained message. */
 export async function presentTopics(
@@ -166,7 +170,7 @@ export async function describeVisible(
   const visible = (await visibleChanges(scoped, changes)).flatMap(({ change }) => change ?? [])
   const described = await describeChanges(database.session, visible, scoped)
   return visible.map(({ kind, revision }, index) => ({
-    topic: `${prefix}/changes/${kind.toLowerCase().replaceAll('_', '-')}`,
+    topic: topicOf(prefix, 'change', { kind: wordOf(kind) }),
     payload: JSON.stringify(described[index]),
     isRetained: false,
     userProperties: { revision: String(revision), kind },
@@ -176,5 +180,10 @@ export async function describeVisible(
 /** The changes in between are no longer stored. */
 export function resetOf(prefix: string, from: Revision, until: Revision): Publication {
   const payload = JSON.stringify({ reason: 'CURSOR_EXPIRED', from: String(from), to: String(until) })
-  return { topic: `${prefix}/changes/reset`, payload, isRetained: false, userProperties: { revision: String(until) } }
+  return {
+    topic: topicOf(prefix, 'reset', {}),
+    payload,
+    isRetained: false,
+    userProperties: { revision: String(until) },
+  }
 }

@@ -1,6 +1,7 @@
 /** What the broker has retained, read back from it: after a restart it may have nothing, or what it had some time ago. */
 import { randomUUID } from 'node:crypto'
 import type { IPublishPacket } from 'mqtt-packet'
+import { topicOf } from '../rest/contract/topics.ts'
 import type { Connection } from './connection.ts'
 
 /** Bytes of a payload that are kept. */
@@ -30,7 +31,7 @@ export async function readRetained(
 ): Promise<boolean> {
   // A client that has lost its connection keeps a subscription for the next one, which never comes.
   if (!client.connected) return false
-  const last = `${prefix}/present/read/${randomUUID()}`
+  const last = topicOf(prefix, 'reading', { id: randomUUID() })
   const { promise, resolve, reject } = Promise.withResolvers<boolean>()
   let part = new Map<string, string>()
   let late: NodeJS.Timeout | undefined

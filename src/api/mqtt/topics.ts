@@ -1,14 +1,10 @@
 /**
- * Topics. An ID is one level, so the characters that a level cannot have are percent-encoded, and no others.
- *
- *   <prefix>/{deviceId}/deployments/{deploymentId}/status   reports of a device
- *   <prefix>/{deviceId}/connection                          its last will and its birth
- *   <prefix>/{deviceId}/responses[/…]                       answers to that device
- *
- * Each ID has exactly one form. With a second form, a broker's topic rule for the user `edge%2D1` would admit reports of `edge-1`.
+ * Reads the topics that devices publish to (api/rest/contract/topics.ts). An ID is one level, so the characters that a level cannot have are
+ * percent-encoded, and no others. Each ID has exactly one form. With a second form, a broker's topic rule for the user `edge%2D1` would admit reports of `edge-1`.
  */
 import { complain, type Problems, refusal, shown } from '../../platform/body/problems.ts'
 import { readId } from '../../platform/body/text.ts'
+import { topicOf, topics } from '../rest/contract/topics.ts'
 
 /** The server publishes below these levels, so no device can have these names. */
 const reserved: ReadonlySet<string> = new Set(['present', 'changes'])
@@ -31,20 +27,26 @@ export interface Subject {
   readonly deployment: string
 }
 
+const kinds = (['report', 'connection'] as const).map((kind) => ({
+  kind,
+  pattern: new RegExp(`^${topics[kind].replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]*)')}$`, 'su'),
+}))
+
 /** Null: the topic is not one that devices publish to. */
 export function subjectOf(prefix: string, topic: string): Subject | null {
   if (!topic.startsWith(`${prefix}/`)) return null
-  const [device = '', word, deployment = '', last, ...more] = topic.slice(prefix.length + 1).split('/')
-  if (more.length > 0) return null
-  if (word === 'deployments' && last === 'status') return { kind: 'report', device, deployment }
-  return word === 'connection' && deployment === '' && last === undefined && topic.endsWith('/connection')
-    ? { kind: 'connection', device, deployment }
-    : null
+  const levels = topic.slice(prefix.length + 1)
+  for (const { kind, pattern } of kinds) {
+    const { groups } = pattern.exec(levels) ?? {}
+    if (groups) return { kind, device: groups.deviceId ?? '', deployment: groups.deploymentId ?? '' }
+  }
+  return null
 }
 
 /** The filters of a session. */
 export function filtersOf(prefix: string, group: string): string[] {
-  return ['+/deployments/+/status', '+/connection'].map((levels) => `$share/${group}/${prefix}/${levels}`)
+  const any = { deviceId: '+', deploymentId: '+' }
+  return kinds.map(({ kind }) => `$share/${group}/${topicOf(prefix, kind, any)}`)
 }
 
 /** Throws SEMANTIC_ERROR that names each level that is not an ID. */
@@ -87,7 +89,7 @@ const mostLevels = 8
  * below the device's own level of responses: otherwise a device could write to another device, to a status topic or over retained state.
  */
 export function mayAnswer(prefix: string, { device }: Subject, topic: string): boolean {
-  const own = `${prefix}/${device}/responses`
+  const own = topicOf(prefix, 'answer', { deviceId: device })
   if (topic !== own && !topic.startsWith(`${own}/`)) return false
   const below = topic.slice(own.length)
   return below.split('/').length - 1 <= mostLevels && !unusable.test(below) && Buffer.byteLength(topic) <= 1_024

@@ -18,6 +18,8 @@ const own = [
   'GET /export/audit',
   'GET /openapi.json',
   'GET /openapi.yaml',
+  'GET /asyncapi.json',
+  'GET /asyncapi.yaml',
 ]
 
 /** Routes that hand-written clients use, and that answer without an object of theirs. */

@@ -1,5 +1,5 @@
 /**
- * What the OpenAPI document says of routes, besides what their declarations say. Servers load nothing of it: the document is made of it before
+ * What the OpenAPI document says of routes, besides what their declarations say. Servers load nothing of it: the documents are made of it before
  * (api/rest/contract/document.ts).
  */
 import type { ErrorCode } from '../../domain/errors.ts'
@@ -41,6 +41,20 @@ export interface Answer {
 export type Schema = Readonly<Record<string, unknown>>
 
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
+
+/** The names of the schemas that it refers to, and those that these refer to. */
+export function usedBy(root: unknown, schemas: Readonly<Record<string, Schema>>): readonly string[] {
+  const used = new Set<string>()
+  const add = (one: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(one).matchAll(/#\/components\/schemas\/([\w.-]+)/g)) {
+      if (used.has(name)) continue
+      used.add(name)
+      add(schemas[name])
+    }
+  }
+  add(root)
+  return [...used].sort()
+}
 
 /** A member whose name ends with a question mark is optional. */
 export function object(members: Readonly<Record<string, Schema>>, description?: string): Schema {

@@ -1,5 +1,5 @@
 /** The form of a change for receivers: its own fields, with the names of its subjects instead of internal keys. */
-import type { Change } from '../../domain/change.ts'
+import type { Change, ChangeKind } from '../../domain/change.ts'
 import { detailsOf } from '../../domain/nouns/deployment.ts'
 import type { Session } from '../../store/database.ts'
 import { type TargetName, targetNames } from '../../store/read/export/names.ts'
@@ -74,7 +74,7 @@ export async function describeChanges(
           name: resource.name,
         },
       }),
-      ...ownFields(change, names),
+      ...(ownFields[kind] as (change: Change, names: Names) => object)(change, names),
     }
   })
 }
@@ -84,9 +84,9 @@ function nodeIdOfAlert(key: number): string {
   return Buffer.from(`Alert:${key}`).toString('base64url')
 }
 
-function windowOf(key: number, reason: string): object {
-  return { id: Buffer.from(`MaintenanceWindow:${key}`).toString('base64url'), reason }
-}
+const windowOf = (key: number, reason: string) => ({
+  ...{ id: Buffer.from(`MaintenanceWindow:${key}`).toString('base64url'), reason },
+})
 
 const iso = (time: number): string => new Date(time).toISOString()
 
@@ -96,72 +96,66 @@ interface Names {
   readonly replacement: (key: number) => object | undefined
 }
 
-function ownFields(change: Change, names: Names): object {
-  switch (change.kind) {
-    case 'DEPLOYMENT_STATE_CHANGED': {
-      const { from, to, error, attempt, adoptedManifestVersion } = change
-      return { from, to, error, ...detailsOf(change), attempt, adoptedManifestVersion }
-    }
-    case 'COMPONENT_STATE_CHANGED':
-      return { component: change.component, from: change.from, to: change.to, error: change.error }
-    case 'COMPONENT_REMOVED':
-      return { component: change.component, from: change.from }
-    case 'DEPLOYMENT_MOVED':
-      return { fromTarget: names.target(change.fromTargetKey), toTarget: names.target(change.toTargetKey) }
-    case 'DEPLOYMENT_REVISED':
-      return { application: change.application, applicationVersion: change.applicationVersion }
-    case 'DEPLOYMENT_FORGOTTEN':
-      return {}
-    case 'DEPLOYMENT_STALLED':
-      return { stalled: change.stalled }
-    case 'CONVERGENCE_CHANGED': {
-      const { from, to, targetManifestVersion, documentDigest } = change
-      return { fromConvergence: from, toConvergence: to, targetManifestVersion, documentDigest }
-    }
-    case 'CONNECTIVITY_CHANGED':
-      return { fromConnectivity: change.from, toConnectivity: change.to, connectivitySource: change.source ?? null }
-    case 'DEVICE_RETIRED':
-      return { reason: change.reason, replacedBy: names.replacement(change.replacedByKey ?? 0) ?? null }
-    case 'DEVICE_REINSTATED':
-      return {}
-    case 'MAINTENANCE_PLANNED': {
-      const { maintenanceKey, reason, from, until, repeat, timeZone, by } = change
-      return {
-        maintenance: { ...windowOf(maintenanceKey, reason), from: iso(from), until: iso(until), repeat, timeZone, by },
-      }
-    }
-    case 'MAINTENANCE_CANCELLED':
-      return { maintenance: { ...windowOf(change.maintenanceKey, change.reason), by: change.by } }
-    case 'MAINTENANCE_STARTED':
-    case 'MAINTENANCE_ENDED': {
-      const { reason, since, until } = change
-      return { maintenance: { reason, since: iso(since), until: iso(until) } }
-    }
-    case 'RESOURCE_STATUS_CHANGED': {
-      const { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason } = change
-      return { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason }
-    }
-    case 'INSTANCE_STATUS_CHANGED':
-      return { fromStatus: change.fromStatus, toStatus: change.toStatus }
-    case 'ROLLOUT_LABELS_CHANGED':
-      return { fromLabels: change.fromLabels, toLabels: change.toLabels }
-    case 'ALERT_RAISED': {
-      const { rule, severity, value, alertKey } = change
-      return { alert: { id: nodeIdOfAlert(alertKey), rule, severity, value } }
-    }
-    case 'ALERT_RESOLVED': {
-      const { rule, severity, value, resolution, alertKey } = change
-      return { alert: { id: nodeIdOfAlert(alertKey), rule, severity, value, resolution } }
-    }
-    case 'ALERT_ACKNOWLEDGED': {
-      const { rule, severity, by, comment, alertKey } = change
-      return { alert: { id: nodeIdOfAlert(alertKey), rule, severity, acknowledgedBy: by, comment } }
-    }
-    case 'LIFECYCLE_ACTION_RECORDED': {
-      const { state, actionInstanceId, instanceRevision, doneAt } = change
-      return {
-        action: { state, instanceId: actionInstanceId, instanceRevision, at: new Date(doneAt).toISOString() },
-      }
-    }
-  }
-}
+type Of<Kind extends ChangeKind> = Extract<Change, { readonly kind: Kind }>
+
+const alert = ({ alertKey, rule, severity }: Of<'ALERT_RAISED' | 'ALERT_RESOLVED' | 'ALERT_ACKNOWLEDGED'>) => ({
+  ...{ id: nodeIdOfAlert(alertKey), rule, severity },
+})
+const stay = ({ reason, since, until }: Of<'MAINTENANCE_STARTED' | 'MAINTENANCE_ENDED'>) => ({
+  maintenance: { reason, since: iso(since), until: iso(until) },
+})
+
+/** What a change has besides its subjects. The AsyncAPI document describes each (api/rest/contract/changes.ts). */
+const ownFields = {
+  DEPLOYMENT_STATE_CHANGED({ from, to, error, attempt, adoptedManifestVersion, ...change }) {
+    return { from, to, error, ...detailsOf(change), attempt, adoptedManifestVersion }
+  },
+  COMPONENT_STATE_CHANGED: ({ component, from, to, error }) => ({ component, from, to, error }),
+  COMPONENT_REMOVED: ({ component, from }) => ({ component, from }),
+  DEPLOYMENT_MOVED: ({ fromTargetKey, toTargetKey }, names) => ({
+    ...{ fromTarget: names.target(fromTargetKey), toTarget: names.target(toTargetKey) },
+  }),
+  DEPLOYMENT_REVISED: ({ application, applicationVersion }) => ({ application, applicationVersion }),
+  DEPLOYMENT_FORGOTTEN: () => ({}),
+  DEPLOYMENT_STALLED: ({ stalled }) => ({ stalled }),
+  CONVERGENCE_CHANGED: ({ from, to, targetManifestVersion, documentDigest }) => ({
+    ...{ fromConvergence: from, toConvergence: to, targetManifestVersion, documentDigest },
+  }),
+  CONNECTIVITY_CHANGED: ({ from, to, source }) => ({
+    ...{ fromConnectivity: from, toConnectivity: to, connectivitySource: source ?? null },
+  }),
+  DEVICE_RETIRED: ({ reason, replacedByKey }, names) => ({
+    ...{ reason, replacedBy: names.replacement(replacedByKey ?? 0) ?? null },
+  }),
+  DEVICE_REINSTATED: () => ({}),
+  MAINTENANCE_PLANNED: ({ maintenanceKey, reason, from, until, repeat, timeZone, by }) => ({
+    maintenance: { ...windowOf(maintenanceKey, reason), from: iso(from), until: iso(until), repeat, timeZone, by },
+  }),
+  MAINTENANCE_CANCELLED: ({ maintenanceKey, reason, by }) => ({
+    maintenance: { ...windowOf(maintenanceKey, reason), by },
+  }),
+  MAINTENANCE_STARTED: stay,
+  MAINTENANCE_ENDED: stay,
+  RESOURCE_STATUS_CHANGED(change) {
+    const { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason } = change
+    return { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason }
+  },
+  INSTANCE_STATUS_CHANGED: ({ fromStatus, toStatus }) => ({ fromStatus, toStatus }),
+  ROLLOUT_LABELS_CHANGED: ({ fromLabels, toLabels }) => ({ fromLabels, toLabels }),
+  ALERT_RAISED: (change) => ({ alert: { ...alert(change), value: change.value } }),
+  ALERT_RESOLVED: (change) => ({ alert: { ...alert(change), value: change.value, resolution: change.resolution } }),
+  ALERT_ACKNOWLEDGED: (change) => ({ alert: { ...alert(change), acknowledgedBy: change.by, comment: change.comment } }),
+  LIFECYCLE_ACTION_RECORDED: ({ state, actionInstanceId, instanceRevision, doneAt }) => ({
+    action: { state, instanceId: actionInstanceId, instanceRevision, at: iso(doneAt) },
+  }),
+} satisfies { readonly [Kind in ChangeKind]: (change: Of<Kind>, names: Names) => object }
+
+type NamesOf<Fields> = {
+  [Name in keyof Fields & string]: undefined extends Fields[Name] ? `${Name}?` : Name
+}[keyof Fields & string]
+
+/** Their names. A question mark follows that of one which may be absent. */
+export type OwnFields = { readonly [Kind in ChangeKind]: NamesOf<ReturnType<(typeof ownFields)[Kind]>> }
+
+/** Of a change, in topics and in the types of events. */
+export const wordOf = (kind: ChangeKind): string => kind.toLowerCase().replaceAll('_', '-')

@@ -13,7 +13,7 @@ import { readLog } from '../../store/read/changes/changes.ts'
 import { resourcesByKey } from '../../store/read/orchestration/resources.ts'
 import { type Delivery, noteDelivery, wantedDeliveries } from '../../store/sinks/deliveries.ts'
 import type { Sink } from '../../store/sinks/sinks.ts'
-import { describeChanges } from './change-data.ts'
+import { describeChanges, wordOf } from './change-data.ts'
 import { type Deliver, type Round, roundAt, type Turn } from './round.ts'
 import { type OutgoingRequest, type PostResult, post, type Send } from './send.ts'
 
@@ -147,7 +147,7 @@ async function toEvents(
     const { revision, at, kind, deploymentId, instanceId, targetName, traceparent } = change
     const subject = deploymentId ?? instanceId ?? targetName
     const id = String(revision)
-    const type = `rollcall.${kind.toLowerCase().replaceAll('_', '-')}`
+    const type = `rollcall.${wordOf(kind)}`
     const body = eventBody({ id, source, type, subject, at, traceparent, data: described[index] })
     return { id, revision, body }
   })

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { vi } from 'vitest'
+import { expectDescribed } from '../asyncapi.ts'
 import type { RunningApp } from '../servers/app.ts'
 
 interface MqttAnswer {
@@ -53,7 +54,12 @@ export async function connectDevice(
   client.on('message', (topic, payload, { properties }) => {
     if (!topic.startsWith(responses)) return
     const id = properties?.correlationData?.toString() ?? ''
-    waiting.get(id)?.({ contentType: properties?.contentType, body: JSON.parse(payload.toString()) })
+    const [contentType, body] = [properties?.contentType, JSON.parse(payload.toString())]
+    expectDescribed('answer', contentType === 'application/json' ? 'acknowledgement' : 'refusal', {
+      payload: body,
+      contentType,
+    })
+    waiting.get(id)?.({ contentType, body })
     waiting.delete(id)
   })
   await client.subscribeAsync(`${responses}/#`, { qos: 1 })

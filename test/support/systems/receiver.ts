@@ -1,6 +1,7 @@
 /** An HTTP receiver of notifications on a port of its own: it keeps what it gets, and answers as a test decides. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { expectDescribed } from '../asyncapi.ts'
 
 export interface Received {
   readonly method: string
@@ -35,6 +36,7 @@ export async function startReceiver(): Promise<Receiver> {
       const { method = '', url: path = '', headers } = request
       const one = { method, path, headers, text, body: parse(text) }
       received.push(one)
+      expectDescribedSinks(one)
       if (typeof how === 'function') how(one, response)
       else response.writeHead(how).end()
       for (const check of waiting) check()
@@ -63,6 +65,21 @@ export async function startReceiver(): Promise<Receiver> {
         server.close(() => resolve())
       }),
   }
+}
+
+/** What webhooks and callbacks send is as the AsyncAPI document says. */
+function expectDescribedSinks({ headers, body }: Received): void {
+  const given = (start: string) =>
+    Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith(start)))
+  const contentType = headers['content-type']
+  if (contentType?.startsWith('application/cloudevents+json'))
+    expectDescribed('webhook', body.type.slice('rollcall.'.length), {
+      payload: body,
+      headers: given('webhook-'),
+      contentType,
+    })
+  else if (body?.['subscription-name'])
+    expectDescribed('callback', 'status', { payload: body, headers: given('x-rollcall-'), contentType })
 }
 
 function parse(text: string): unknown {

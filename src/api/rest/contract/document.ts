@@ -1,10 +1,11 @@
-/** Makes the OpenAPI document, the JSON Schemas of bodies and the catalog of both. The package has them made already (server/build/build.ts). */
+/** Makes the OpenAPI and AsyncAPI documents, the JSON Schemas of bodies and the catalog of all. The package has them made already (server/build/build.ts). */
 import { stringify } from 'yaml'
 import { DomainError, type ErrorCode, errorCodes } from '../../../domain/errors.ts'
 import { describeAccess } from '../../../domain/principal.ts'
-import { type Answer, fieldProblems, object, type Schema, string } from '../../../ingest/dialects/contract.ts'
+import { type Answer, fieldProblems, object, type Schema, string, usedBy } from '../../../ingest/dialects/contract.ts'
 import { dialects } from '../../../ingest/dialects/index.ts'
 import { problemTypes, toProblem } from '../problem.ts'
+import { makeAsyncapi } from './asyncapi.ts'
 import { type Described, ofDialect, ofServer } from './described.ts'
 import { ownContract } from './own.ts'
 
@@ -44,12 +45,23 @@ export async function makeContracts(): Promise<ReadonlyMap<string, string>> {
     },
   }
   return new Map([
-    ['/openapi.json', JSON.stringify(document)],
-    ['/openapi.yaml', stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })],
+    ...inBoth('openapi', document),
+    ...inBoth('asyncapi', makeAsyncapi(schemas)),
     ...[...bodies].map((name) => [`/schemas/${name}.json`, JSON.stringify(alone(name, schemas))] as const),
     ['/.well-known/api-catalog', JSON.stringify({ linkset })],
   ])
 }
+
+const inBoth = (name: string, document: object) =>
+  [
+    [`/${name}.json`, JSON.stringify(document)],
+    [`/${name}.yaml`, stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })],
+  ] as const
+
+const events = [
+  { href: '../asyncapi.json', type: 'application/json' },
+  { href: '../asyncapi.yaml', type: 'application/yaml' },
+]
 
 /** RFC 9264. Its addresses are relative: a proxy may put a prefix before all paths. */
 const linkset = [
@@ -58,10 +70,11 @@ const linkset = [
     'service-desc': [
       { href: '../openapi.json', type: 'application/json' },
       { href: '../openapi.yaml', type: 'application/yaml' },
+      ...events,
     ],
     status: [{ href: '../readyz', type: 'application/json' }],
   },
-  { anchor: '../graphql', 'service-desc': [{ href: '../schema.graphql', type: 'text/plain' }] },
+  { anchor: '../graphql', 'service-desc': [{ href: '../schema.graphql', type: 'text/plain' }, ...events] },
 ]
 
 const securitySchemes = {
@@ -160,6 +173,8 @@ const problem = object(
     retryable: { type: 'boolean', description: 'Whether the same request can succeed later.' },
     errors: fieldProblems,
     error: { ...string, description: 'As detail, for older clients.' },
+    'limit?': { ...string, description: 'The limit that is reached.' },
+    'max?': { type: 'number', description: 'What it allows.' },
     'retryAfterSeconds?': { type: 'integer' },
     'backoffStrategy?': string,
     'id?': { ...string, description: "Of an unexpected error, in the server's log." },
@@ -193,20 +208,12 @@ function problemOf(status: number, codes: readonly ErrorCode[]): object {
 
 /** A schema as a document of its own, with what it refers to. */
 function alone(name: string, schemas: Readonly<Record<string, Schema>>): object {
-  const used = new Set<string>()
-  const add = (schema: unknown): void => {
-    for (const [, found = ''] of JSON.stringify(schema).matchAll(/#\/components\/schemas\/([\w.-]+)/g)) {
-      if (used.has(found)) continue
-      used.add(found)
-      add(schemas[found])
-    }
-  }
-  add(schemas[name])
+  const used = usedBy(schemas[name], schemas)
   const whole = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     $id: `/schemas/${name}.json`,
     ...schemas[name],
-    ...(used.size > 0 && { $defs: Object.fromEntries([...used].sort().map((one) => [one, schemas[one]])) }),
+    ...(used.length > 0 && { $defs: Object.fromEntries(used.map((one) => [one, schemas[one]])) }),
   }
   return JSON.parse(JSON.stringify(whole).replaceAll('#/components/schemas/', '#/$defs/'))
 }

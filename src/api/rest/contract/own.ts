@@ -88,6 +88,8 @@ export const own = {
   }),
   '/openapi.json': contract('showOpenapi', 'Fetch this document', 'application/json'),
   '/openapi.yaml': contract('showOpenapiYaml', 'Fetch this document in YAML', 'application/yaml'),
+  '/asyncapi.json': contract('showAsyncapi', 'Fetch the document of events', 'application/json'),
+  '/asyncapi.yaml': contract('showAsyncapiYaml', 'Fetch the document of events in YAML', 'application/yaml'),
   '/schemas/*': contract('showBodySchema', 'Fetch the JSON Schema of a body', 'application/schema+json', missing),
   '/.well-known/api-catalog': contract('showCatalog', 'List the contracts (RFC 9727)', 'application/linkset+json'),
   '/backup': get('backUp', 'admin of all', 'Copy the embedded database', file('application/zstd'), {

@@ -1,7 +1,9 @@
-/** `npm run openapi`: writes docs/openapi.yaml. */
+/** `npm run openapi`: writes docs/openapi.yaml and docs/asyncapi.yaml. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../../../platform/installation.ts'
 import { makeContracts } from './document.ts'
 
-writeFileSync(join(root, 'docs/openapi.yaml'), (await makeContracts()).get('/openapi.yaml') ?? '')
+const contracts = await makeContracts()
+for (const path of ['/openapi.yaml', '/asyncapi.yaml'])
+  writeFileSync(join(root, 'docs', path), contracts.get(path) ?? '')

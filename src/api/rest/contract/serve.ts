@@ -1,5 +1,5 @@
 /**
- * The contracts that machines read: the OpenAPI document, the JSON Schema of each body, and their catalog (RFC 9727). They are the same on each server of a
+ * The contracts that machines read: OpenAPI, AsyncAPI, the JSON Schema of each body, and their catalog (RFC 9727). They are the same on each server of a
  * version. The package has their text, and a checkout makes it with the first request.
  */
 import { readFile } from 'node:fs/promises'
@@ -66,6 +66,8 @@ const methods = { GET: { access: 'public', handle: send } } as const
 export const contractRoutes: OwnRoutes = {
   '/openapi.json': methods,
   '/openapi.yaml': methods,
+  '/asyncapi.json': methods,
+  '/asyncapi.yaml': methods,
   '/schemas/*': methods,
   [catalog]: methods,
 }

@@ -11,6 +11,6 @@ export function welcomeText(origin: string): string {
   /reports   a backlog in one request
   /healthz   liveness          /readyz   readiness         /metrics   metrics
   /version   the version of this server
-  /openapi.json   all routes, where INTROSPECTION is on
+  /openapi.json   all routes, where INTROSPECTION is on      /asyncapi.json   MQTT, subscriptions and webhooks
 `
 }
