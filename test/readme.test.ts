@@ -8,8 +8,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { variables } from '../src/server/config/config.ts'
 import { blocksOf, execute, filesOfCheckout, hasCurl, readPage, root, usualUrl } from './support/documentation.ts'
+import { temporaryFolder } from './support/folder.ts'
 import { type RunningApp, startApp } from './support/servers/app.ts'
 import { startNode } from './support/servers/child.ts'
+import { linkPackages } from './support/servers/package.ts'
 
 const readme = readPage('README.md')
 const blocks = blocksOf(readme).filter(({ language }) => ['sh', 'json', 'text'].includes(language))
@@ -48,7 +50,10 @@ describe('the commands of the README', () => {
 
   it('have a frontend that goes on from its answer', async () => {
     const [program = ''] = blocksOf(readme).flatMap(({ language, text }) => (language === 'ts' ? [text] : []))
-    const child = startNode(['--input-type=module-typescript', '-e', program.replaceAll(usualUrl, server.url)])
+    const folder = temporaryFolder()
+    linkPackages(folder)
+    const args = ['--input-type=module-typescript', '-e', program.replaceAll(usualUrl, server.url)]
+    const child = startNode(args, {}, process.execPath, folder)
     await expect.poll(async () => /subscribers\{kind="changes"\} 1/.test(await server.app.metrics.print())).toBe(true)
     const report = { deploymentId: 'front', status: { state: 'installed' }, components: [] }
     await server.post('/device/edge-9/deployment/front/status', report)

@@ -74,6 +74,33 @@ describe.runIf(isDeep)('the package', () => {
       expect([name, existsSync(join(folder, 'node_modules', name))]).toEqual([name, false])
   })
 
+  it('has the client for frontends, with types that need no other library', async () => {
+    const program = `import { connect } from 'rollcall/client'
+      import { webSocket } from 'rollcall/client/websocket'
+      const client = connect({ url: '${url}', transport: webSocket() })
+      const { revision } = await client.query<{ readonly revision: string }>('{ revision }')
+      console.log(Number(revision) >= 0)
+      const counts = 'subscription { deploymentCounts { cursor } }'
+      for await (const { data } of client.watch<{ readonly deploymentCounts: object }>(counts)) {
+        console.log(Object.keys(data.deploymentCounts).join())
+        break
+      }`
+    writeFileSync(join(folder, 'client.mts'), program)
+    const options = [
+      '--strict',
+      '--module',
+      'nodenext',
+      '--lib',
+      'esnext,dom',
+      '--skipLibCheck',
+      '--noEmit',
+      'client.mts',
+    ]
+    await run(join(root, 'node_modules/.bin/tsc'), options, { cwd: folder, env })
+    const { stdout } = await run(process.execPath, ['client.mts'], { cwd: folder, env })
+    expect(stdout).toBe('true\ncursor\n')
+  })
+
   it('has every program, each with its help', async () => {
     for (const name of ['serve', 'demo', 'simulate', 'new-epoch'])
       expect((await command(name, '--help')).stdout).toContain(`Usage: rollcall ${name} [options]`)
@@ -83,11 +110,13 @@ describe.runIf(isDeep)('the package', () => {
     expect(Object.keys(scripts).filter((name) => /install/.test(name))).toEqual([])
   })
 
-  it('contains JavaScript and SQL, and nothing that only the checkout needs', async () => {
+  it('contains JavaScript, types and SQL, and nothing that only the checkout needs', async () => {
     const { stdout } = await run('npm', ['pack', '--dry-run', '--ignore-scripts', '--json'], { cwd: root, env })
     const [{ files }] = JSON.parse(stdout)
     const paths: string[] = files.map(({ path }: { path: string }) => path)
-    const other = paths.filter((path) => !/^dist\/.*\.m?js$|^drizzle\/\w[\w-]*\.sql$/.test(path))
+    const other = paths.filter(
+      (path) => !/^dist\/.*\.m?js$|^dist\/client\/\w+\.d\.ts$|^drizzle\/\w[\w-]*\.sql$/.test(path),
+    )
     expect(other.toSorted()).toEqual(
       [
         'LICENSE',

@@ -1,17 +1,18 @@
 /** The files of docs/clients.md, run as they stand there in Node.js and in a browser, while the connection is lost. */
-import { existsSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer, request as requestOf } from 'node:http'
+import { existsSync, realpathSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { delimiter, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startNetwork } from '../client/harness.ts'
 import { findChromium, openPage, sharedBrowser } from '../support/clients/browser.ts'
-import { blocksOf, readPage, root } from '../support/documentation.ts'
+import { blocksOf, readPage } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { casesOf, isWhole } from '../support/runner/depth.ts'
+import { isWhole } from '../support/runner/depth.ts'
 import { type RunningApp, startApp } from '../support/servers/app.ts'
-import { standBetween } from '../support/servers/between.ts'
 import { startNode } from '../support/servers/child.ts'
+import { linkPackages } from '../support/servers/package.ts'
 
 const page = readPage('docs/clients.md')
 const files = Object.fromEntries(blocksOf(page).map(({ text }) => [/^\/\/ (\S+)$/m.exec(text)?.[1] ?? '?', text]))
@@ -33,10 +34,10 @@ async function report(deploymentId: string, state: string): Promise<void> {
   expect((await server.post(`/device/edge-1/deployment/${deploymentId}/status`, body)).status).toBe(201)
 }
 
-/** Writes the files into a folder, where they find this project's packages. They connect to `url`. */
+/** Writes the files into a folder, where they find the package and React. They connect to `url`. */
 function unpack(url: string): string {
   const folder = temporaryFolder()
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  linkPackages(folder, ['react', 'react-dom'])
   const [, setting = ''] = /`package.json` has `([^`]+)`/.exec(page) ?? []
   writeFileSync(join(folder, 'package.json'), `{ ${setting} }`)
   for (const [name, text] of Object.entries(files))
@@ -58,27 +59,21 @@ describe('docs/clients.md', () => {
     expect(named.match(/\w+(?=:)/g)).toEqual(scalars)
   })
 
-  const libraries = ['urql', 'apollo']
   // The files of the page are the same for each Node.js.
-  const cases = nodes()
-    .slice(0, isWhole ? undefined : 1)
-    .flatMap((node, number) => libraries.map((library) => ({ library, node, number })))
-  it.each(cases)(
-    '$library prints every change once, also across a lost connection ($node)',
-    async ({ library, node, number }) => {
-      const between = await standBetween(server.url)
-      onTestFinished(() => between.close())
-      const deploymentId = `${library}-${number}`
-      const folder = unpack(between.url)
-      const child = startNode(['--import', join(folder, 'websocket.js'), join(folder, `${library}-watch.js`)], {}, node)
+  it.each(nodes().slice(0, isWhole ? undefined : 1))(
+    'prints every change once, also across a lost connection (%s)',
+    async (node) => {
+      const network = await startNetwork(server.url)
+      const deploymentId = `changes-${nodes().indexOf(node)}`
+      const child = startNode([join(unpack(network.url), 'changes.js')], {}, node)
       await expect.poll(() => watching()).toBe(1)
       await report(deploymentId, 'pending')
       await child.said(/ PENDING$/)
-      between.shut()
+      network.cut()
       await expect.poll(() => watching()).toBe(0)
       await report(deploymentId, 'installing')
       await report(deploymentId, 'failed')
-      between.open()
+      network.mend()
       await child.said(/ FAILED$/)
       await report(deploymentId, 'installed')
       await child.said(/ INSTALLED$/)
@@ -90,39 +85,27 @@ describe('docs/clients.md', () => {
     },
   )
 
-  it.each(casesOf(1, libraries))('%s keeps a live list, also across a lost connection', async (library) => {
-    const between = await standBetween(server.url)
-    onTestFinished(() => between.close())
-    const folder = unpack(between.url)
-    const [one, other, third] = ['a', 'b', 'c'].map((name) => `${library}-list-${name}`) as [string, string, string]
-    await report(other, 'failed')
-    const child = startNode(['--import', join(folder, 'websocket.js'), join(folder, `${library}-list.js`)])
-    const shows = (...lists: string[]) =>
-      expect
-        .poll(() =>
-          child.lines.map((line) =>
-            line
-              .split(' ')
-              .filter((word) => word.startsWith(library))
-              .join(' '),
-          ),
-        )
-        .toEqual(lists)
-    await shows(other)
-    await report(one, 'failed')
-    await shows(other, `${one} ${other}`)
-    between.shut()
+  it('keeps a live list, also across a lost connection', async () => {
+    const network = await startNetwork(server.url)
+    await report('list-b', 'failed')
+    const child = startNode([join(unpack(network.url), 'list.js')])
+    const shows = (...lists: string[]) => {
+      const shown = () => child.lines.map((line) => (line.match(/list-\w/g) ?? []).join(' '))
+      return expect.poll(shown).toEqual(lists)
+    }
+    await shows('list-b')
+    await report('list-a', 'failed')
+    await shows('list-b', 'list-a list-b')
+    network.cut()
     await expect.poll(() => watching('state')).toBe(0)
-    await report(one, 'installed')
-    await report(third, 'failed')
-    between.open()
-    await shows(other, `${one} ${other}`, `${other} ${third}`)
-    await report(other, 'installed')
-    await shows(other, `${one} ${other}`, `${other} ${third}`, third)
+    await report('list-a', 'installed')
+    await report('list-c', 'failed')
+    network.mend()
+    await shows('list-b', 'list-a list-b', 'list-b list-c')
     child.process.kill()
     await child.ended
-    await expect.poll(() => watching('state')).toBe(0)
-    await report(third, 'installed')
+    await report('list-c', 'installed')
+    await report('list-b', 'installed')
   })
 
   it('reads all pages', async () => {
@@ -147,7 +130,7 @@ describe.runIf(findChromium())('docs/clients.md in a browser', () => {
     browser = await sharedBrowser()
   })
 
-  async function open(file: string, url = server.url) {
+  async function open(file: string, url: string) {
     const result = await build({
       entryPoints: [join(unpack(url), file)],
       bundle: true,
@@ -166,47 +149,24 @@ describe.runIf(findChromium())('docs/clients.md in a browser', () => {
     return { ...opened, lines }
   }
 
-  it.each(casesOf(1, ['urql-page.jsx', 'apollo-page.jsx']))('%s shows every row and its newest state', async (file) => {
-    const id = file.replace(/-.*/, '')
-    await report(`${id}-old`, 'installing')
-    const { page, complaints } = await open(file)
+  it('page.jsx shows every row and its newest state, across a lost connection', async () => {
+    const network = await startNetwork(server.url)
+    await report('page-old', 'installing')
+    const { page, complaints } = await open('page.jsx', network.url)
     const row = (text: string) => page.getByText(text, { exact: true }).waitFor()
-    await row(`${id}-old INSTALLING`)
-    await expect.poll(() => watching()).toBe(1)
-    await report(`${id}-old`, 'installed')
-    await row(`${id}-old INSTALLED`)
-    await report(`${id}-new`, 'pending')
-    await row(`${id}-new PENDING`)
-    await report(`${id}-new`, 'failed')
-    await row(`${id}-new FAILED`)
-    expect(complaints).toEqual([])
+    await row('page-old INSTALLING')
+    await report('page-old', 'installed')
+    await row('page-old INSTALLED')
+    network.cut()
+    await page.getByText('(disconnected)').waitFor()
+    await report('page-new', 'pending')
+    network.mend()
+    await row('page-new PENDING')
+    const { deploymentCounts } = await server.query('{ deploymentCounts { total } }')
+    await row(`${deploymentCounts.total} deployments`)
+    expect(complaints.filter((text) => !/WebSocket|ERR_/.test(text))).toEqual([])
     await page.close()
-    await expect.poll(() => watching()).toBe(0)
-  })
-
-  it('events.js prints everything from the beginning', async () => {
-    await report('source', 'installing')
-    await report('source', 'failed')
-    const { lines } = await open('events.js')
-    await expect
-      .poll(() => lines.filter((line) => line.startsWith('source')))
-      .toEqual(['source INSTALLING', 'source FAILED'])
-    await report('source', 'installed')
-    await expect.poll(() => lines.at(-1)).toBe('source INSTALLED')
-  })
-
-  it('events.js continues after its last cursor where a proxy answers with 502 meanwhile', async () => {
-    const proxy = await startProxy()
-    await report('proxied', 'installing')
-    const { lines } = await open('events.js', proxy.url)
-    const shown = () => lines.filter((line) => line.startsWith('proxied'))
-    await expect.poll(shown).toEqual(['proxied INSTALLING'])
-    proxy.cut()
-    await expect.poll(() => proxy.refused).toBeGreaterThan(0)
-    await report('proxied', 'installed')
-    proxy.open()
-    await expect.poll(shown).toEqual(['proxied INSTALLING', 'proxied INSTALLED'])
-    proxy.close()
+    await expect.poll(() => watching('state')).toBe(0)
   })
 })
 
@@ -229,41 +189,4 @@ async function startOrigin() {
     url: `http://127.0.0.1:${address.port}`,
     close: () => new Promise((resolve) => http.close(resolve).closeAllConnections()),
   })
-}
-
-/** A proxy in front of the server. After `cut`, it has lost the server and answers with 502. */
-async function startProxy() {
-  const state = { isOpen: true, refused: 0 }
-  const http = createServer((request, response) => {
-    if (!state.isOpen) {
-      state.refused += 1
-      return response.writeHead(502).end()
-    }
-    const { method = 'GET', headers } = request
-    const sent = requestOf(server.url + request.url, { method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 0, answer.headers)
-      answer.on('error', () => response.destroy()).pipe(response)
-    })
-    response.on('close', () => sent.destroy())
-    sent.on('error', () => response.destroy()).end()
-  })
-  const { promise, resolve } = Promise.withResolvers<void>()
-  http.listen(0, '127.0.0.1', resolve)
-  await promise
-  const address = http.address()
-  if (!address || typeof address === 'string') throw new Error('the proxy has no port')
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    get refused() {
-      return state.refused
-    },
-    cut() {
-      state.isOpen = false
-      http.closeAllConnections()
-    },
-    open() {
-      state.isOpen = true
-    },
-    close: () => http.close().closeAllConnections(),
-  }
 }

@@ -86,7 +86,8 @@ const rows: readonly Row[] = [
   ['api/graphql/subscriptions/counts-update.ts', 'if (shown === sent) return { skip: true }', '', 'live counts repeat themselves', 'graphql/subscriptions'],
   ['api/graphql/transport/response-cache.ts', 'return known?.stamp === stamp ? known : null', 'return known ?? null', 'an answer of yesterday is given', 'graphql/transport'],
   ['api/graphql/guards/limits.ts', 'if (found <= cost) return null', 'return null', 'a query of any cost is executed', 'graphql', 'attacks'],
-  ['apps/client/client.ts', 'if (answer?.errors?.[0]) throw toApiError(answer.errors, status)', '', 'a refused request looks like an answer', 'client', 'cli'],
+  ['apps/client/request.ts', 'if (answer?.errors?.[0]) throw toApiError(answer.errors, status)', '', 'a refused request has no reason', 'client', 'cli'],
+  ['apps/client/watch.ts', 'if (cursor !== null) operation.variables.after = cursor', '', 'a subscriber begins again where it began', 'client', 'cli'],
   // The limits.
   ['platform/limits/rate.ts', 'return (key, now) => rate(key, now) === 0', 'return () => true', 'no rate holds', 'limits'],
   ['platform/limits/streams.ts', 'if (most !== null && count >= most) return null', '', 'one caller takes all streams', 'limits'],

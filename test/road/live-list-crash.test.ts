@@ -1,6 +1,6 @@
 /** A server is killed while it writes and sends live lists: each list goes on from its cursor, and equals the query. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { request } from '../../src/apps/client/client.ts'
+import { connect } from '../../src/apps/client/client.ts'
 import { transports } from '../graphql/clients.ts'
 import { type AnyUpdate, applyAny, liveListOf, withoutIds } from '../graphql/subscriptions/live-list-client.ts'
 import { type Store, stores } from '../support/databases/stores.ts'
@@ -89,7 +89,7 @@ describe.each(stores)('a server on $name that is killed', (store) => {
     for (const [index, { updates, rows }] of followed.entries()) {
       const { query, variables } = lists[index] ?? expect.unreachable()
       const present = async () => {
-        const { list } = await request<Queried>(`${url}/graphql`, { query, variables })
+        const { list } = await connect({ url }).query<Queried>(query, variables)
         return list.nodes
       }
       const nodes = await present()

@@ -2,33 +2,25 @@
 
 import { WebSocket } from 'ws'
 import { escapeLine } from '../../domain/look-alike.ts'
-import {
-  ApiError,
-  createSocket,
-  isCloseEvent,
-  largestAnswer,
-  reasonOf,
-  request,
-  type Variables,
-} from '../client/client.ts'
+import { ApiError, connect } from '../client/client.ts'
+import { isPassing, toUnreachable } from '../client/errors.ts'
+import { largestAnswer } from '../client/request.ts'
+import { webSocket } from '../client/websocket.ts'
+
+type Variables = object
 
 export interface Api {
   /** The server's address, without a trailing slash. */
   readonly url: string
   /** The answer's data. Throws an ApiError, or the reason of the aborted signal. */
   ask<Data>(document: string, variables?: Variables, signal?: AbortSignal): Promise<Data>
-  /**
-   * Calls `next` with each result until the signal is aborted, and reconnects when the connection is lost. `resume` derives the
-   * variables to resume with from the latest result; without it the subscription starts over, as state subscriptions do.
-   * Rejects with an ApiError only when a retry cannot succeed.
-   */
+  /** Calls `next` with each result until the signal is aborted, and resumes when the connection is lost. Rejects with an ApiError only when a retry cannot succeed. */
   follow<Data>(subscription: Subscription<Data>, signal: AbortSignal): Promise<void>
 }
 
 export interface Subscription<Data> {
   readonly query: string
   readonly variables?: Variables
-  readonly resume?: (latest: Data) => Variables
   readonly next: (data: Data) => void
   /** The connection is lost (with the reason) or restored (null). */
   readonly interrupted?: (reason: string | null) => void
@@ -36,19 +28,14 @@ export interface Subscription<Data> {
 
 type ApiProblem = 'unreachable' | 'busy' | 'refused' | 'invalid'
 
-export function problemOf({ code, status }: ApiError): ApiProblem {
+export function problemOf(error: ApiError): ApiProblem {
+  const { code, status } = error
   if (code === 'UNREACHABLE') return 'unreachable'
-  if (status === 429 || status >= 500 || code === 'UNAVAILABLE' || code === 'TOO_MANY') return 'busy'
-  return status === 401 || status === 403 || code === 'FORBIDDEN' ? 'refused' : 'invalid'
+  if (isPassing(error)) return 'busy'
+  return status === 401 || status === 403 || ['FORBIDDEN', 'REFUSED'].includes(code) ? 'refused' : 'invalid'
 }
 
-/** Whether a retry can succeed. */
-export const isPassing = (error: ApiError): boolean => ['unreachable', 'busy'].includes(problemOf(error))
-
 const requestTimeout = 30_000
-/** The close codes of graphql-transport-ws after which the same client must not reconnect. */
-const refusals: readonly number[] = [4400, 4401, 4403, 4406, 4409]
-
 /** That of Node has no limit. */
 class BoundedSocket extends WebSocket {
   constructor(address: string, protocols: string) {
@@ -57,16 +44,14 @@ class BoundedSocket extends WebSocket {
     this.on('error', () => this.terminate())
   }
 }
-const isTooLarge = (event: unknown): boolean =>
-  (event as { error?: { code?: unknown } } | null)?.error?.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
 
 /** `token`: an API key or a JWT, sent as a bearer token. */
 export function createApi(address: string, token?: string): Api {
   const url = address.replace(/\/+$/, '')
-  const endpoint = `${url}/graphql`
-  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const client = connect({ url, token, transport: webSocket({ webSocketImpl: BoundedSocket }) })
 
   function explain({ code, status, message }: ApiError): string {
+    if (code === 'REFUSED') return `the server at ${url} rejects the token, or requires one: ${message}`
     if (code === 'UNREACHABLE') return `can't reach the server at ${url}: ${message}`
     if (status === 429 || status >= 500) {
       const reason = code === 'NO_ANSWER' ? '' : `: ${message}`
@@ -78,68 +63,33 @@ export function createApi(address: string, token?: string): Api {
       : `${url} is not a Rollcall server (HTTP ${status}): check the address`
   }
 
+  const explained = (failure: unknown): ApiError => {
+    const error = toUnreachable(failure)
+    return new ApiError(error.code, explain(error), error)
+  }
+
   return {
     url,
     async ask<Data>(query: string, variables: Variables = {}, signal?: AbortSignal) {
       const late = AbortSignal.timeout(requestTimeout)
       try {
-        return await request<Data>(
-          endpoint,
-          { query, variables },
-          headers,
-          signal ? AbortSignal.any([signal, late]) : late,
-        )
+        return await client.query<Data>(query, variables, { signal: signal ? AbortSignal.any([signal, late]) : late })
       } catch (error) {
         signal?.throwIfAborted()
-        throw error instanceof ApiError ? new ApiError(error.code, explain(error), error) : error
+        throw explained(error)
       }
     },
-    follow<Data>({ query, variables = {}, interrupted, next, resume }: Subscription<Data>, signal: AbortSignal) {
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      let isInterrupted = false
-      const interrupt = (reason: string | null): void => {
-        if (signal.aborted) return
-        isInterrupted = reason !== null
-        // The server may have chosen it, and it is shown in JSON mode too.
-        interrupted?.(reason && escapeLine(reason))
+    async follow<Data>({ query, variables = {}, interrupted, next }: Subscription<Data>, signal: AbortSignal) {
+      // The server may have chosen the reason, and it is shown in JSON mode too.
+      const tell = (reason: string | null): void => interrupted?.(reason && escapeLine(reason))
+      const updates = client.watch<Data>(query, variables, { signal, interrupted: tell })
+      for (;;) {
+        const { value } = await updates.next().catch((error: unknown) => {
+          throw explained(error)
+        })
+        if (!value) return
+        next(value.data)
       }
-      const socket = createSocket({ url: endpoint, connectionParams: headers, webSocketImpl: BoundedSocket })
-      socket.on('error', (event) => {
-        if (!isTooLarge(event)) return
-        reject(new ApiError('TOO_LARGE', `the server sends a message of more than ${largestAnswer >> 20} MiB`))
-      })
-      let isAccepted = false
-      socket.on('connected', () => {
-        isAccepted = true
-      })
-      socket.on('closed', (event) => {
-        const reason = reasonOf(event)
-        // The server ends a connection whose rights have changed. It refuses the next one if the token is not valid any more.
-        const isRefused = isCloseEvent(event) && refusals.includes(event.code) && !(isAccepted && event.code === 4403)
-        isAccepted = false
-        if (!isRefused) return interrupt(reason)
-        reject(new ApiError('FORBIDDEN', `the server at ${url} rejects the token, or requires one: ${reason}`))
-      })
-      const leave = socket.follow<Data>(query, variables, {
-        next(data) {
-          if (isInterrupted) interrupt(null)
-          next(data)
-        },
-        resume,
-        failed(error) {
-          if (isPassing(error)) interrupt(error.message)
-          else reject(error)
-        },
-        ended: () => interrupt('the server ended the stream'),
-      })
-      const stop = (): void => resolve()
-      signal.addEventListener('abort', stop, { once: true })
-      if (signal.aborted) stop()
-      return promise.finally(() => {
-        signal.removeEventListener('abort', stop)
-        leave()
-        socket.close()
-      })
     },
   }
 }

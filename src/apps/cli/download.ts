@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https'
 import { Readable } from 'node:stream'
 import { escapeLine } from '../../domain/look-alike.ts'
 import { bearerToken, commandOf, exitCodes, serverAddress, UsageError } from '../../server/process/arguments.ts'
-import { readJson } from '../client/client.ts'
+import { readJson } from '../client/request.ts'
 import { findStoredSession } from './stored-sessions.ts'
 
 /** The server refuses. `status` 0: it cannot be reached. */

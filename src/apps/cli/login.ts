@@ -2,8 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { escapeLine } from '../../domain/look-alike.ts'
-import { ApiError, readJson, reasonOf } from '../client/client.ts'
-import { isPassing } from './api.ts'
+import { ApiError, isPassing, reasonOf } from '../client/errors.ts'
+import { readJson } from '../client/request.ts'
+
 import { findStoredSession, storeSession } from './stored-sessions.ts'
 
 /** The answer of the server, which repeats what the issuer says. It is checked before it is used. */

@@ -1,4 +1,5 @@
 /** `rollcall watch`: a live table in a terminal; otherwise one line per change, without gaps. */
+import { applyUpdate } from '../client/live.ts'
 import type { Api } from './api.ts'
 import type { Output } from './list.ts'
 import { changeFilter, deploymentFilter, type Selection } from './selection.ts'
@@ -48,7 +49,6 @@ export async function watchLines(
     {
       query: changesDocument,
       variables,
-      resume: ({ changes: { cursor } }) => ({ after: cursor }),
       next({ changes }) {
         const { cursor, reset, change } = changes
         if (isRestored) warn(reset ? 'reconnected' : 'reconnected, no changes missed')
@@ -125,9 +125,8 @@ export async function watchTable(
         {
           query: listDocument,
           variables: { filter },
-          resume: ({ deployments: { cursor } }) => ({ after: cursor }),
           next({ deployments }) {
-            list = afterUpdate(list, deployments)
+            list = applyUpdate(list, deployments)
             isDirty = true
           },
           interrupted(reason) {
@@ -154,17 +153,6 @@ export async function watchTable(
     draw()
     screen.end()
   }
-}
-
-/** Rows that the update does not name keep their order. */
-function afterUpdate(
-  list: readonly ShownDeployment[],
-  { isSnapshot, removed, rows }: ListData['deployments'],
-): readonly ShownDeployment[] {
-  const moved = new Set([...removed, ...rows.map(({ deployment }) => deployment.id)])
-  const next = isSnapshot ? [] : list.filter(({ id }) => !moved.has(id))
-  for (const { position, deployment } of rows) next.splice(position, 0, deployment)
-  return next
 }
 
 async function newestRevision(api: Api): Promise<string> {

@@ -1,213 +1,108 @@
-/** A client of the public GraphQL API, in terminals and browsers: requests, and subscriptions that survive a lost connection. */
-import { createClient } from 'graphql-ws'
+/** The client of Rollcall's GraphQL API, for browsers and Node.js: queries, and subscriptions that miss nothing. */
+import { type Document, type Given, type Print, textOf } from './document.ts'
+import { isRefused, toApiError, toUnreachable } from './errors.ts'
+import { serverSentEvents } from './events.ts'
+import { live, type RowOf } from './live.ts'
+import { createPause } from './pause.ts'
+import { readResult, send } from './request.ts'
+import type { Result, Transport } from './transport.ts'
+import { type Update, type WatchOptions, watch } from './watch.ts'
 
-export type Variables = Readonly<Record<string, unknown>>
+export type { Document } from './document.ts'
+export { ApiError } from './errors.ts'
+export { applyUpdate, type ListUpdate, type RowOf } from './live.ts'
+export type { Result, Transport } from './transport.ts'
+export type { Update, WatchOptions } from './watch.ts'
 
-interface GraphqlError {
-  readonly message: string
-  readonly extensions?: Variables
-}
+type Token = string | null | undefined
 
-/** `code`: that of the first GraphQL error; UNREACHABLE: no response, or a part of one; NO_ANSWER: no response of the API; UNKNOWN otherwise. */
-export class ApiError extends Error {
-  readonly code: string
-  readonly facts: Variables
-  /** The HTTP status; 0 without a response, or over a socket. */
-  readonly status: number
-
-  constructor(code: string, message: string, { facts = {}, status = 0 } = {}) {
-    super(message)
-    this.name = 'ApiError'
-    this.code = code
-    this.facts = facts
-    this.status = status
-  }
-}
-
-function toApiError(errors: readonly GraphqlError[], status = 0): ApiError {
-  const facts = errors[0]?.extensions ?? {}
-  const code = typeof facts.code === 'string' ? facts.code : 'UNKNOWN'
-  return new ApiError(code, errors.map(({ message }) => message).join('\n'), { facts, status })
-}
-
-/** Bytes. The server limits the text of an answer to less. One without end would take all memory of this machine. */
-export const largestAnswer = 64 << 20
-
-/** Throws an ApiError if there are more than `most` bytes. */
-export async function readBytes(response: Response, most = largestAnswer): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = response.body?.getReader()
-  const parts: Uint8Array<ArrayBuffer>[] = []
-  let size = 0
-  for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
-    parts.push(part.value)
-    size += part.value.byteLength
-    if (size <= most) continue
-    // It closes the connection, and fails if that is lost already.
-    reader?.cancel().catch(() => undefined)
-    throw new ApiError('TOO_LARGE', `the server answers with more than ${most >> 20} MiB`, { status: response.status })
-  }
-  return new Uint8Array(await new Blob(parts).arrayBuffer())
-}
-
-/** Throws a SyntaxError, or an ApiError if there are more than `most` bytes. */
-export const readJson = async (response: Response, most = largestAnswer): Promise<unknown> =>
-  JSON.parse(new TextDecoder().decode(await readBytes(response, most)))
-
-/** Throws an ApiError. */
-export async function request<Data>(
-  url: string,
-  body: { readonly query: string; readonly variables: unknown },
-  headers: Readonly<Record<string, string>> = {},
-  signal: AbortSignal | null = null,
-): Promise<Data> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
-    body: JSON.stringify(body),
-    signal,
-  }).catch((error: unknown) => {
-    throw new ApiError('UNREACHABLE', reasonOf(error))
-  })
-  const { status } = response
-  const read = readJson(response) as Promise<{ data?: Data; errors?: GraphqlError[] } | null>
-  const answer = await read.catch((error: unknown) => {
-    if (error instanceof SyntaxError) return null
-    if (error instanceof ApiError) throw error
-    // The connection was lost, or the time was over, in the middle of the answer.
-    throw new ApiError('UNREACHABLE', reasonOf(error))
-  })
-  if (answer?.errors?.[0]) throw toApiError(answer.errors, status)
-  if (answer?.data) return answer.data
-  throw new ApiError('NO_ANSWER', `The server answered with HTTP ${status}.`, { status })
-}
-
-export interface Follower<Data> {
-  readonly next: (data: Data) => void
-  /** Derives the variables to resume with from the latest data. Without it each connection starts over, as state streams do. */
-  readonly resume?: ((data: Data) => Variables) | undefined
-  /** The server answered with an error. The subscription is retried unless it is left. */
-  readonly failed?: ((error: ApiError) => void) | undefined
-  /** The server ended the stream. It is retried. */
-  readonly ended?: () => void
-}
-
-/** Milliseconds between pings. */
-const keepAlive = 10_000
-const longestWait = 10_000
-
-interface SocketOptions {
-  readonly url: string
-  readonly connectionParams?: Record<string, unknown>
-  /** False: connects without a subscription too. */
-  readonly lazy?: boolean
-  /** Absent: that of the platform. */
-  readonly webSocketImpl?: unknown
+export interface ClientOptions {
+  /** The address of the server. */
+  readonly url: string | URL
+  /** A key of the API or a JWT. A function is asked before each request and connection, so that it can renew one. Absent: a browser sends its cookie. */
+  readonly token?: Token | (() => Token | Promise<Token>)
+  /** Of subscriptions. Absent: server-sent events; `webSocket()` of rollcall/client/websocket has one connection for all. */
+  readonly transport?: Transport
+  /** Is called when a connection is lost, with the time of the next attempt. */
   readonly retryAt?: (time: number) => void
+  /** `print` of the package graphql, for documents without a text. */
+  readonly print?: Print
+  readonly fetch?: typeof fetch
 }
 
-export function createSocket({ url, connectionParams = {}, lazy = true, webSocketImpl, retryAt }: SocketOptions) {
-  let overdue: ReturnType<typeof setTimeout> | undefined
-  let tryNow = (): void => undefined
+interface QueryOptions {
+  readonly signal?: AbortSignal | undefined
+}
 
-  const client = createClient({
-    url: url.replace(/^http/, 'ws'),
-    connectionParams,
-    lazy,
-    ...(webSocketImpl !== undefined && { webSocketImpl }),
-    retryAttempts: Number.POSITIVE_INFINITY,
-    shouldRetry: () => true,
-    keepAlive,
-    // Exponential backoff with jitter, so that many clients do not reconnect at the same time.
-    retryWait(tries) {
-      const wait = Math.min(250 * 2 ** tries, longestWait) * (0.5 + Math.random() / 2)
-      retryAt?.(Date.now() + wait)
-      return new Promise((resolve) => {
-        const timer = setTimeout(resolve, wait)
-        tryNow = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
-    },
-  })
-  // A peer that vanishes without closing is found by its missing pong.
-  client.on('ping', (isReceived) => {
-    if (!isReceived) overdue = setTimeout(() => client.terminate(), keepAlive / 2)
-  })
-  client.on('message', () => clearTimeout(overdue))
-  client.on('closed', () => clearTimeout(overdue))
+export interface Client {
+  /** The answer of a query or a mutation. Throws an ApiError, or the reason of the signal. */
+  query<Data, Variables = object>(
+    document: Document<Data, Variables>,
+    ...given: Given<Variables, QueryOptions>
+  ): Promise<Data>
+  /** The same with GraphQL's errors beside the data, as libraries expect it. */
+  execute(document: Document<unknown, never>, variables?: object, options?: QueryOptions): Promise<Result>
+  /**
+   * The events of a subscription, each once, across lost connections, until the signal is aborted. One that selects `cursor` and declares `$after`
+   * goes on there. Any other begins anew, with the present state. Throws an ApiError if no retry can succeed.
+   */
+  watch<Data, Variables = object>(
+    document: Document<Data, Variables>,
+    ...given: Given<Variables, WatchOptions>
+  ): AsyncGenerator<Update<Data>, void, undefined>
+  /** The rows of a live list, after each of its updates. */
+  live<Data, Variables = object>(
+    document: Document<Data, Variables>,
+    ...given: Given<Variables, WatchOptions>
+  ): AsyncGenerator<readonly RowOf<Data>[], void, undefined>
+  /** Ends the pause before the next attempt. */
+  reconnect(): void
+}
 
-  return {
-    on: client.on,
-    /** Calls `next` with each result, and reconnects when the connection is lost. The returned function unsubscribes. */
-    follow<Data>(query: string, variables: Variables, { next, resume, failed, ended }: Follower<Data>) {
-      // graphql-ws sends this same object on each reconnect: writing the cursor into it makes the subscription resume there.
-      const payload = { query, variables: { ...variables } as Record<string, unknown> }
-      let leave = (): void => undefined
-      let timer: ReturnType<typeof setTimeout>
-      let isLeft = false
-
-      function begin(): void {
-        let hasFailed = false
-        leave = client.subscribe<Data>(payload, {
-          next({ data, errors }) {
-            if (hasFailed) return
-            if (errors?.[0]) {
-              hasFailed = true
-              // The server would go on with this one, beside the next.
-              leave()
-              return fail(errors)
-            }
-            if (!data) return
-            if (resume) Object.assign(payload.variables, resume(data))
-            next(data)
-          },
-          error: (error) => (Array.isArray(error) ? fail(error) : again()),
-          // The server ends a stream that overflows; it resumes after the last cursor.
-          complete() {
-            if (hasFailed || isLeft) return
-            ended?.()
-            again()
-          },
-        })
-      }
-      function fail(errors: readonly GraphqlError[]): void {
-        failed?.(toApiError(errors))
-        again()
-      }
-      function again(): void {
-        clearTimeout(timer)
-        if (!isLeft) timer = setTimeout(begin, 500 + 1_000 * Math.random())
-      }
-
-      begin()
-      return () => {
-        isLeft = true
-        clearTimeout(timer)
-        leave()
-      }
-    },
-    /** Retries at once. */
-    reconnect: () => tryNow(),
-    close() {
-      tryNow()
-      // It fails if the socket does not connect any more, which is what is wanted.
-      Promise.resolve(client.dispose()).catch(() => undefined)
-    },
+export function connect({ url, token, transport = serverSentEvents, retryAt, print, ...own }: ClientOptions): Client {
+  const present = async (): Promise<string | null> => {
+    try {
+      return (typeof token === 'function' ? await token() : token) ?? null
+    } catch (error) {
+      throw toUnreachable(error)
+    }
   }
-}
+  const endpoint = {
+    url: `${String(url).replace(/\/+(graphql)?\/*$/, '')}/graphql`,
+    async headers(): Promise<Record<string, string>> {
+      const credential = await present()
+      return credential === null ? {} : { authorization: `Bearer ${credential}` }
+    },
+    fetch: own.fetch ?? ((...question: Parameters<typeof fetch>) => fetch(...question)),
+  }
+  const pause = createPause(retryAt)
+  const connection = { open: transport(endpoint), token: present, pause }
+  const operationOf = (document: Document<unknown, never>, variables: unknown) => ({
+    query: textOf(document, print),
+    variables: { ...(variables as object) },
+  })
 
-/** The browser's CloseEvent, which Node's types do not know. A DOMException has a numeric code, too. */
-export function isCloseEvent(event: unknown): event is { readonly code: number; readonly reason: string } {
-  if (typeof event !== 'object' || event === null) return false
-  return 'code' in event && typeof event.code === 'number' && 'reason' in event
-}
-
-/** fetch puts the reason of a failure into its error's `cause`. */
-export function reasonOf(error: unknown): string {
-  if (isCloseEvent(error)) return `the connection was closed (${[error.code, error.reason].filter(Boolean).join(' ')})`
-  if (!(error instanceof Error)) return 'the connection failed'
-  const { name, code, message } = (error.cause ?? error) as Error & { readonly code?: unknown }
-  if (name === 'TimeoutError') return 'it did not answer in time'
-  return typeof code === 'string' ? code : message
+  const client: Client = {
+    async execute(document, variables, { signal } = {}) {
+      const ask = async () =>
+        readResult(await send(endpoint, operationOf(document, variables), 'application/json', signal))
+      const used = await present()
+      try {
+        return await ask()
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (!isRefused(toUnreachable(error)) || (await present()) === used) throw error
+        return ask()
+      }
+    },
+    async query(document, ...[variables, options]) {
+      const { data, errors } = await client.execute(document, variables as object, options)
+      if (errors?.[0]) throw toApiError(errors)
+      return data as never
+    },
+    watch: (document, ...[variables, options]) => watch(connection, operationOf(document, variables), options),
+    live: (document, ...given) => live(client.watch(document, ...given)),
+    reconnect: pause.end,
+  }
+  return client
 }

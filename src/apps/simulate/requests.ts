@@ -1,6 +1,6 @@
 /** Sends with retries. After no answer, 429 or 5xx it retries with growing delays; it returns any other answer. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readBytes } from '../client/client.ts'
+import { readBytes } from '../client/request.ts'
 
 interface SimulatedRequest {
   readonly method: 'GET' | 'POST' | 'PUT'

@@ -87,9 +87,8 @@ export function observe(api: Api, after: string, rolloutIds: readonly string[], 
   }
 
   const variables = { after, filter: { rolloutIds } }
-  const resume = (latest: FeedData) => ({ after: latest.changes.cursor })
   let failure: unknown = null
-  api.follow<FeedData>({ query: feed, variables, resume, next: take }, signal).catch((error: unknown) => {
+  api.follow<FeedData>({ query: feed, variables, next: take }, signal).catch((error: unknown) => {
     failure = error
     for (const wake of waiting) wake()
   })

@@ -17,10 +17,10 @@ export async function buildPrograms(): Promise<string> {
   const folder = join(cache, state.digest('hex').slice(0, 16))
   if (existsSync(folder)) return folder
   removeOld()
-  const { bundlePrograms } = await import('../../../src/server/build/build.ts')
+  const { bundleClient, bundlePrograms } = await import('../../../src/server/build/build.ts')
   const made = join(cache, randomUUID())
   mkdirSync(made, { recursive: true })
-  await bundlePrograms(join(made, 'dist'))
+  await Promise.all([bundlePrograms(join(made, 'dist')), bundleClient(join(made, 'dist/client'))])
   for (const name of ['package.json', 'drizzle']) symlinkSync(join(root, name), join(made, name))
   try {
     renameSync(made, folder)

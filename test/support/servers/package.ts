@@ -1,6 +1,6 @@
 /** The packages of the lockfile that the server needs, without those for development only. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { root } from '../documentation.ts'
 
@@ -24,4 +24,12 @@ export function copyDependencies(to: string): void {
     const isLinked = spawnSync('cp', ['-al', join(root, path), join(to, path)]).status === 0
     if (!isLinked) cpSync(join(root, path), join(to, path), { recursive: true, verbatimSymlinks: true })
   }
+}
+
+/** Programs in the folder import the package, and these libraries. */
+export function linkPackages(folder: string, libraries: readonly string[] = []): void {
+  const modules = join(folder, 'node_modules')
+  mkdirSync(modules, { recursive: true })
+  symlinkSync(process.env.ROLLCALL_BUILT ?? '', join(modules, 'rollcall'))
+  for (const name of libraries) symlinkSync(join(root, 'node_modules', name), join(modules, name))
 }

@@ -6,7 +6,8 @@ import { createAssistant } from '../../../api/mcp/assistant.ts'
 import { readPages } from '../../../api/mcp/documentation.ts'
 import { viewer } from '../../../api/mcp/documents.ts'
 import { UsageError } from '../../../server/process/arguments.ts'
-import { ApiError, readBytes, reasonOf } from '../../client/client.ts'
+import { ApiError, reasonOf } from '../../client/errors.ts'
+import { readBytes } from '../../client/request.ts'
 import type { Api } from '../api.ts'
 
 interface Opened {

@@ -4,7 +4,10 @@
  *   connecting ── opened ──▸ live ── closed, or silent ──▸ lost ── retried with backoff ──▸ live
  */
 import { computed, signal } from '@preact/signals'
-import { ApiError, createSocket, type Follower, isCloseEvent, readJson, request } from '../../client/client.ts'
+import { ApiError, connect } from '../../client/client.ts'
+import { isCloseEvent } from '../../client/errors.ts'
+import { readJson } from '../../client/request.ts'
+import { webSocket } from '../../client/websocket.ts'
 import type { Document } from './graphql.ts'
 import { clock, setClock, tick } from './time.ts'
 
@@ -43,7 +46,7 @@ export function ask<Answer, Variables>(
   variables: Variables,
   signal?: AbortSignal,
 ): Promise<Answer> {
-  return request<Answer>(address('graphql'), { query: String(query), variables }, {}, signal).then(
+  return client.query<Answer>(String(query), variables as Variables & object, { signal }).then(
     (answer) => {
       certainAt ??= clock()
       return answer
@@ -145,21 +148,27 @@ let certainAt: number | null = null
 let failures = 0
 const manyFailures = 3
 
-// Connects without a subscription too: the page shows whether the server is reachable.
-const socket = createSocket({ url: address('graphql'), lazy: false, retryAt: lose })
-socket.on('connected', () => {
-  if (isLost.value) connections.value += 1
-  failures = 0
-  connection.value = { state: 'live' }
-})
-socket.on('message', () => {
-  certainAt = clock()
-})
-socket.on('closed', (event) => {
-  if (isCloseEvent(event) && [4401, 4403].includes(event.code)) void checkSession()
-  lose(null)
-  failures += 1
-  if (failures >= manyFailures) void findBlocked()
+const client = connect({
+  url: address('graphql'),
+  transport: webSocket({
+    on: {
+      connected() {
+        if (isLost.value) connections.value += 1
+        failures = 0
+        connection.value = { state: 'live' }
+      },
+      message() {
+        certainAt = clock()
+      },
+      closed(event) {
+        if (isCloseEvent(event) && [4401, 4403].includes(event.code)) void checkSession()
+        lose(null)
+        failures += 1
+        if (failures >= manyFailures) void findBlocked()
+      },
+    },
+  }),
+  retryAt: lose,
 })
 
 function lose(nextTry: number | null): void {
@@ -178,7 +187,7 @@ async function findBlocked(): Promise<void> {
   if (connection.value.state === 'lost') connection.value = { ...connection.value, isBlocked }
 }
 
-export const { reconnect } = socket
+export const { reconnect } = client
 
 // The network is back, or the tab is visible again, perhaps after hours: retry at once.
 addEventListener('online', reconnect)
@@ -187,12 +196,34 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden) reconnect()
 })
 
-/** Calls `next` with each answer, and reconnects when the connection is lost. The returned function unsubscribes. */
+/** Milliseconds after which a subscription that the server refused begins again. */
+const refusedInterval = 3_000
+
+/** Calls `next` with each answer, across lost connections. The returned function unsubscribes. */
 export function follow<Answer, Variables>(
   subscription: Document<Answer, Variables>,
   variables: Variables,
-  follower: Follower<Answer>,
+  next: (answer: Answer) => void,
 ): () => void {
-  const failed = (error: ApiError): void => follower.failed?.(noteError(error))
-  return socket.follow(String(subscription), variables as Record<string, unknown>, { ...follower, failed })
+  const left = new AbortController()
+  const { signal } = left
+  let timer: ReturnType<typeof setTimeout>
+  let resumed = variables as Variables & object
+  async function read(): Promise<void> {
+    for await (const { data, cursor } of client.watch<Answer>(String(subscription), { ...resumed }, { signal })) {
+      if (signal.aborted) return
+      if (cursor !== null) resumed = { ...resumed, after: cursor }
+      next(data)
+    }
+  }
+  const begin = (): Promise<void> =>
+    read().catch((error: unknown) => {
+      if (noteError(error) instanceof ApiError) timer = setTimeout(begin, refusedInterval)
+      else reportError(error)
+    })
+  void begin()
+  return () => {
+    clearTimeout(timer)
+    left.abort()
+  }
 }

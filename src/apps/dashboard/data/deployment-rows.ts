@@ -161,13 +161,10 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   function followRows(after: string, ids: readonly string[]): () => void {
     for (const id of ids) live.add(id)
     const variables = { filter: { ...filter, ids: [...ids] }, first: ids.length, after }
-    return follow(liveRows, variables, {
-      next({ deployments: { isSnapshot, rows, removed } }) {
-        const found = rows.map(({ deployment }) => deployment)
-        const left = isSnapshot ? new Set(ids).difference(new Set(found.map(({ id }) => id))) : new Set(removed)
-        take(found, left)
-      },
-      resume: ({ deployments: { cursor } }) => ({ after: cursor }),
+    return follow(liveRows, variables, ({ deployments: { isSnapshot, rows, removed } }) => {
+      const found = rows.map(({ deployment }) => deployment)
+      const left = isSnapshot ? new Set(ids).difference(new Set(found.map(({ id }) => id))) : new Set(removed)
+      take(found, left)
     })
   }
 
@@ -177,19 +174,16 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
     return follow(
       latestRows,
       { filter, first: pageSize, after: revision },
-      {
-        next({ deployments: { cursor: next, rows } }) {
-          const since = cursor
-          cursor = next
-          const changed = rows.filter(({ deployment }) => BigInt(deployment.revision) > BigInt(since))
-          const ids = changed.map(({ deployment }) => deployment.id).filter((id) => !live.has(id))
-          if (ids.length === 0 || !(orderBy === 'CHANGED_DESC' || list.isComplete())) return
-          // More rows may have entered than the update has.
-          if (changed.length === pageSize) return list.size() > pageSize ? markMoved(ids) : list.reload()
-          entering = { ...entering, ids: entering.ids.union(new Set(ids)), since: entering.since ?? since }
-          flush()
-        },
-        resume: ({ deployments }) => ({ after: deployments.cursor }),
+      ({ deployments: { cursor: next, rows } }) => {
+        const since = cursor
+        cursor = next
+        const changed = rows.filter(({ deployment }) => BigInt(deployment.revision) > BigInt(since))
+        const ids = changed.map(({ deployment }) => deployment.id).filter((id) => !live.has(id))
+        if (ids.length === 0 || !(orderBy === 'CHANGED_DESC' || list.isComplete())) return
+        // More rows may have entered than the update has.
+        if (changed.length === pageSize) return list.size() > pageSize ? markMoved(ids) : list.reload()
+        entering = { ...entering, ids: entering.ids.union(new Set(ids)), since: entering.since ?? since }
+        flush()
       },
     )
   }
@@ -210,16 +204,10 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   }
 
   function followCounts(): () => void {
-    return follow(
-      countsDocument,
-      { filter },
-      {
-        next({ deploymentCounts }) {
-          counts.value = deploymentCounts.counts
-          list.count(deploymentCounts.counts.total)
-        },
-      },
-    )
+    return follow(countsDocument, { filter }, ({ deploymentCounts }) => {
+      counts.value = deploymentCounts.counts
+      list.count(deploymentCounts.counts.total)
+    })
   }
 
   function take(found: readonly Row[], left: ReadonlySet<string>): void {

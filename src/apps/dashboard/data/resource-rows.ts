@@ -138,17 +138,14 @@ function createResourceRows(what: ResourcesOf, chosen: ResourceFilter, asOf: str
   function followRows(of: Conditions, after: string | null): () => void {
     const known = new Set(of.ids)
     const variables = { filter: of, first: mostEntered, after }
-    return follow(liveRows, variables, {
-      next({ resources: { isSnapshot, rows, removed, hasNextPage } }) {
-        if (hasNextPage) return list.reload()
-        const found = rows.map(({ resource }) => resource)
-        list.remove(isSnapshot ? known.difference(new Set(found.map(({ id }) => id))) : removed)
-        for (const row of found) {
-          known.add(row.id)
-          list.put(row)
-        }
-      },
-      resume: ({ resources: { cursor } }) => ({ after: cursor }),
+    return follow(liveRows, variables, ({ resources: { isSnapshot, rows, removed, hasNextPage } }) => {
+      if (hasNextPage) return list.reload()
+      const found = rows.map(({ resource }) => resource)
+      list.remove(isSnapshot ? known.difference(new Set(found.map(({ id }) => id))) : removed)
+      for (const row of found) {
+        known.add(row.id)
+        list.put(row)
+      }
     })
   }
 
@@ -162,7 +159,7 @@ function createResourceRows(what: ResourcesOf, chosen: ResourceFilter, asOf: str
 }
 
 function followCount(filter: Conditions, counted: (total: number) => void): () => void {
-  return follow(countsDocument, { filter }, { next: ({ resourceCounts }) => counted(resourceCounts.counts.total) })
+  return follow(countsDocument, { filter }, ({ resourceCounts }) => counted(resourceCounts.counts.total))
 }
 
 /** The resources without what a person has chosen. */

@@ -143,12 +143,9 @@ export function followChanges<Change, Variables>(
   expired: () => void,
   changed: (change: Change) => void,
 ): () => void {
-  return follow(document, { after, filter } as Variables, {
-    next({ changes: { change, reset } }) {
-      if (reset?.reason === 'CURSOR_EXPIRED') expired()
-      else if (change) changed(change)
-    },
-    resume: ({ changes: { cursor } }) => ({ after: cursor }),
+  return follow(document, { after, filter } as Variables, ({ changes: { change, reset } }) => {
+    if (reset?.reason === 'CURSOR_EXPIRED') expired()
+    else if (change) changed(change)
   })
 }
 
@@ -207,7 +204,7 @@ export function useStream<Data>(subscription: Document<Data, object>): Data | nu
   const [data, setData] = useState<Data | null>(null)
   useEffect(() => {
     const show = perFrame<Data>(setData)
-    const leave = follow(subscription, {}, { next: show })
+    const leave = follow(subscription, {}, show)
     return () => {
       leave()
       show.cancel()

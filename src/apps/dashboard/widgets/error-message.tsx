@@ -25,7 +25,7 @@ interface ErrorProps {
 }
 
 export function ErrorMessage({ error, isOnce = false, toNow = () => adjust({ at: null }) }: ErrorProps) {
-  const { oldestTime } = error.facts
+  const oldestTime = error.errors[0]?.extensions?.oldestTime
   if (error.code === 'HISTORY_EXPIRED')
     return (
       <p class="trouble" role="alert">

@@ -1,7 +1,6 @@
 /** Compares the server with an orchestrator's ledger: each group's status and instances, and the resources on each of its clusters. */
 
 import type { Api } from '../../../../src/apps/cli/api.ts'
-import type { Variables } from '../../../../src/apps/client/client.ts'
 import type { SimulatedGroup } from '../../../../src/apps/simulate/clusters/plan.ts'
 import type { InstanceStatus } from '../../../../src/domain/orchestration/instance.ts'
 import { presences, syncStatuses } from '../../../../src/domain/orchestration/resource.ts'
@@ -140,7 +139,7 @@ async function comparePlaces(
   const differences: string[] = []
   const missing = new Set([...instance.resources].filter(([, on]) => on.size > 0).map(([cluster]) => cluster))
   for (let after: string | null = null, isMore = true; isMore; ) {
-    const variables: Variables = { id, instance: instance.instanceId, after }
+    const variables: object = { id, instance: instance.instanceId, after }
     const { rollout }: PlacesData = await api.ask<PlacesData>(placesQuery, variables)
     const page = rollout?.instance?.deployments
     if (!page) return [`${group.name}: the instance ${instance.instanceId} does not exist`]
