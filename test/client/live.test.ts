@@ -16,7 +16,9 @@ const states = ['pending', 'installing', 'installed', 'failed', 'removing', 'rem
 
 async function report(name: string, state: string | undefined): Promise<void> {
   const body = { deploymentId: name, status: { state }, components: [] }
-  expect((await server.post(`/device/edge-1/deployment/${name}/status`, body)).status).toBe(201)
+  expect((await server.post(`/device/edge-${Number(name.slice(2)) % 3}/deployment/${name}/status`, body)).status).toBe(
+    201,
+  )
 }
 
 const lists = {
@@ -28,10 +30,10 @@ const lists = {
       '{ list: deployments(filter: { states: [FAILED, INSTALLED] }, orderBy: NAME, first: 5) { nodes { id deploymentId state } } }',
   },
   groups: {
-    subscription: `subscription { deploymentGroups(by: STATE, orderBy: SIZE_DESC) {
+    subscription: `subscription { deploymentGroups(by: TARGET, orderBy: SIZE_DESC) {
       cursor isSnapshot removed rows { position from group { key counts { total } } }
     } }`,
-    query: '{ list: deploymentGroups(by: STATE, orderBy: SIZE_DESC) { nodes { key counts { total } } } }',
+    query: '{ list: deploymentGroups(by: TARGET, orderBy: SIZE_DESC) { nodes { key counts { total } } } }',
   },
 }
 
