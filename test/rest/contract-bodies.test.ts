@@ -2,6 +2,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
 import { makeContracts } from '../../src/api/rest/contract/document.ts'
 import { readPage } from '../support/documentation.ts'
 import { casesOf, isWhole, runs } from '../support/runner/depth.ts'
@@ -17,6 +18,8 @@ interface Way {
   path(body: unknown): string
   /** What no schema can say: an ID that the path repeats, a place that exists. A value that is not of the schema stays as it is. */
   prepare?(body: unknown): unknown
+  /** Absent: JSON. */
+  readonly written?: { readonly type: string; write(body: unknown): string }
 }
 
 const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
@@ -36,26 +39,33 @@ const isMembers = (body: unknown): body is Members => typeof body === 'object' &
 const withContext = (body: unknown): unknown =>
   isMembers(body) && (body.ContextId ?? '') === '' ? { ...body, ContextId: '4242' } : body
 
+const yaml = { type: 'application/yaml', write: (body: unknown) => stringify(body) }
+const lines = {
+  type: 'application/x-ndjson',
+  write: (body: unknown) => (body as { reports: unknown[] }).reports.map((one) => JSON.stringify(one)).join('\n'),
+}
+
 const reports: readonly Way[] = ['2024-05', '2024-06', '2024-09', '2025-10', '1.0'].flatMap((generation) => {
   const schema = `margo-status-${generation}`
   const name = { '2024-05': ['metadata', 'uniqueId'], '2024-06': ['metadata', 'deploymentId'] }[generation] ?? [
     'deploymentId',
   ]
   const prepare = (body: unknown) => having(body, name, /^[^\0]{1,256}$/su, 'pump')
-  return [
-    { schema, method: 'POST', prepare, path: () => '/device/edge/deployment/pump/status' },
-    {
-      schema,
-      method: 'POST',
-      path: () => '/reports',
-      prepare: (body) => ({ reports: [isMembers(body) ? { reporter: 'edge', ...body } : body] }),
-    },
-  ] satisfies Way[]
+  const report: Way = { schema, method: 'POST', prepare, path: () => '/device/edge/deployment/pump/status' }
+  const backlog: Way = {
+    ...{ schema, method: 'POST', path: () => '/reports' },
+    prepare: (body) => ({ reports: [isMembers(body) ? { reporter: 'edge', ...body } : body] }),
+  }
+  return [report, backlog, { ...report, written: yaml }, { ...backlog, written: lines }]
 })
 
 const ways: readonly Way[] = [
   { schema: 'k8splugin-status', method: 'PUT', path: () => '/v1/instance/i-1/status' },
-  { schema: 'margo-capabilities', method: 'PUT', path: () => '/api/v1/capabilities' },
+  ...['2024', '2025-10', '1.0'].map(
+    (generation): Way => ({
+      ...{ schema: `margo-capabilities-${generation}`, method: 'PUT', path: () => '/api/v1/capabilities' },
+    }),
+  ),
   { schema: 'margo-cluster-capabilities', method: 'POST', path: () => '/api/v1/capabilities' },
   { schema: 'emco-action', method: 'POST', path: () => `${group}/actions`, prepare: withContext },
   {
@@ -152,13 +162,10 @@ describe('the schemas of bodies', () => {
 
   /** Null: it is accepted, or what it is about does not exist. Otherwise why it, or its only item, is refused. */
   async function refusalOf(way: Way, body: unknown): Promise<string | null> {
-    const { method } = way
-    const sent = JSON.stringify(way.prepare ? way.prepare(body) : body)
-    const answer = await fetch(`${server.url}${way.path(body)}`, {
-      method,
-      headers: { 'content-type': 'application/json' },
-      body: sent,
-    })
+    const { method, written: { type, write } = { type: 'application/json', write: JSON.stringify } } = way
+    const sent = write(way.prepare ? way.prepare(body) : body)
+    const headers = { 'content-type': type }
+    const answer = await fetch(`${server.url}${way.path(body)}`, { method, headers, body: sent })
     const text = await answer.text()
     expect([sent.slice(0, 300), answer.status >= 500 ? text : 'answered']).toEqual([sent.slice(0, 300), 'answered'])
     if ([400, 413, 415, 422].includes(answer.status)) return text
@@ -184,7 +191,7 @@ describe('the schemas of bodies', () => {
   }
 
   it.each(casesOf(3, ways))(
-    '$schema: what it allows is accepted, and each fault of a member is refused or tolerated',
+    '$schema, $written.type: what it allows is accepted, and each fault of a member is refused or tolerated',
     async (way) => {
       const { schema, validate } = schemaOf(way.schema)
       const whole = fc.sample(

@@ -120,8 +120,10 @@ describe('a server', () => {
     expect(first['service-desc'].map(({ href }: { href: string }) => new URL(href, base).pathname)).toEqual([
       ...['/openapi.json', '/openapi.yaml', '/asyncapi.json', '/asyncapi.yaml'],
     ])
-    const { headers: options } = await ask('/reports', { method: 'OPTIONS' })
-    expect(options.get('link')).toBe('</openapi.json>; rel="service-desc"; type="application/json"')
+    for (const [path, method, status] of linking)
+      expect([path, await linkOf(server, path, method)]).toEqual([
+        ...[path, [status, '</openapi.json>; rel="service-desc"; type="application/json"']],
+      ])
     expect((await ask('/schemas/nothing.json')).status).toBe(404)
   })
 
@@ -145,10 +147,24 @@ describe('a server', () => {
     const schema = '/schemas/margo-status-1.0.json'
     for (const path of ['/openapi.json', '/openapi.yaml', '/asyncapi.json', schema, '/.well-known/api-catalog'])
       expect([path, (await fetch(`${closed.url}${path}`)).status]).toEqual([path, 404])
-    expect((await fetch(`${closed.url}/reports`, { method: 'OPTIONS' })).headers.get('link')).toBe(null)
+    for (const [path, method] of linking) expect((await linkOf(closed, path, method))[1]).toBe(null)
     await closed.stop()
   })
 })
+
+/** Answers that lead to the document. */
+const linking = [
+  ['/', 'GET', 200],
+  ['/reports', 'OPTIONS', 204],
+  ['/reports', 'DELETE', 405],
+  ['/nothing/here', 'GET', 404],
+  ['/device/edge/deployment/pump/status', 'POST', 400],
+] as const
+
+async function linkOf({ url }: RunningApp, path: string, method: string) {
+  const { status, headers } = await fetch(`${url}${path}`, { method })
+  return [status, headers.get('link')] as const
+}
 
 interface Content {
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>

@@ -93,13 +93,18 @@ export function createHttpServer(deps: ServerDeps): Server {
       : [metrics.contentType, await metrics.print()]
     answer(exchange, 200, type, text, { vary: 'accept' })
   }
+  const link = deps.introspection ? { link: contractLink } : null
   const suggested = suggestedRoutes(deps.dialects)
   const page = createPage()
+  const showRoot = (exchange: Exchange): Promise<void> => {
+    if (link) exchange.response.setHeader('link', link.link)
+    return page.show(exchange)
+  }
   const findTip = createLookup((names) => findTips(deps.database.session, names))
   const fetching = { ...deps, findTip }
   const serving = { ...deps, sendDesired: createDesired(fetching) }
   const routes: OwnRoutes = {
-    '/': { GET: { access: 'public', handle: page.show } },
+    '/': { GET: { access: 'public', handle: showRoot } },
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
     ...(deps.introspection && {
@@ -137,8 +142,6 @@ export function createHttpServer(deps: ServerDeps): Server {
     deps.routed,
   )
 
-  const link = deps.introspection ? { link: contractLink } : null
-
   async function route(exchange: Exchange): Promise<void> {
     admit(admission, exchange.request, exchange.path)
     refuseTransferCoding(exchange.request)
@@ -172,7 +175,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     // The connection is closed, so the client does not take a partial response for a complete one.
     if (exchange.response.headersSent) return void exchange.response.destroy()
     const { 'content-type': type = 'application/problem+json', ...more } = headers
-    answer(exchange, status, type, body, more)
+    answer(exchange, status, type, body, { ...link, ...more })
   }
 
   function askGraphql(

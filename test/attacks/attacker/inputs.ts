@@ -96,6 +96,7 @@ const routes: readonly (readonly [methods: string, path: string])[] = [
   ['GET', '/metrics'],
   ['GET', '/backup'],
   ['GET', '/readyz'],
+  ['GET OPTIONS', '/{contract}'],
   ['GET', '/{device}'],
   ['GET', '/{page}'],
   ['POST', `/device/${hidden}/deployment/${hidden}-d/status`],
@@ -110,6 +111,11 @@ const pages = [
     '/evil.example/rollouts',
   ],
   ...['deployments/%00', 'assets/..%2f..%2fpackage.json', 'rollouts?x=y', `rollouts/${'..%5c'.repeat(9)}`, ''],
+]
+const contracts = [
+  ...['openapi.json', 'openapi.yaml', 'asyncapi.json', 'asyncapi.yaml', '.well-known/api-catalog', 'schemas/'],
+  ...['schemas/margo-status-1.0.json', 'schemas/__proto__.json', 'schemas/..%2fpackage.json', 'schemas/%00'],
+  ...['schemas//evil.example', `schemas/${'x'.repeat(3_000)}`, 'schemas/%ff', 'openapi.json/'],
 ]
 const searches = [
   '?output=detail&type=cluster',
@@ -177,6 +183,7 @@ function randomRest(random: Random): RestInput {
   const path = template
     .replace('{device}', () => (random.chance(80) ? device : random.choose(devices)))
     .replace('{page}', () => random.choose(pages))
+    .replace('{contract}', () => random.choose(contracts))
     .replace('{deployment}', () => (random.chance(80) ? `d-${random.below(500)}` : random.choose(deployments)))
   const search = template.startsWith('/export/')
     ? exportSearch(random)

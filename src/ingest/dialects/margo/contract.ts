@@ -85,9 +85,24 @@ const reports = {
 }
 const reportForms = Object.keys(reports)
 
-const capabilities = (kinds: readonly string[], member: string, what: Schema, description: string): Schema => {
-  const labels = { type: 'object', additionalProperties: {}, description: 'A label is a text by its name.' }
-  return object({ 'kind?': word(kinds, 'Absent since 1.0.0-rc.3.'), [member]: what, 'labels?': labels }, description)
+/** `kinds`: none since 1.0.0-rc.3. */
+const capabilities = (kinds: readonly string[], more: readonly string[], description: string): Schema =>
+  object(
+    {
+      ...(kinds.length > 0 && { kind: word(kinds, 'What it describes.') }),
+      properties: object({
+        id: { ...deviceId, description: "The device: the path's, where that names one." },
+        ...{ 'vendor?': string, 'modelNumber?': string, 'serialNumber?': string, 'roles?': list({}) },
+        ...{ 'peripherals?': list({}), 'interfaces?': list({}) },
+        ...Object.fromEntries(more.map((name) => [`${name}?`, hardware[name] ?? {}])),
+      }),
+      'labels?': { type: 'object', additionalProperties: {}, description: 'A label is a text by its name.' },
+    },
+    description,
+  )
+const hardware: Readonly<Record<string, Schema>> = {
+  ...{ cpu: list({}), cpus: list({}), resources: anything('Memory, storage, processors.') },
+  ...{ supportedDeploymentTypes: list({}), supportedRuntimes: list({}, { contains: { const: 'oci' } }) },
 }
 
 const installed = { status: { state: 'installed' }, components: [{ name: 'web', state: 'installed' }] }
@@ -114,12 +129,21 @@ const acknowledged = {
   schema: ref('margo-acknowledgement'),
   example: { acknowledgement: 'received', verdict: 'APPLIED', revision: '1764376000000001' },
 }
+const identity = { id: 'edge-1', vendor: 'Example', modelNumber: 'M1', serialNumber: '1' }
 const sendCapabilities = {
   summary: 'Send what a device can run',
   body: {
-    'margo-capabilities': {
-      properties: { id: 'edge-1', vendor: 'Example', modelNumber: 'M1', serialNumber: '1', supportedRuntimes: ['oci'] },
+    'margo-capabilities-1.0': {
+      properties: { ...identity, cpus: [{ cores: 4, architecture: 'arm64' }], supportedRuntimes: ['oci'] },
       labels: { hall: '3' },
+    },
+    'margo-capabilities-2025-10': {
+      kind: 'DeviceCapabilitiesManifest',
+      properties: { ...identity, cpu: [{ cores: 4, architecture: 'arm64' }], memory: '8 Gi' },
+    },
+    'margo-capabilities-2024': {
+      kind: 'DeviceCapability',
+      properties: { ...identity, roles: ['standalone cluster'], resources: { memory: '8 GB', cpus: [{ cores: 4 }] } },
     },
     'margo-cluster-capabilities': { kind: 'ClusterCapabilitiesManifest', metadata: { id: 'edge-1' } },
   },
@@ -234,22 +258,20 @@ export const margoContract: Contract = {
       },
       'What orders reports (docs/reporting.md).',
     ),
-    'margo-capabilities': capabilities(
-      ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest'],
-      'properties',
-      object({
-        id: { ...deviceId, description: "The device: the path's, where that names one." },
-        'vendor?': string,
-        'modelNumber?': string,
-        'serialNumber?': string,
-        'roles?': list({}),
-        'cpus?': list({}),
-        'resources?': anything('Memory, storage, processors.'),
-        'peripherals?': list({}),
-        'interfaces?': list({}),
-        'supportedRuntimes?': list({}, { contains: { const: 'oci' } }),
-      }),
-      'What a device can run, in every generation.',
+    'margo-capabilities-2024': capabilities(
+      ['DeviceCapabilities', 'DeviceCapability'],
+      ['resources'],
+      'What a device can run, in the specification of 2024 and of 2025 until October: the hardware in resources.',
+    ),
+    'margo-capabilities-2025-10': capabilities(
+      ['DeviceCapabilitiesManifest'],
+      ['cpu', 'memory', 'storage'],
+      'Since October 2025: the hardware beside the identity.',
+    ),
+    'margo-capabilities-1.0': capabilities(
+      [],
+      ['cpus', 'memory', 'storage', 'supportedDeploymentTypes', 'supportedRuntimes'],
+      'Since 1.0.0-rc.3: no kind. The newer name of properties.id is targetName.',
     ),
     'margo-cluster-capabilities': object(
       {
