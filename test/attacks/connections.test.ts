@@ -185,17 +185,19 @@ describe('a WebSocket', () => {
   it('of which there are too many of one caller is closed, whatever its transport, and others’ are not', async () => {
     const { server, kept, answersOthers } = await start({ MAX_STREAMS: '3' })
     const from = { 'x-forwarded-for': '192.0.2.1' }
-    const stream = (): Promise<Response> =>
+    const stream = (accept = 'text/event-stream'): Promise<Response> =>
       fetch(`${server.url}/graphql?query=${encodeURIComponent('subscription { changes { cursor } }')}`, {
-        headers: { accept: 'text/event-stream', ...from },
+        headers: { accept, ...from },
       })
     const [one, two] = [kept(await openSocket(server.url, from)), kept(await openSocket(server.url, from))]
     const first = await stream()
     expect(first.status).toBe(200)
-    const refused = await stream()
-    expect(refused.status).toBe(429)
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-    expect(await refused.text()).toContain('"limit":"streams"')
+    for (const accept of ['text/event-stream', 'multipart/mixed;subscriptionSpec=1.0']) {
+      const refused = await stream(accept)
+      expect([accept, refused.status]).toEqual([accept, 429])
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect(await refused.text()).toContain('"limit":"streams"')
+    }
     const fourth = kept(await openSilentSocket(server.url, from))
     fourth.send('{"type":"connection_init"}')
     expect(await closed(fourth)).toEqual({ code: 1013, reason: 'Too many sockets and event streams are open' })

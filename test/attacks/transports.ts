@@ -58,7 +58,21 @@ const webSocket: Transport = {
   },
 }
 
-export const transports: readonly Transport[] = [http, serverSentEvents, webSocket]
+const multipart: Transport = {
+  name: 'multipart',
+  async ask(url, request, headers = {}) {
+    const response = await post(url, request, { accept: 'multipart/mixed;subscriptionSpec=1.0', ...headers })
+    let text = ''
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk
+      const [, told] = /\r\n\r\n(\{"payload".+\})\r\n--graphql/.exec(text) ?? []
+      if (told !== undefined) return JSON.parse(told).payload ?? { errors: JSON.parse(told).errors }
+    }
+    return JSON.parse(text) as Answer
+  },
+}
+
+export const transports: readonly Transport[] = [http, serverSentEvents, webSocket, multipart]
 
 function post(url: string, request: Request, headers: Record<string, string>): Promise<Response> {
   return fetch(`${url}/graphql`, {

@@ -1,4 +1,7 @@
 /** Subscribers: the usual client libraries, one per transport. */
+import { ApolloClient, ApolloLink, HttpLink, InMemoryCache } from '@apollo/client'
+import { CombinedProtocolErrors, PROTOCOL_ERRORS_SYMBOL } from '@apollo/client/errors'
+import { parse } from 'graphql'
 import { createClient as createSseClient } from 'graphql-sse'
 import { createClient as createWsClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
@@ -31,20 +34,41 @@ class DescribedSocket extends WebSocket {
   }
 }
 
+/** Of one format: what stands between its events, and what a text of one is. */
+const formats = {
+  'text/event-stream': {
+    between: '\n\n',
+    expectDescribed(text: string) {
+      const { data, ...headers } = Object.fromEntries(text.split('\n').map((line) => line.split(/: ?(.*)/s)))
+      if (!headers.event) return
+      expectDescribed('graphqlEvents', headers.event, { headers, ...(data && { payload: JSON.parse(data) }) })
+    },
+  },
+  'multipart/mixed': {
+    between: '\r\n--graphql',
+    expectDescribed(text: string) {
+      const [head = '', body] = text.split('\r\n\r\n')
+      if (body === undefined) return
+      const [, id] = /^Last-Event-ID: (.+)$/m.exec(head) ?? []
+      const payload = JSON.parse(body)
+      const kind = payload.payload === null ? 'failure' : payload.payload ? 'next' : 'heartbeat'
+      expectDescribed('graphqlParts', kind, { payload, headers: id === undefined ? {} : { 'last-event-id': id } })
+    },
+  },
+}
+
 const fetchDescribed: typeof fetch = async (...given) => {
   const response = await fetch(...given)
-  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response
+  const type = response.headers.get('content-type')?.split(';')[0] ?? ''
+  if (!(type in formats)) return response
+  const format = formats[type as keyof typeof formats]
   let text = ''
   const check = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       text += Buffer.from(chunk).toString('latin1')
-      const blocks = text.split('\n\n')
-      text = blocks.pop() ?? ''
-      for (const block of blocks) {
-        const { data, ...headers } = Object.fromEntries(block.split('\n').map((line) => line.split(/: ?(.*)/s)))
-        if (headers.event)
-          expectDescribed('graphqlEvents', headers.event, { headers, ...(data && { payload: JSON.parse(data) }) })
-      }
+      const events = text.split(format.between)
+      text = events.pop() ?? ''
+      for (const event of events) format.expectDescribed(event)
       controller.enqueue(chunk)
     },
   })
@@ -73,7 +97,58 @@ const serverSentEvents: Transport = {
   },
 }
 
-export const transports: readonly Transport[] = [webSocket, serverSentEvents]
+/** Apollo's subscriptions over multipart HTTP, by Apollo's client. */
+const multipart: Transport = {
+  name: 'multipart',
+  watch(url, query, variables = {}, as) {
+    const headers = as === undefined ? {} : { authorization: `Bearer ${as}` }
+    const link = new HttpLink({ uri: url, headers, fetch: fetchDescribed, includeUnusedVariables: true })
+    const client = new ApolloClient({ link, cache: new InMemoryCache() })
+    const results = iterate(ApolloLink.execute(link, { query: parse(query), variables }, { client }))
+    return toStream(results, () => client.stop())
+  },
+}
+
+function iterate(results: ReturnType<typeof ApolloLink.execute>): AsyncIterableIterator<unknown> {
+  const over = { done: true, value: undefined } as const
+  const arrived: (() => IteratorResult<unknown>)[] = []
+  let wake = (): void => undefined
+  const arrive = (one: () => IteratorResult<unknown>): void => {
+    arrived.push(one)
+    wake()
+  }
+  const subscription = results.subscribe({
+    next(result) {
+      const failure: unknown = Reflect.get(result.extensions ?? {}, PROTOCOL_ERRORS_SYMBOL)
+      const value = failure instanceof CombinedProtocolErrors ? { errors: failure.errors } : result
+      arrive(() => ({ done: false, value }))
+    },
+    error: (error) =>
+      arrive(() => {
+        throw error
+      }),
+    complete: () => arrive(() => over),
+  })
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    async next() {
+      for (;;) {
+        const next = arrived.shift()
+        if (next) return next()
+        await new Promise<void>((resolve) => (wake = resolve))
+      }
+    },
+    async return() {
+      subscription.unsubscribe()
+      arrive(() => over)
+      return over
+    },
+  }
+}
+
+export const transports: readonly Transport[] = [webSocket, serverSentEvents, multipart]
 
 function toStream(results: AsyncIterableIterator<unknown>, dispose: () => void | Promise<void>): Stream {
   const next = async (): Promise<Answer | null> => {

@@ -21,7 +21,13 @@ describe('docs/asyncapi.yaml', () => {
     expect(diagnostics.map(({ message, path }) => [message, path])).toEqual([])
     const operations = found ? [...found.operations()] : []
     expect(operations.filter((one) => one.isReceive()).map((one) => one.id())).toEqual([
-      ...['receive-report', 'receive-connection', 'receive-graphqlSocket', 'receive-graphqlEvents'],
+      ...[
+        'receive-report',
+        'receive-connection',
+        'receive-graphqlSocket',
+        'receive-graphqlEvents',
+        'receive-graphqlParts',
+      ],
     ])
     expect(
       operations

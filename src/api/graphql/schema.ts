@@ -72,6 +72,9 @@ builder.mutationType({
   description:
     'Write operations. Each returns after its commit, with a success or with an error that the caller can correct.',
 })
-builder.subscriptionType({ description: 'Live updates, over WebSocket (graphql-transport-ws) or server-sent events.' })
+builder.subscriptionType({
+  description:
+    'Live updates, over WebSocket (graphql-transport-ws), server-sent events or multipart HTTP (subscriptionSpec=1.0).',
+})
 
 export const schema = builder.toSchema()

@@ -26,7 +26,7 @@ export interface RestInput {
 export interface OperationInput {
   readonly kind: 'operation'
   readonly caller: Caller
-  readonly over: 'post' | 'get' | 'events' | 'socket'
+  readonly over: 'post' | 'get' | 'events' | 'parts' | 'socket'
   readonly headers: Readonly<Record<string, string>>
   readonly request: RandomRequest
   readonly isSubscription: boolean
@@ -167,7 +167,7 @@ function randomHeaders(random: Random): Record<string, string> {
 
 const overs = ['get', 'post', 'events', 'socket'] as const
 const others = ['post', 'events', 'socket'] as const
-const streams = ['events', 'socket'] as const
+const streams = ['events', 'parts', 'socket'] as const
 
 /** Exports and sign-in have many routes, of which most inputs are refused. */
 function randomRoute(random: Random): (typeof routes)[number] {

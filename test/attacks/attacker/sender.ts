@@ -27,6 +27,11 @@ const mostText = 4_000
 export const lost: Sent = { status: 0, text: '', retryAfter: undefined }
 
 /** `issuer`: null where no one signs in. */
+/** Of streams. */
+const accepts: Readonly<Partial<Record<OperationInput['over'], string>>> = {
+  ...{ events: 'text/event-stream', parts: 'multipart/mixed;subscriptionSpec=1.0' },
+}
+
 export function createSender(url: string, connections: number, issuer: HostileIssuer | null): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const { hostname, port } = new URL(url)
@@ -45,11 +50,11 @@ export function createSender(url: string, connections: number, issuer: HostileIs
       const request = httpRequest({ agent, hostname, port, method, path, headers, timeout: silence }, (response) => {
         let text = ''
         const { statusCode: status = 0 } = response
-        const isStream = leave !== 'never' && response.headers['content-type']?.includes('event-stream') === true
+        const isStream = leave !== 'never' && /event-stream|multipart/.test(response.headers['content-type'] ?? '')
         const patience = isStream && leave === 'quiet' ? setTimeout(() => response.destroy(), quiet) : undefined
         response.setEncoding('utf8').on('data', (chunk: string) => {
           if (text.length < mostText) text += chunk
-          if (leave === 'early' || (isStream && /^(data|event): .*\n/m.test(text))) response.destroy()
+          if (leave === 'early' || (isStream && /^(data|event): .*\n|"payload"/m.test(text))) response.destroy()
         })
         response
           .on('error', () => undefined)
@@ -105,7 +110,7 @@ export function createSender(url: string, connections: number, issuer: HostileIs
     if (over === 'socket') return overSocket(input, token)
     const body = JSON.stringify(request)
     const { caller } = input
-    const headers = { ...input.headers, accept: over === 'events' ? 'text/event-stream' : 'application/json' }
+    const headers = { ...input.headers, accept: accepts[over] ?? 'application/json' }
     if (over === 'get' && body.length < 6_000) {
       const variables = JSON.stringify(request.variables)
       const search = new URLSearchParams({ query: request.query.toWellFormed(), variables })
@@ -120,7 +125,7 @@ export function createSender(url: string, connections: number, issuer: HostileIs
       headers: post,
       body: Buffer.from(body),
     }
-    return ask(rest, token, over !== 'events' ? 'never' : isSubscription ? 'quiet' : 'event')
+    return ask(rest, token, !accepts[over] ? 'never' : isSubscription ? 'quiet' : 'event')
   }
 
   return {

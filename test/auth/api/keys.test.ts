@@ -92,9 +92,13 @@ describe.each(everyStore)('keys to the API on $name', (store) => {
     const { key, apiKey } = await create({ name: 'short', roles: ['VIEWER'] })
     const socket = openSocket(key)
     await socket.isOpen
-    const events = await fetch(`${server.url}/graphql?query=subscription{deploymentCounts{cursor}}`, {
-      headers: { accept: 'text/event-stream', authorization: `Bearer ${key}` },
-    })
+    const [events, parts] = await Promise.all(
+      ['text/event-stream', 'multipart/mixed;subscriptionSpec=1.0'].map((accept) =>
+        fetch(`${server.url}/graphql?query=subscription{deploymentCounts{cursor}}`, {
+          headers: { accept, authorization: `Bearer ${key}` },
+        }),
+      ),
+    )
     const session = await fetch(`${server.url}/session`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}` },
@@ -112,8 +116,8 @@ describe.each(everyStore)('keys to the API on $name', (store) => {
     expect((await ask(key, '{ revision }')).status).toBe(401)
     expect(await own()).toBe(401)
     expect(await socket.ended).toBe(4403)
-    // The stream ends, or is cut: it is over.
-    await events.text().catch(() => '')
+    // The streams end, or are cut: they are over.
+    for (const stream of [events, parts]) await stream?.text().catch(() => '')
     expect(await revoke('nothing')).toBe('NotFound')
   })
 

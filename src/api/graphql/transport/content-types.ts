@@ -23,7 +23,7 @@ export function useContentTypes(): Plugin {
     onResponse({ response, fetchAPI, setResponse }) {
       if (response.status !== errorCodes.NOT_ACCEPTABLE.status || response.body !== null) return
       const message =
-        'Accept allows no type of this response: send Accept: application/json for a query or a mutation, and text/event-stream for a subscription'
+        'Accept allows no type of this response: send Accept: application/json for a query or a mutation, and text/event-stream or multipart/mixed;subscriptionSpec=1.0 for a subscription'
       setResponse(refusal(fetchAPI, 'NOT_ACCEPTABLE', message, response.headers.get('accept') ?? ''))
     },
   }

@@ -1,26 +1,19 @@
 /**
- * Sends results as server-sent events (graphql-sse's "distinct connections", and any EventSource):
- *
- *   : comment     at once, and every 12 s, so that proxies do not close an idle connection
- *   id: 1234      on `changes`: the cursor of the event, selected or not, for Last-Event-ID
- *   event: next   data: one execution result        …until   event: complete
+ * Sends the results of a subscription by a response that stays open (event-format.ts).
  *
  * While the client does not read, the listener is busy: nothing is executed, and events wait in the feed's buffer.
  */
 import type { ServerResponse } from 'node:http'
-import type { Plugin } from 'graphql-yoga'
+import { type Plugin, processRegularResult } from 'graphql-yoga'
 import type { ApiAuth } from '../../auth/api/api-auth.ts'
-import { formatResult, type MaskError, maskResult } from '../execution/errors.ts'
-import { createEventResult, type EventResult, textOf } from '../execution/event-result.ts'
+import { formatError, formatResult, type MaskError, maskResult } from '../execution/errors.ts'
+import { type EventResult, textOf } from '../execution/event-result.ts'
 import type { Listener } from '../execution/subscriber-line.ts'
 import type { ResultStream } from '../execution/subscription.ts'
+import { asksForParts, type EventFormat, multipart, serverSentEvents } from './event-format.ts'
 import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
 
-const keepAlive = ':\n\n'
-const complete = 'event: complete\ndata:\n\n'
-
 const headers = {
-  'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-cache, no-transform',
   Connection: 'keep-alive',
   // Otherwise nginx buffers the events.
@@ -45,14 +38,15 @@ export function createEventStreams({ follow, maskError, pingInterval = 12_000 }:
   const open = new Set<() => void>()
   let isClosed = false
 
-  function eventOf(result: EventResult): string {
-    const id = result.resumeFrom
-    const text = textOf(result, (own) => formatResult(maskResult(own, maskError)))
-    return `${id === null ? '' : `id: ${id}\n`}event: next\ndata: ${text}\n\n`
-  }
+  const textOfResult = (result: EventResult): string =>
+    textOf(result, (own) => formatResult(maskResult(own, maskError)))
 
   /** Listens to the request's signal: if the client leaves before the response is read, `cancel` is not called. */
-  function createStream(results: ResultStream, signal: AbortSignal | null, state: RequestState) {
+  function createStream(
+    results: ResultStream,
+    format: EventFormat,
+    { signal, state }: { readonly signal: AbortSignal | null; readonly state: RequestState },
+  ) {
     const encoder = new TextEncoder()
     let controller: ReadableStreamDefaultController<Uint8Array> | null = null
     let ping: NodeJS.Timeout | undefined
@@ -69,12 +63,12 @@ export function createEventStreams({ follow, maskError, pingInterval = 12_000 }:
 
     const listener: Listener = {
       take(result) {
-        send(eventOf(result))
+        send(format.next(textOfResult(result), result.resumeFrom))
         pulled()
         return new Promise((resolve) => (resume = resolve))
       },
-      end: () => finish(complete),
-      fail: (error) => finish(`${eventOf(createEventResult({ errors: [maskError(error)] }))}${complete}`),
+      end: () => finish(format.end),
+      fail: (error) => finish(`${format.fail(JSON.stringify([formatError(maskError(error))]))}${format.end}`),
     }
 
     function finish(text: string): void {
@@ -117,10 +111,9 @@ export function createEventStreams({ follow, maskError, pingInterval = 12_000 }:
     return {
       start(own: ReadableStreamDefaultController<Uint8Array>) {
         controller = own
-        // The client may be disconnected before the first event.
-        send(results.start === null ? keepAlive : `id: ${results.start}\n\n`)
+        send(format.begin(results.start))
         if (isOver) own.close()
-        else ping = setInterval(() => send(keepAlive), pingInterval)
+        else ping = setInterval(() => send(format.keepAlive), pingInterval)
       },
       pull() {
         if (isOver) return
@@ -143,14 +136,21 @@ export function createEventStreams({ follow, maskError, pingInterval = 12_000 }:
       onResultProcess({ request, resultProcessor, setResultProcessor, serverContext }) {
         const state = stateOf(serverContext)
         const { events } = state
-        if (!events) return
-        // The client does not accept event streams. Yoga refuses the request.
-        if (!resultProcessor) return events.close()
-        setResultProcessor((_, fetchAPI) => {
-          const source = createStream(events, request.signal ?? null, state)
+        const isInParts = asksForParts(request.headers.get('accept') ?? '')
+        if (!events) {
+          // A refusal is no stream. Yoga's parts are of another form, and it has none for a subscription.
+          if (isInParts) setResultProcessor(processRegularResult, 'application/json')
+          return
+        }
+        // The client accepts no stream. Yoga refuses the request.
+        if (!isInParts && !resultProcessor) return events.close()
+        const format = isInParts ? multipart : serverSentEvents
+        setResultProcessor((_, { ReadableStream, Response }) => {
+          const source = createStream(events, format, { signal: request.signal ?? null, state })
           // A copy: Yoga's plugins write the headers of a response into the object that it was made of.
-          return new fetchAPI.Response(new fetchAPI.ReadableStream(source), { status: 200, headers: { ...headers } })
-        }, 'text/event-stream')
+          const init = { status: 200, headers: { 'Content-Type': format.contentType, ...headers } }
+          return new Response(new ReadableStream(source), init)
+        }, format.mediaType)
       },
     },
   }

@@ -146,6 +146,7 @@ const socketMessages = (way: 'receives' | 'sends'): Messages =>
     Object.entries(bySocket).flatMap(([type, [of, message]]) => (of === way || of === 'both' ? [[type, message]] : [])),
   )
 
+const continued = { 'last-event-id?': digits('Of `changes`: the cursor, by which Last-Event-ID continues it.') }
 const ask: Message = { ...json, says: 'A subscription, by POST or GET.', payload: ref('graphql-request') }
 
 /** Structured JSON (CloudEvents), signed (Standard Webhooks). */
@@ -219,6 +220,22 @@ export const channels: Readonly<Record<string, Channel>> = {
         headers: { event: word('next'), 'id?': digits('The cursor, of `changes`.') },
       },
       complete: { says: 'The end.', headers: { event: word('complete') } },
+    },
+  },
+  graphqlParts: {
+    ...{
+      server: 'http',
+      address: '/graphql',
+      says: "One subscription over multipart HTTP, as Apollo's clients ask for it.",
+    },
+    receives: { ask },
+    sends: {
+      next: { ...json, says: 'A result.', payload: object({ payload: result }), headers: continued },
+      heartbeat: { ...json, says: 'The connection is open.', payload: object({}), headers: continued },
+      failure: {
+        ...{ ...json, says: 'The stream ends by an error.' },
+        payload: object({ payload: { type: 'null' }, errors: ref('graphql-errors') }),
+      },
     },
   },
   ...sinks,
