@@ -2,7 +2,6 @@
 import { mostComponents } from '../../../domain/report.ts'
 import { failureStages } from '../../../domain/values.ts'
 import {
-  anything,
   type Contract,
   fieldProblems,
   id,
@@ -17,6 +16,7 @@ import {
   word,
 } from '../contract.ts'
 import { mostItems } from './backlog.ts'
+import { capabilities, deviceId, kind, sendCapabilities } from './capabilities-contract.ts'
 import { longestCode, longestMessage } from './error.ts'
 import { bundleMediaType, manifestMediaType } from './manifest.ts'
 
@@ -24,10 +24,6 @@ const state = word(
   ['pending', 'installing', 'installed', 'failed', 'removing', 'removed'],
   'The state that the device reports.',
 )
-const deviceId: Schema = {
-  ...{ type: 'string', minLength: 1, maxLength: 256, pattern: '^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$' },
-  description: 'The device, behind its gateway as in gateway/child.',
-}
 const digest = text(256, { description: 'sha256: and its digits.' })
 const u64 = (minimum: number, description: string): Schema => ({
   anyOf: [
@@ -51,7 +47,6 @@ const since2024 = {
   'deviceId?': deviceId,
 }
 const version = { 'adoptedManifestVersion?': u64(1, 'The version of the desired state that the device runs.') }
-const kind = (name: string): Schema => ({ type: 'string', const: name })
 
 /** A generation each. */
 const reports = {
@@ -85,26 +80,6 @@ const reports = {
 }
 const reportForms = Object.keys(reports)
 
-/** `kinds`: none since 1.0.0-rc.3. */
-const capabilities = (kinds: readonly string[], more: readonly string[], description: string): Schema =>
-  object(
-    {
-      ...(kinds.length > 0 && { kind: word(kinds, 'What it describes.') }),
-      properties: object({
-        id: { ...deviceId, description: "The device: the path's, where that names one." },
-        ...{ 'vendor?': string, 'modelNumber?': string, 'serialNumber?': string, 'roles?': list({}) },
-        ...{ 'peripherals?': list({}), 'interfaces?': list({}) },
-        ...Object.fromEntries(more.map((name) => [`${name}?`, hardware[name] ?? {}])),
-      }),
-      'labels?': { type: 'object', additionalProperties: {}, description: 'A label is a text by its name.' },
-    },
-    description,
-  )
-const hardware: Readonly<Record<string, Schema>> = {
-  ...{ cpu: list({}), cpus: list({}), resources: anything('Memory, storage, processors.') },
-  ...{ supportedDeploymentTypes: list({}), supportedRuntimes: list({}, { contains: { const: 'oci' } }) },
-}
-
 const installed = { status: { state: 'installed' }, components: [{ name: 'web', state: 'installed' }] }
 const reportExamples = {
   'margo-status-1.0': { deploymentId: 'pump', adoptedManifestVersion: 7, ...installed },
@@ -129,30 +104,6 @@ const acknowledged = {
   schema: ref('margo-acknowledgement'),
   example: { acknowledgement: 'received', verdict: 'APPLIED', revision: '1764376000000001' },
 }
-const identity = { id: 'edge-1', vendor: 'Example', modelNumber: 'M1', serialNumber: '1' }
-const sendCapabilities = {
-  summary: 'Send what a device can run',
-  body: {
-    'margo-capabilities-1.0': {
-      properties: { ...identity, cpus: [{ cores: 4, architecture: 'arm64' }], supportedRuntimes: ['oci'] },
-      labels: { hall: '3' },
-    },
-    'margo-capabilities-2025-10': {
-      kind: 'DeviceCapabilitiesManifest',
-      properties: { ...identity, cpu: [{ cores: 4, architecture: 'arm64' }], memory: '8 Gi' },
-    },
-    'margo-capabilities-2024': {
-      kind: 'DeviceCapability',
-      properties: { ...identity, roles: ['standalone cluster'], resources: { memory: '8 GB', cpus: [{ cores: 4 }] } },
-    },
-    'margo-cluster-capabilities': { kind: 'ClusterCapabilitiesManifest', metadata: { id: 'edge-1' } },
-  },
-  answers: {
-    201: { description: 'They are stored.', schema: ref('margo-received'), example: { acknowledgement: 'received' } },
-    200: { description: 'They replace earlier ones (1.0).', schema: ref('margo-received') },
-  },
-  problems: ['NOT_FOUND_YET'],
-} as const
 const artifact = { digest, 'sizeBytes?': { type: 'integer', minimum: 0 }, url: string }
 const unchanged = { description: 'The client has it: its If-None-Match names it.' }
 const binary: Schema = { type: 'string', description: 'Bytes.' }
@@ -258,28 +209,7 @@ export const margoContract: Contract = {
       },
       'What orders reports (docs/reporting.md).',
     ),
-    'margo-capabilities-2024': capabilities(
-      ['DeviceCapabilities', 'DeviceCapability'],
-      ['resources'],
-      'What a device can run, in the specification of 2024 and of 2025 until October: the hardware in resources.',
-    ),
-    'margo-capabilities-2025-10': capabilities(
-      ['DeviceCapabilitiesManifest'],
-      ['cpu', 'memory', 'storage'],
-      'Since October 2025: the hardware beside the identity.',
-    ),
-    'margo-capabilities-1.0': capabilities(
-      [],
-      ['cpus', 'memory', 'storage', 'supportedDeploymentTypes', 'supportedRuntimes'],
-      'Since 1.0.0-rc.3: no kind. The newer name of properties.id is targetName.',
-    ),
-    'margo-cluster-capabilities': object(
-      {
-        kind: kind('ClusterCapabilitiesManifest'),
-        metadata: object({ id: { ...deviceId, description: 'The cluster.' } }),
-      },
-      'What a cluster behind a device can run. It is stored unchanged.',
-    ),
+    ...capabilities,
     'margo-onboarding': object({
       'kind?': kind('OnboardingRequest'),
       'certificate?': { ...string, description: 'X.509 in base64. A client without a credential needs one.' },
