@@ -1,4 +1,5 @@
 /** All benchmarks, in the order in which they run. */
+import { against, againstEmbedded } from './benches/against.ts'
 import { alerts } from './benches/alerts.ts'
 import { bystanders } from './benches/bystanders.ts'
 import { crowd } from './benches/crowd.ts'
@@ -29,6 +30,8 @@ import type { Bench } from './harness/bench.ts'
 export const benches: readonly Bench[] = [
   ingest,
   ingestEmbedded,
+  against,
+  againstEmbedded,
   identity,
   mqtt,
   writers,

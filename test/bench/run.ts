@@ -1,9 +1,9 @@
 /**
- * npm run bench [-- <name> …] [--quick] [--large] [--profile] [--minutes <of the soak>] [--groups <folder of control groups>]
+ * npm run bench [-- <name> …] [--quick] [--large] [--profile] [--minutes <of the soak>] [--groups <folder of control groups>] [--against <checkout>]
  * Prints the ratios, writes them to results/ beside a chart, and fails when an answer was wrong.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benches } from './benches.ts'
 import type { Bench, Finding, Lab } from './harness/bench.ts'
@@ -23,6 +23,7 @@ const { values: flags, positionals: names } = parseArgs({
     profile: { type: 'boolean' },
     minutes: { type: 'string' },
     groups: { type: 'string' },
+    against: { type: 'string' },
   },
 })
 const unknown = names.filter((name) => !benches.some((bench) => bench.name === name))
@@ -45,6 +46,7 @@ const lab: Lab = {
   seconds: flags.quick ? 1.5 : 5,
   minutes: Number(flags.minutes ?? (flags.quick ? 3 : 30)),
   groups: flags.groups ?? null,
+  against: flags.against === undefined ? null : resolve(flags.against),
   postgres() {
     database ??= startBenchPostgres()
     return database

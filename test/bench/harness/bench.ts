@@ -14,6 +14,8 @@ export interface Lab {
   readonly minutes: number
   /** A folder of Linux control groups that the bench may add to. Null: what needs them is not measured. */
   readonly groups: string | null
+  /** A checkout of another commit, with its packages, to compare this one with. Null: nothing is compared. */
+  readonly against: string | null
   postgres(): Promise<BenchPostgres>
   say(text: string): void
 }

@@ -10,6 +10,8 @@ export interface BenchPostgres {
   readonly settings: readonly string[]
   /** A database with our tables, and its address. */
   create(name: string): Promise<string>
+  /** A database without tables, and its address. */
+  createEmpty(name: string): Promise<string>
   drop(name: string): Promise<void>
   /** Seconds of processor time of the whole server so far. */
   cpu(): number
@@ -42,15 +44,20 @@ export async function startBenchPostgres(more: readonly string[] = []): Promise<
   await fillWal(sql)
   const [line = ''] = readFileSync(join(await setting('data_directory'), 'postmaster.pid'), 'utf8').split('\n')
   const pid = Number(line)
+  const createEmpty = async (name: string): Promise<string> => {
+    await sql.unsafe(`drop database if exists ${name} with (force)`)
+    await sql.unsafe(`create database ${name}`)
+    const url = new URL(server.url)
+    url.pathname = `/${name}`
+    return url.href
+  }
   return {
     settings,
+    createEmpty,
     async create(name) {
-      await sql.unsafe(`drop database if exists ${name} with (force)`)
-      await sql.unsafe(`create database ${name}`)
-      const url = new URL(server.url)
-      url.pathname = `/${name}`
-      await (await openDatabase({ url: url.href, dataDir: 'memory' })).close()
-      return url.href
+      const url = await createEmpty(name)
+      await (await openDatabase({ url, dataDir: 'memory' })).close()
+      return url
     },
     async drop(name) {
       await sql.unsafe(`drop database if exists ${name} with (force)`)

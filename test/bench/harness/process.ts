@@ -20,6 +20,8 @@ export interface ProgramOptions {
   readonly script: string
   readonly env?: Readonly<Record<string, string>>
   readonly nodeOptions?: readonly string[]
+  /** The checkout that has the script. Absent: this one. */
+  readonly checkout?: string
 }
 
 const root = join(import.meta.dirname, '../../..')
@@ -39,16 +41,21 @@ export function profileInto(folder: string): void {
 }
 
 /** With Node's options of `npm start`. */
-export function startRollcall(env: Readonly<Record<string, string>>): Promise<Program> {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { start: string } }
+export function startRollcall(env: Readonly<Record<string, string>>, checkout = root): Promise<Program> {
+  const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { scripts: { start: string } }
   const started = scripts.start.split(' ').filter((part) => part.startsWith('--'))
   const nodeOptions = [...started, ...(profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : [])]
-  return startProgram({ script: 'src/main.ts', env: { LOG_LEVEL: 'warn', ...env }, nodeOptions })
+  return startProgram({ script: 'src/main.ts', env: { LOG_LEVEL: 'warn', ...env }, nodeOptions, checkout })
 }
 
-export async function startProgram({ script, env = {}, nodeOptions = [] }: ProgramOptions): Promise<Program> {
+export async function startProgram({
+  script,
+  env = {},
+  nodeOptions = [],
+  checkout = root,
+}: ProgramOptions): Promise<Program> {
   const child = spawn(process.execPath, [...nodeOptions, script], {
-    cwd: root,
+    cwd: checkout,
     env: { PATH: process.env.PATH ?? '', NODE_ENV: 'production', HOST: '127.0.0.1', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
