@@ -184,7 +184,7 @@ export async function startPostgres({
 }
 
 /** The user to run as when this is root. */
-function unprivileged(): { uid: number; gid: number } | null {
+export function unprivileged(): { uid: number; gid: number } | null {
   if (process.getuid?.() !== 0) return null
   for (const name of ['postgres', 'nobody']) {
     try {

@@ -11,7 +11,7 @@ import { type DeploymentRecord, toDeployment } from '../../../src/store/sql/rows
 import { attemptOf, type Played } from '../clients/fleet.ts'
 
 /** Every revision there should be, oldest first. */
-async function allRevisions(session: Session): Promise<number[]> {
+export async function allRevisions(session: Session): Promise<number[]> {
   const { head, epochs } = await readRange(session)
   return epochs.flatMap(({ base, ended }) => revisionsBetween(base, ended ?? head.revision))
 }

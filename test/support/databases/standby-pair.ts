@@ -38,14 +38,14 @@ export async function startPair(count = 1): Promise<Pair> {
 }
 
 /** Runs a statement on the server, which may be a standby. */
-export async function runOn(server: PostgresServer, text: string): Promise<void> {
+export async function runOn(server: Pick<PostgresServer, 'url'>, text: string): Promise<readonly unknown[]> {
   const sql = postgres(server.url, { max: 1, onnotice: () => {} })
-  await sql.unsafe(text).finally(() => sql.end())
+  return [...(await sql.unsafe(text).finally(() => sql.end()))]
 }
 
 /** The standby receives the log and does not replay it. */
-export const pause = (standby: PostgresServer): Promise<void> => runOn(standby, 'select pg_wal_replay_pause()')
-export const resume = (standby: PostgresServer): Promise<void> => runOn(standby, 'select pg_wal_replay_resume()')
+export const pause = (standby: PostgresServer) => runOn(standby, 'select pg_wal_replay_pause()')
+export const resume = (standby: PostgresServer) => runOn(standby, 'select pg_wal_replay_resume()')
 
 export const states = ({ standbys }: Database): readonly StandbyState[] => standbys?.states() ?? []
 export const problems = (database: Database): (string | null)[] => states(database).map(({ problem }) => problem)

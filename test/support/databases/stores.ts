@@ -43,7 +43,7 @@ async function createFrom(template: string): Promise<EmptyStore> {
   const name = `rollcall_test_${randomUUID().replaceAll('-', '')}`
   // Copying the files is faster than writing them to the log, the default.
   await administer(server, (sql) => sql.unsafe(`create database ${name} template ${template} strategy file_copy`))
-  const config = { url: urlOf(server, name), dataDir: 'memory' }
+  const config = { url: urlOf(inject('pooledUrl') ?? server, name), dataDir: 'memory' }
   return {
     config,
     async open(now) {

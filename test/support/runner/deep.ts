@@ -1,6 +1,6 @@
 /**
  * `npm run test:deep -- --minutes 60`: the whole suite on both stores, with more runs of each property and the files that end with `.deep.test.ts`.
- * Then the random tests again, each round with another seed, until the time is over. `--seed` repeats the first round. Other arguments are files.
+ * Then the road of a report behind a PgBouncer, and the random tests again, each round with another seed, until the time is over. `--seed` repeats the first round. Other arguments are files.
  * Ends with 1 if a test fails. With ROLLCALL_TEST_RESULTS, the results of all rounds are in that file, see results.ts.
  */
 import { spawn } from 'node:child_process'
@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { findPgBouncer } from '../systems/pgbouncer.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const mostSeed = 2 ** 31 - 1
@@ -36,13 +37,19 @@ async function randomFiles(): Promise<readonly string[]> {
   return short.filter((file) => /from 'fast-check'|\bseed\b/.test(readFileSync(join(root, file), 'utf8')))
 }
 
-async function runRound(seed: number, files: readonly string[], round: number): Promise<boolean> {
+async function runRound(
+  seed: number,
+  files: readonly string[],
+  round: number,
+  more: Readonly<Record<string, string>> = {},
+): Promise<boolean> {
   const env = {
     ...process.env,
     ROLLCALL_DEEP: '1',
     ROLLCALL_SEED: String(seed),
     ROLLCALL_END: String(end),
     ROLLCALL_ROUND: String(round),
+    ...more,
   }
   console.log(`round ${round}, seed ${seed}, ${Math.max(0, Math.round((end - Date.now()) / 60_000))} minutes are left`)
   const child = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...files], {
@@ -55,6 +62,8 @@ async function runRound(seed: number, files: readonly string[], round: number): 
 }
 
 let passed = await runRound(first, positionals, 1)
+if (passed && positionals.length === 0 && findPgBouncer())
+  passed = await runRound(first, ['test/road'], 1, { ROLLCALL_POOLER: '1' })
 const again = positionals.length > 0 ? positionals : await randomFiles()
 // A round needs a minute to begin.
 for (let round = 2; passed && Date.now() + 60_000 < end; round += 1)

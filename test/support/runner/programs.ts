@@ -11,6 +11,7 @@ import { canRender } from '../systems/helm.ts'
 import { hasKustomize } from '../systems/kustomize.ts'
 import { findMosquitto } from '../systems/mosquitto.ts'
 import { findNginx } from '../systems/nginx.ts'
+import { hasPatroni } from '../systems/patroni.ts'
 import { findPgBouncer } from '../systems/pgbouncer.ts'
 import { findSwift } from '../systems/swift.ts'
 
@@ -44,6 +45,12 @@ const needed: readonly Program[] = [
     packages: 'pgbouncer',
     untested: 'PostgreSQL behind a pooler',
     isThere: () => findPgBouncer() !== null,
+  },
+  {
+    name: 'Patroni',
+    packages: 'patroni etcd-server haproxy',
+    untested: 'failovers of PostgreSQL',
+    isThere: hasPatroni,
   },
   {
     name: 'Mosquitto',

@@ -15,8 +15,10 @@ export interface Program {
   dispose(): Promise<void>
 }
 
-export function startProgram(env: Record<string, string>): Program {
-  const child = spawn(process.execPath, [builtProgram('src/main.ts')], {
+/** `prefix`: before the command, so that it runs in another network, for instance. */
+export function startProgram(env: Record<string, string>, prefix: readonly string[] = []): Program {
+  const [command = '', ...args] = [...prefix, process.execPath, builtProgram('src/main.ts')]
+  const child = spawn(command, args, {
     env: { ...childEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,0 +1,82 @@
+/** PostgreSQL fails over under load, as Patroni does it: what was acknowledged is kept, once, and a server writes soon after a primary can be written to. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openDatabase } from '../../../src/store/open.ts'
+import { allRevisions, expectKept, expectSound } from '../../support/databases/soundness.ts'
+import { isDeep } from '../../support/runner/depth.ts'
+import { hasPatroni, type PatroniCluster } from '../../support/systems/patroni.ts'
+import { delaysAfter, startCluster, startServers, takesWrites, untilAcknowledged, wait, writableAt } from './harness.ts'
+
+/**
+ * Each begins with a whole cluster, and returns what ends the fault. The last one leaves Patroni without a synchronous standby for a while, so no other
+ * follows it.
+ */
+const faults: Readonly<Record<string, (cluster: PatroniCluster) => Promise<() => Promise<void>>>> = {
+  async switchover(cluster) {
+    await cluster.leader()
+    await cluster.switchOver()
+    return async () => {}
+  },
+  async 'a killed standby'(cluster) {
+    const primary = await cluster.leader()
+    const node = cluster.nodes.find((one) => one !== primary) ?? expect.unreachable()
+    await node.kill()
+    return async () => node.start()
+  },
+  async 'a killed primary'(cluster) {
+    const node = await cluster.leader()
+    await node.kill()
+    return async () => node.start()
+  },
+  async 'a consensus store that does not answer'(cluster) {
+    const leader = await cluster.leader()
+    cluster.stopConsensus()
+    // Patroni gives up the lead, since another may have it.
+    while (await takesWrites(leader.url)) await wait(100)
+    cluster.continueConsensus()
+    return async () => {}
+  },
+  async 'a primary that stands still and wakes after another was promoted'(cluster) {
+    const node = await cluster.leader()
+    node.freeze()
+    return async () => node.thaw()
+  },
+}
+
+const ways = ['hosts', 'proxied'] as const
+
+describe.runIf(hasPatroni())('a failover of a synchronous PostgreSQL', () => {
+  it.each(isDeep ? ways : ways.slice(0, 1))(
+    'costs no report and no subscriber a change: %s',
+    async (way) => {
+      const cluster = await startCluster({ isSynchronous: true })
+      const server = { env: { DATABASE_URL: cluster[way] } }
+      const { begin, subscribers, fleet, acknowledgedAt } = await startServers([server, server])
+      const delays: Record<string, readonly number[]> = {}
+      for (const [name, cause] of Object.entries(faults)) {
+        await untilAcknowledged(fleet, 200)
+        const heal = await cause(cluster)
+        const writable = await writableAt(way === 'hosts' ? cluster.nodes.map(({ url }) => url) : [cluster.proxied])
+        await untilAcknowledged(fleet, 200)
+        await heal()
+        delays[name] = delaysAfter(writable, acknowledgedAt)
+      }
+      await cluster.primary()
+      await untilAcknowledged(fleet, 200)
+      const played = await fleet.finish()
+      const database = await openDatabase({ url: cluster.hosts, dataDir: 'memory' })
+      onTestFinished(() => database.close())
+      await expectKept(database, played)
+      await expectSound(database)
+      // A promotion begins an epoch, whose revisions follow at a distance.
+      const expected = (await allRevisions(database.session)).filter((revision) => revision > begin)
+      for (const subscriber of subscribers) {
+        await expect.poll(() => subscriber.revisions.at(-1)).toBe(expected.at(-1))
+        await subscriber.leave()
+        expect(subscriber.resets).toEqual([])
+        expect(subscriber.revisions).toEqual(expected)
+      }
+      for (const [name, each] of Object.entries(delays)) expect(Math.max(...each), name).toBeLessThan(2_000)
+    },
+    900_000,
+  )
+})
