@@ -131,9 +131,9 @@ describe('deploy/', () => {
     for (const name of copied) expect(ignored).toContain(`!${name}`)
     const { devDependencies } = JSON.parse(readPage('package.json'))
     expect(dockerfile).toContain(`ARG NODE_IMAGE=node:${devDependencies.node.split('.')[0]}-slim\n\nFROM `)
-    // The server starts with what is installed without what only tests need.
+    // The server starts with what is installed without what only tests need. Frontends install the libraries that adapters of the client stand on.
     const { dependencies } = JSON.parse(readPage('package.json'))
-    const inSource = ['-rhoE', '--exclude-dir=dashboard', "from '[^.][^']*'", join(root, 'src')]
+    const inSource = ['-rhoE', '--exclude-dir=dashboard', '--exclude-dir=client', "from '[^.][^']*'", join(root, 'src')]
     const imported = execFileSync('grep', inSource, { encoding: 'utf8' })
     const packages = new Set(
       [...imported.matchAll(/from '((?:@[^/']+\/)?[^/']+)/g)]
