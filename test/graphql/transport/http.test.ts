@@ -69,7 +69,9 @@ describe('GraphQL over HTTP', () => {
       await fetch(`${api.url}?${new URLSearchParams({ query })}`, { headers: { accept } }),
     ]) {
       expect(response.status).toBe(406)
-      const message = expect.stringMatching(/application\/json for a query .* text\/event-stream for a subscription$/)
+      const message = expect.stringMatching(
+        /json for a query .*text\/event-stream or multipart\/mixed;.* for a subscription$/,
+      )
       expect(await response.json()).toEqual({ errors: [{ message, extensions: { code: 'NOT_ACCEPTABLE' } }] })
     }
   })
