@@ -14,6 +14,10 @@ export interface PatroniNode {
   kill(): Promise<void>
   /** Its machine stands still: nothing is closed, and nothing answers. */
   freeze(): void
+  /**
+   * Its PostgreSQL goes on, and its Patroni begins anew, as after a watchdog. Patroni 3.0 itself, if it goes on, writes its name over that of the new leader
+   * (dcs/etcd3.py, _update_leader), and what was committed there meanwhile is lost.
+   */
   thaw(): void
   start(): void
 }
@@ -111,7 +115,11 @@ export async function startPatroni({ isSynchronous, places }: PatroniOptions): P
         await ended
       },
       freeze: () => signal('SIGSTOP'),
-      thaw: () => signal('SIGCONT'),
+      thaw() {
+        tell(patroni.pid ?? 0, 'SIGKILL')
+        signal('SIGCONT')
+        node.start()
+      },
       start() {
         patroni = run(place, 'patroni', file)
       },
@@ -136,7 +144,6 @@ export async function startPatroni({ isSynchronous, places }: PatroniOptions): P
 
   const dispose = async (): Promise<void> => {
     watchdog.kill()
-    for (const node of members) node.thaw()
     etcd.kill('SIGCONT')
     const pids = [...children].flatMap(({ pid }) => pid ?? [])
     const postmasters = members.map(({ name }) => postmasterOf(join(folder, name)))
