@@ -41,6 +41,8 @@ const allowed: Record<string, readonly string[]> = {
   'api/mqtt': [...below, ...inside, 'ingest/dialects', 'outlets/metrics', 'outlets/sinks', 'api/auth', 'api/rest'],
   // Runs in browsers too.
   'apps/client': [],
+  // Runs on devices.
+  'apps/device': [],
   // Runs in browsers, uses the public API only, and shows hidden characters as terminals do.
   'apps/dashboard': ['domain', 'apps/client'],
   // `rollcall mcp` has the tools of assistants.

@@ -39,7 +39,8 @@ it('is exported with its types, each file that the build makes', () => {
   const built = [
     ...(/clientEntries = \[(.*)\]/.exec(readPage('src/server/build/build.ts'))?.[1]?.matchAll(/\w+/g) ?? []),
   ]
+  const paths = [...built.map(([name]) => `client/${name}`), 'device/device']
   expect(Object.values(exports).flatMap((one) => (typeof one === 'string' ? [] : [one]))).toEqual(
-    built.map(([name]) => ({ types: `./dist/client/${name}.d.ts`, default: `./dist/client/${name}.js` })),
+    paths.map((path) => ({ types: `./dist/${path}.d.ts`, default: `./dist/${path}.js` })),
   )
 })

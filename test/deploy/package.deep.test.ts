@@ -115,7 +115,7 @@ describe.runIf(isDeep)('the package', () => {
     const [{ files }] = JSON.parse(stdout)
     const paths: string[] = files.map(({ path }: { path: string }) => path)
     const other = paths.filter(
-      (path) => !/^dist\/.*\.m?js$|^dist\/client\/\w+\.d\.ts$|^drizzle\/\w[\w-]*\.sql$/.test(path),
+      (path) => !/^dist\/.*\.m?js$|^dist\/(client|device)\/\w+\.d\.ts$|^drizzle\/\w[\w-]*\.sql$/.test(path),
     )
     expect(other.toSorted()).toEqual(
       [

@@ -17,10 +17,14 @@ export async function buildPrograms(): Promise<string> {
   const folder = join(cache, state.digest('hex').slice(0, 16))
   if (existsSync(folder)) return folder
   removeOld()
-  const { bundleClient, bundlePrograms } = await import('../../../src/server/build/build.ts')
+  const { bundleClient, bundleDevice, bundlePrograms } = await import('../../../src/server/build/build.ts')
   const made = join(cache, randomUUID())
   mkdirSync(made, { recursive: true })
-  await Promise.all([bundlePrograms(join(made, 'dist')), bundleClient(join(made, 'dist/client'))])
+  await Promise.all([
+    bundlePrograms(join(made, 'dist')),
+    bundleClient(join(made, 'dist/client')),
+    bundleDevice(join(made, 'dist/device')),
+  ])
   for (const name of ['package.json', 'drizzle']) symlinkSync(join(root, name), join(made, name))
   try {
     renameSync(made, folder)
