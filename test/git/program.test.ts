@@ -47,7 +47,7 @@ describe.skipIf(!hasGit)(hasGit ? 'the server’s git' : `the server’s git: sk
     })
     const program = (await findGit({ program: 'git', path: before.PATH ?? '' })) ?? expect.unreachable()
     const directory = temporaryFolder()
-    execFileSync('git', ['init', '--bare', '-q', directory])
+    execFileSync('git', ['init', '--bare', '-q', directory], { env: before })
     mkdirSync(join(directory, 'hooks'), { recursive: true })
     const said = async (...command: string[]) => {
       const { input, output, ended } = program.run(command, { directory, signal: new AbortController().signal })

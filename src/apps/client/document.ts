@@ -7,14 +7,13 @@ interface Typed<Data, Variables> {
 
 export type Document<Data, Variables> = string | (Typed<Data, Variables> & object)
 
-/** A document that is neither a text nor has one, as GraphQL Code Generator makes them, needs `print` of the package graphql. */
-// biome-ignore lint/suspicious/noExplicitAny: the DocumentNode of any version of graphql.
-export type Print = (document: any) => string
+/** A document that is neither a text nor has one, as GraphQL Code Generator makes them, needs `print` of the package graphql, of any version. */
+export type Print = (document: never) => string
 
 export function textOf(document: Document<unknown, never> | object, print?: Print): string {
   if (typeof document === 'string' || document instanceof String) return String(document)
   const { loc } = document as { readonly loc?: { readonly source?: { readonly body?: string } } }
-  const text = print ? print(document) : loc?.source?.body
+  const text = print ? print(document as never) : loc?.source?.body
   if (text === undefined) throw new TypeError("this document has no text: pass `print` of 'graphql' to connect()")
   return text
 }

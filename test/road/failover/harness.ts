@@ -4,10 +4,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { expect, onTestFinished } from 'vitest'
+import { openDatabase } from '../../../src/store/open.ts'
 import { type Fleet, startFleet } from '../../support/clients/fleet.ts'
 import { sendOver } from '../../support/clients/http-device.ts'
 import { subscribe } from '../../support/clients/http-subscriber.ts'
 import { findPostgres } from '../../support/databases/postgres-server.ts'
+import { allRevisions, expectKept, expectSound } from '../../support/databases/soundness.ts'
 import { startProgram } from '../../support/servers/program.ts'
 import { type PatroniCluster, type PatroniOptions, startPatroni } from '../../support/systems/patroni.ts'
 
@@ -70,6 +72,25 @@ export async function takesWrites(url: string): Promise<boolean> {
 export async function writableAt(urls: readonly string[]): Promise<number> {
   while (!(await Promise.all(urls.map(takesWrites))).includes(true)) await wait(20)
   return performance.now()
+}
+
+/** What was acknowledged is kept, once, and each subscriber has got every revision. A promotion begins an epoch, whose revisions follow at a distance. */
+export async function expectNothingMissed(
+  { hosts }: PatroniCluster,
+  { begin, subscribers, fleet }: Awaited<ReturnType<typeof startServers>>,
+): Promise<void> {
+  const played = await fleet.finish()
+  const database = await openDatabase({ url: hosts, dataDir: 'memory' })
+  onTestFinished(() => database.close())
+  await expectKept(database, played)
+  await expectSound(database)
+  const expected = (await allRevisions(database.session)).filter((revision) => revision > begin)
+  for (const subscriber of subscribers) {
+    await expect.poll(() => subscriber.revisions.at(-1)).toBe(expected.at(-1))
+    await subscriber.leave()
+    expect(subscriber.resets).toEqual([])
+    expect(subscriber.revisions).toEqual(expected)
+  }
 }
 
 export async function untilAcknowledged(fleet: Fleet, more: number): Promise<void> {
