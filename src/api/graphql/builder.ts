@@ -12,6 +12,7 @@ interface BuilderTypes {
     DateTime: { Input: Millis; Output: Millis }
     Revision: { Input: Revision; Output: Revision }
     JSON: { Input: unknown; Output: unknown }
+    _Any: { Input: unknown; Output: unknown }
   }
 }
 

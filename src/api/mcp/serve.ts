@@ -4,12 +4,12 @@
  */
 import type { ServerResponse } from 'node:http'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import { printSchema } from 'graphql'
 import { DomainError } from '../../domain/errors.ts'
 import { describeAccess, may, type Principal } from '../../domain/principal.ts'
 import { parseJson } from '../../platform/body/json.ts'
 import type { Log } from '../../platform/log/log.ts'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
+import { clientSdl } from '../graphql/federation/subgraph-sdl.ts'
 import { schema } from '../graphql/schema.ts'
 import type { DocumentCaller, OwnDocuments } from '../graphql/transport/own-documents.ts'
 import { drained, type Exchange, readBody, requireMediaType } from '../rest/exchange.ts'
@@ -37,7 +37,7 @@ const passed = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 
 let printed: string | null = null
 
 async function readSchema(): Promise<string> {
-  printed ??= printSchema(schema)
+  printed ??= clientSdl(schema)
   return printed
 }
 

@@ -1,5 +1,5 @@
 /** `GET /schema.graphql`: the schema of this server in GraphQL's schema definition language, for generators of code. */
-import { printSchema } from 'graphql'
+import { clientSdl } from '../graphql/federation/subgraph-sdl.ts'
 import { schema } from '../graphql/schema.ts'
 import { entityTagOf } from '../graphql/transport/entity-tag.ts'
 import { answer, type Exchange } from './exchange.ts'
@@ -17,6 +17,6 @@ export async function sendSchema(exchange: Exchange): Promise<void> {
 }
 
 function print(): typeof printed & object {
-  const body = Buffer.from(`${printSchema(schema)}\n`)
+  const body = Buffer.from(clientSdl(schema))
   return { body, etag: entityTagOf({ headers: { 'content-type': type }, body }) }
 }

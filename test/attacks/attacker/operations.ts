@@ -16,6 +16,9 @@ const O = `query ($from: DateTime!, $to: DateTime, $p: Int, $s: Int, $f: Deploym
 const N = `query ($ids: [ID!]!) { nodes(ids: $ids) { id __typename
   ... on Deployment { ${deployment} history(first: 5) { nodes { at } } reports(first: 5) { nodes { id } } }
   ... on Report { deployment { id } parts: components { name } } ... on Alert { rule value rollout { name } } ... on Device { deviceId } ... on Rollout { name } } }`
+const E = `query ($all: [_Any!]!) { _entities(representations: $all) { __typename
+  ... on Device { deviceId connectivity deployments(first: 5) { nodes { id state } } } ... on Deployment { ${deployment} }
+  ... on Rollout { name } ... on Report { id verdict } ... on Alert { rule value } } }`
 const R =
   'query ($f: ReportFilter!) { reports(filter: $f, first: 20) { totalCount nodes { id verdict components { name } deployment { deploymentId } } } }'
 const A = `query ($f: AlertFilter, $at: Revision) {
@@ -111,6 +114,25 @@ function nodeId(random: Random): string {
   return Buffer.from(`${type}:${key}${name}`).toString('base64url')
 }
 
+/** What a gateway sends, and what none would. */
+function representation(random: Random): unknown {
+  if (random.chance(20))
+    return random.choose<unknown>([null, 'x', 7, [], {}, { __typename: '__proto__' }, { __typename: 7 }])
+  if (random.chance(40))
+    return { __typename: 'Device', deviceId: random.choose<unknown>(['edge-7', 'edge-1', ...texts, 7]) }
+  const __typename = random.choose([
+    'Deployment',
+    'Device',
+    'Rollout',
+    'Component',
+    'Report',
+    'Alert',
+    'Sink',
+    'ApiKey',
+  ])
+  return { __typename, id: random.choose<unknown>([nodeId(random), nodeId(random), 'x', null, {}]) }
+}
+
 function rule(random: Random): object {
   return {
     name: random.choose(['r-1', 'r-2', 'r-3', '__proto__', 'constructor']),
@@ -162,6 +184,12 @@ const queries: readonly Known[] = [
   },
   { query: O, variables: moments },
   { query: N, variables: (random) => ({ ids: Array.from({ length: 1 + random.below(10) }, () => nodeId(random)) }) },
+  {
+    query: E,
+    variables: (random) => ({
+      all: Array.from({ length: random.choose([0, 1, 5, 20, 1_000, 1_001]) }, () => representation(random)),
+    }),
+  },
   {
     query: R,
     variables: (random) => ({

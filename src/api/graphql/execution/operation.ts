@@ -42,7 +42,7 @@ function dependsOnHeadOnly(schema: GraphQLSchema, document: DocumentNode): boole
       [Kind.FIELD](node) {
         const name = types.getParentType()?.name ?? ''
         const isBareNode =
-          ['node', 'nodes'].includes(node.name.value) && !node.selectionSet?.selections.some(isFragment)
+          ['node', 'nodes', '_entities'].includes(node.name.value) && !node.selectionSet?.selections.some(isFragment)
         if (managed.has(name) || (types.getParentType() === query && isBareNode)) isOnly = false
         if (
           types.getParentType() === query &&

@@ -20,6 +20,7 @@ import { isDeeperThan } from '../../../platform/limits/nesting.ts'
 import { sizeOf } from '../../../platform/limits/size.ts'
 import { short } from '../execution/errors.ts'
 import { measureText, measureTree, type TextSize, type TreeSize } from './document-size.ts'
+import { NoSubgraphSdlRule } from './hidden-schema.ts'
 import { type Costing, costOf } from './operation-cost.ts'
 
 /** GraphiQL's introspection has about 500 tokens. Nesting includes the brackets of values and types. */
@@ -203,7 +204,8 @@ export function useLimits(limits: DocumentLimits, introspection: boolean): Plugi
       setParseFn(limits.parse)
     },
     onValidate({ addValidationRule, setValidationFn }) {
-      if (!introspection) addValidationRule(NoSchemaIntrospectionCustomRule)
+      if (!introspection)
+        for (const rule of [NoSchemaIntrospectionCustomRule, NoSubgraphSdlRule]) addValidationRule(rule)
       // "Did you mean" suggestions would reveal the schema name by name.
       const options = { maxErrors: maxReportedErrors, hideSuggestions: !introspection }
       setValidationFn((schema, document, rules) =>

@@ -79,7 +79,7 @@ export function costOf({ schema, operation, fragmentDefinitions, variableValues 
     }
     // A page is counted at its own field, not again at `nodes` and `edges`.
     if (!isListType(getNullableType(definition.type)) || isPage(parent)) return 1
-    const ids = given.get('ids')
+    const ids = given.get('ids') ?? given.get('representations')
     return Array.isArray(ids) ? ids.length : assumedLength
   }
 

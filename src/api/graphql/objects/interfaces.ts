@@ -29,7 +29,7 @@ export type NodeObject =
 export const Node = builder.interfaceRef<NodeObject>('Node').implement({
   access: 'viewer',
   description: 'An object that can be fetched by its ID alone.',
-  resolveType: (node) => ('createdBy' in node ? 'ApiKey' : nodeType(node)),
+  resolveType: typeNameOf,
   fields: (t) => ({
     id: t.id({
       description: 'An opaque ID that never changes. An object as of a past revision has its own ID.',
@@ -46,6 +46,10 @@ export function idOf(node: NodeObject): string {
   if ('deployment' in node) return encodeNodeId(type, node.deployment.key, node.deployment.asOf, node.name)
   if ('verdict' in node) return encodeNodeId(type, node.deploymentKey, null, String(node.key))
   return encodeNodeId(type, node.key, node.asOf)
+}
+
+export function typeNameOf(node: NodeObject): NodeType | 'ApiKey' {
+  return 'createdBy' in node ? 'ApiKey' : nodeType(node)
 }
 
 function nodeType(node: Exclude<NodeObject, ApiKeyRow>): NodeType {

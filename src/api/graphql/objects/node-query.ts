@@ -7,7 +7,7 @@ import type { Context } from '../execution/context.ts'
 import type { Reader } from '../execution/loaders/reader.ts'
 import { maxPageSize } from '../guards/page-size.ts'
 import { Node, type NodeObject } from './interfaces.ts'
-import { decodeNodeId } from './node.ts'
+import { decodeNodeId, type NodeType } from './node.ts'
 
 builder.queryFields((t) => ({
   node: t.field({
@@ -34,8 +34,13 @@ builder.queryFields((t) => ({
 
 const apiKeyId = /^[\w-]{12}$/
 
+/** Null: the server never issued this ID. */
+export function typeOfId(id: string): NodeType | 'ApiKey' | null {
+  return decodeNodeId(id)?.type ?? (apiKeyId.test(id) ? 'ApiKey' : null)
+}
+
 /** A caller that may not see an object gets null, as for an ID without an object. */
-async function findNode({ reader: open, principal }: Context, id: string): Promise<NodeObject | null> {
+export async function findNode({ reader: open, principal }: Context, id: string): Promise<NodeObject | null> {
   const decoded = decodeNodeId(id)
   const reader = await open()
   if (!decoded) return apiKeyId.test(id) && may(principal, 'admin of all') ? ((await reader.apiKey(id)) ?? null) : null

@@ -28,7 +28,7 @@ const ReportedComponent = builder.objectRef<ComponentReport>('ReportedComponent'
   }),
 })
 
-const Report = builder.objectRef<ReportRow>('Report').implement({
+export const Report = builder.objectRef<ReportRow>('Report').implement({
   access: 'viewer',
   description: 'An acknowledged report.',
   interfaces: [Node],

@@ -83,6 +83,21 @@ export async function targetByName(
   return row ? toTarget(row) : null
 }
 
+/** By their indexes. */
+export async function devicesNamed(session: Session, names: readonly string[]): Promise<Map<number, Target>> {
+  const rows = await session.rows<TargetRecord>(
+    sql`select ${targets}.* from ${targets}
+      where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names.filter(isStorable), 'text')} and ${all(visibleTarget(session, targets))}`,
+  )
+  const byName = new Map(rows.map((row) => [row.name, toTarget(row)]))
+  return new Map(
+    names.flatMap((name, index) => {
+      const found = byName.get(name)
+      return found ? [[index, found] as const] : []
+    }),
+  )
+}
+
 export async function pageDevices(
   session: Session,
   scope: DeviceScope,

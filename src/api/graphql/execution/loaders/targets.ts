@@ -18,6 +18,7 @@ import {
   countDevices,
   type DeviceFilter,
   type DeviceScope,
+  devicesNamed,
   pageDevices,
   targetByName,
   targetsByKey,
@@ -49,6 +50,10 @@ export function targetLoaders(s: Snapshot) {
   const deviceCounts = batched((keys: readonly number[], of: Of, filter: DeviceFilter, asOf: Revision | null) =>
     countByConnectivity(s, deviceScopeOf(of, keys), filter, asOf),
   )
+  const named = batched(
+    (names: readonly string[]) => devicesNamed(s, names),
+    (_, index) => index,
+  )
   const scopeOf = (parentKey: number | null): Of => (parentKey === null ? 'fleet' : 'parent')
   return {
     target: async (key: number, asOf: Revision | null): Promise<TargetNode | undefined> => {
@@ -58,6 +63,10 @@ export function targetLoaders(s: Snapshot) {
     knownTarget(key: number, asOf: Revision | null): TargetNode | undefined {
       const found = target.known(key, asOf)
       return found && { ...found, asOf }
+    },
+    deviceNamed: async (name: string): Promise<TargetNode | undefined> => {
+      const found = await named(name)
+      return found && { ...found, asOf: null }
     },
     targetByName: remembered((kind: TargetKind, provider: string, name: string, asOf: Revision | null) =>
       targetByName(s, kind, provider, name, asOf),
