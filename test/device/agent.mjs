@@ -19,7 +19,9 @@ for await (const line of createInterface({ input: process.stdin })) {
   } else if (line === 'pending') console.log('pending', device.pending())
   else
     try {
-      console.log('queued', device.report(JSON.parse(line)))
+      const [deployment, ...body] = line.split(' ')
+      const report = { ...JSON.parse(body.join(' ')), deploymentId: decodeURIComponent(deployment) }
+      console.log('queued', device.report(report))
     } catch (error) {
       console.log('refused', error.message)
     }

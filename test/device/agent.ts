@@ -1,9 +1,14 @@
 /** A device in each language: a process that queues what a test writes to it, says what happens, and can be killed. */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import { expect, onTestFinished } from 'vitest'
+import { root } from '../support/documentation.ts'
+import { hasCompiler, hasPython } from '../support/runner/programs.ts'
 
 export interface Language {
   readonly name: string
@@ -12,11 +17,36 @@ export interface Language {
   command(): Promise<readonly string[]>
 }
 
+const run = promisify(execFile)
+const examples = join(root, 'examples')
 const beside = (name: string): string => join(import.meta.dirname, name)
 
 export const languages: readonly Language[] = [
   { name: 'TypeScript', isThere: true, command: async () => [process.execPath, beside('agent.mjs')] },
+  {
+    name: 'Python',
+    isThere: hasPython(),
+    command: async () => ['python3', beside('agent.py'), examples],
+  },
+  { name: 'C', isThere: hasCompiler(), command: async () => [await compileOnce()] },
 ]
+
+let compiled: Promise<string> | undefined
+
+function compileOnce(): Promise<string> {
+  compiled ??= compile()
+  return compiled
+}
+
+/** In a folder that ends with this process. */
+async function compile(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'rollcall-device-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const program = join(folder, 'agent')
+  const checks = ['-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', '-fsanitize=address,undefined']
+  await run('cc', [...checks, '-pthread', '-I', examples, beside('agent.c'), '-o', program, '-lcurl'])
+  return program
+}
 
 export interface Agent {
   readonly process: ChildProcessWithoutNullStreams
@@ -74,7 +104,8 @@ export async function startAgent(
 }
 
 /** Each differs from the one before, so each is a change. */
-export function reportOf(message: string, more: object = {}): string {
-  const status = { state: 'failed', error: { code: '1', message } }
-  return JSON.stringify({ deploymentId: 'pump/1', status, components: [], ...more })
+export function reportOf(message: string, deploymentId = 'pump/1', state = 'failed'): string {
+  const body = { status: { state, error: { code: '1', message } }, components: [] }
+  // An agent reads lines.
+  return `${encodeURIComponent(deploymentId)} ${JSON.stringify(body).replaceAll('\u2028', '\\u2028')}`
 }

@@ -92,7 +92,7 @@ describe.each(there)('the queue of a device in $name', (language) => {
 
   it('is read by each of the others', async () => {
     const folder = temporaryFolder()
-    await fill(folder, 'one', 'zwei "ü" \\')
+    await fill(folder, 'one', 'zwei "ü" \\ \u2028')
     for (const other of there) {
       const copy = temporaryFolder()
       copyFileSync(join(folder, 'journal'), join(copy, 'journal'))
@@ -100,7 +100,7 @@ describe.each(there)('the queue of a device in $name', (language) => {
       expect([other.name, await agent.ask('pending')]).toEqual([other.name, 'pending 2'])
       expect([other.name, await agent.ask(reportOf('three'))]).toEqual([other.name, 'queued 3'])
       await agent.kill()
-      expect([other.name, messagesIn(copy)]).toEqual([other.name, ['one', 'zwei "ü" \\', 'three']])
+      expect([other.name, messagesIn(copy)]).toEqual([other.name, ['one', 'zwei "ü" \\ \u2028', 'three']])
     }
   })
 
@@ -117,7 +117,7 @@ describe.each(there)('the queue of a device in $name', (language) => {
 function messagesIn(folder: string): string[] {
   const lines = readFileSync(join(folder, 'journal'), 'utf8').split('\n')
   return lines.flatMap((line) => {
-    const [, body] = /^\w{8} \d+ \S+ (.*)$/.exec(line) ?? []
+    const [, body] = /^\w{8} \d+ \S+ (.*)$/s.exec(line) ?? []
     return body === undefined ? [] : [JSON.parse(body).status.error.message]
   })
 }

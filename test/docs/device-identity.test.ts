@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { programs } from '../device/programs.ts'
 import { stores } from '../support/databases/stores.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
 import { hasCompiler } from '../support/runner/programs.ts'
@@ -91,6 +92,91 @@ describe.skipIf(!hasTools).each(stores)('docs/device-identity.md on $name', (sto
     await runIn('cc', '-Wall', '-Werror', 'report.c', '-o', 'report', '-lcurl', '-lcrypto')
     expect(JSON.parse(await runIn('./report'))).toMatchObject({ verdict: 'APPLIED' })
   })
+
+  const queues = {
+    js: {
+      ends: 'const url =',
+      program: `import { openDevice } from 'rollcall/device'
+        const ca = readFileSync('server.pem')
+        const [cert, privateKey] = [readFileSync('press-8.pem'), readFileSync('press-8.key')]
+        const authorization = 'Bearer ' + readFileSync('press-7.token', 'utf8').trim()
+        for (const [deviceId, more] of [
+          ['press-7', { tls: { ca }, headers: () => ({ authorization }) }],
+          ['press-8', { tls: { ca, cert, key: privateKey } }],
+          ['press-9', { tls: { ca }, headers: sign }],
+        ]) {
+          const device = openDevice({ url: 'URL', deviceId, folder: 'js-' + deviceId, interrupted: console.error, ...more })
+          for (const state of ['pending', 'installing', 'installed'])
+            device.report({ deploymentId: 'queued-js', status: { state }, components: [] })
+          await device.idle()
+          await device.close()
+        }`,
+    },
+    python: {
+      ends: 'url = "https',
+      program: `
+from rollcall_device import Device
+plain, certified = ssl.create_default_context(cafile="server.pem"), ssl.create_default_context(cafile="server.pem")
+certified.load_cert_chain("press-8.pem", "press-8.key")
+token = {"Authorization": "Bearer " + open("press-7.token").read().strip()}
+for device_id, tls, headers in [("press-7", plain, lambda *_: token), ("press-8", certified, None), ("press-9", plain, sign)]:
+    device = Device("URL", device_id, "python-" + device_id, tls=tls, headers=headers, interrupted=print)
+    for state in ["pending", "installing", "installed"]:
+        device.report({"deploymentId": "queued-python", "status": {"state": state}, "components": []})
+    device.idle()
+    device.close()
+`,
+    },
+    c: {
+      ends: 'int main(',
+      program: `
+#include "rollcall_device.h"
+struct curl_slist *bear(const char *url, const char *body, struct curl_slist *headers, void *token) {
+  (void)url, (void)body;
+  return curl_slist_append(headers, token);
+}
+int main(void) {
+  char token[256] = "Authorization: Bearer ";
+  FILE *file = fopen("press-7.token", "r");
+  if (!file || !fgets(token + strlen(token), 200, file)) return 1;
+  token[strcspn(token, "\\n")] = 0;
+  struct rollcall_options all[3] = {
+    {.url = "URL", .device_id = "press-7", .folder = "c-press-7", .ca = "server.pem", .headers = bear, .context = token},
+    {.url = "URL", .device_id = "press-8", .folder = "c-press-8", .ca = "server.pem", .cert = "press-8.pem", .key = "press-8.key"},
+    {.url = "URL", .device_id = "press-9", .folder = "c-press-9", .ca = "server.pem", .headers = sign},
+  };
+  all[2].context = PEM_read_PrivateKey(fopen("press-9.key", "r"), NULL, NULL, NULL);
+  const char *states[] = {"pending", "installing", "installed"};
+  for (int n = 0; n < 3; n++) {
+    struct rollcall *device = rollcall_open(&all[n]);
+    if (!device) return 1;
+    char body[200];
+    for (int step = 0; step < 3; step++) {
+      snprintf(body, sizeof body, "{\\"status\\":{\\"state\\":\\"%s\\"},\\"components\\":[]}", states[step]);
+      if (rollcall_report(device, "queued-c", body) < 0) return 1;
+    }
+    rollcall_idle(device);
+    rollcall_close(device);
+  }
+}
+`,
+    },
+  }
+
+  it.each(programs.filter(({ name }) => name !== 'python' || hasPython))(
+    'lets a device with a queue in $name report with each credential, alone and as a backlog',
+    async ({ name, run }) => {
+      const { ends, program: own } = queues[name]
+      const [signer = ''] = program(name).split(ends)
+      await run(folder, signer + own.replaceAll('URL', `https://localhost:${server.port}`))
+      expect(await reportersOf(`queued-${name}`)).toEqual(['press-7', 'press-8', 'press-9'])
+      const rows = await server.database.session.run(
+        `select 1 from reports r join deployments d on d.key = r.deployment_key where deployment_id = $1 and verdict = 'APPLIED'`,
+        [`queued-${name}`],
+      )
+      expect(rows).toHaveLength(9)
+    },
+  )
 
   it('gets an error that says what is wrong', async () => {
     const report = async (...args: string[]) => {

@@ -46,8 +46,8 @@ export function openJournal(folder: string, maxBytes: number) {
     size = bytes.lastIndexOf('\n') + 1
     fs.ftruncateSync(file, size)
     for (const line of bytes.toString('utf8', 0, size).split('\n').slice(0, -1)) {
-      const [, sum = '', rest = ''] = /^(\w{8}) (.*)$/.exec(line) ?? []
-      const [, number, name = '', body] = /^(\d+) (\S+)(?: (.*))?$/.exec(rest) ?? []
+      const [, sum = '', rest = ''] = /^(\w{8}) (.*)$/s.exec(line) ?? []
+      const [, number, name = '', body] = /^(\d+) (\S+)(?: (.*))?$/s.exec(rest) ?? []
       if (name === '' || checksum(rest) !== sum) {
         putAside(line, 'damaged on the disk')
         continue

@@ -95,13 +95,13 @@ const needed: readonly Program[] = [
   {
     name: 'Python',
     packages: 'python3-cryptography',
-    untested: 'the signer in Python of docs/device-identity.md',
-    isThere: () => runs('python3', '-c', 'import cryptography'),
+    untested: 'the signer in Python of docs/device-identity.md, examples/rollcall_device.py',
+    isThere: () => hasPython() && runs('python3', '-c', 'import cryptography'),
   },
   {
     name: 'C',
     packages: 'gcc libc6-dev libcurl4-openssl-dev libssl-dev',
-    untested: 'the signer in C of docs/device-identity.md, PostgreSQL whose power goes',
+    untested: 'the signer in C of docs/device-identity.md, examples/rollcall_device.h, PostgreSQL whose power goes',
     isThere: hasCompiler,
   },
   {
@@ -113,6 +113,11 @@ const needed: readonly Program[] = [
 ]
 
 const variable = (name: string): string => `ROLLCALL_REQUIRE_${name.toUpperCase()}`
+
+/** With what examples/rollcall_device.py imports. */
+export function hasPython(): boolean {
+  return runs('python3', '-c', 'import sqlite3')
+}
 
 /** With what the C of docs/device-identity.md includes. */
 export function hasCompiler(): boolean {
