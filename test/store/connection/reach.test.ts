@@ -32,10 +32,13 @@ describe.skipIf(!findPostgres())('a PostgreSQL', () => {
     authority = await certificates.authority('the plant')
     folder = mkdtempSync(join(tmpdir(), 'rollcall-reach-'))
     const { files } = await authority.issue('database', { names: 'DNS:localhost' })
+    const client = await authority.issue('certified')
     for (const [from, to] of [
       [files.cert, 'server.pem'],
       [files.key, 'server.key'],
       [authority.files.cert, 'ca.pem'],
+      [client.files.cert, 'client.pem'],
+      [client.files.key, 'client.key'],
     ] as const)
       copyFileSync(from, join(folder, to))
     writeFileSync(join(folder, 'hba'), rules.join('\n'))
@@ -125,6 +128,10 @@ describe.skipIf(!findPostgres())('a PostgreSQL', () => {
     onTestFinished(() => made.remove())
     const stranger = await (await made.authority('a stranger')).issue('certified')
     const files = (cert: string, key: string): string => `sslmode=require&sslcert=${cert}&sslkey=${key}`
+    const own = files(join(folder, 'client.pem'), join(folder, 'client.key'))
+    expect(await look(at('certified', own))).toMatchObject({ tls: true })
+    await expect(look(at('encrypted', own))).resolves.toMatchObject({ tls: true })
+    await expect(look(at('secret', own))).rejects.toThrow(/password/)
     await expect(look(at('certified', 'sslmode=require'))).rejects.toThrow('it wants a certificate')
     await expect(look(at('certified', files(stranger.files.cert, stranger.files.key)))).rejects.toThrow(
       /it wants a certificate|TLS failed|does not trust sslcert/,
