@@ -68,10 +68,14 @@ export async function takesWrites(url: string): Promise<boolean> {
   return code === 0
 }
 
-/** When a plain client can write again through one of these addresses. */
-export async function writableAt(urls: readonly string[]): Promise<number> {
-  while (!(await Promise.all(urls.map(takesWrites))).includes(true)) await wait(20)
-  return performance.now()
+/** When a plain client can write again through one of these addresses, and how long it takes afterwards. Milliseconds. */
+export async function writableAt(urls: readonly string[]): Promise<{ readonly at: number; readonly takes: number }> {
+  const attempt = async (url: string): Promise<true> => (await takesWrites(url)) || Promise.reject(new Error('no'))
+  const write = (): Promise<boolean> => Promise.any(urls.map(attempt)).catch(() => false)
+  while (!(await write())) await wait(20)
+  const at = performance.now()
+  await write()
+  return { at, takes: performance.now() - at }
 }
 
 /** What was acknowledged is kept, once, and each subscriber has got every revision. A promotion begins an epoch, whose revisions follow at a distance. */

@@ -1,6 +1,8 @@
 /** The ways in which operators name a PostgreSQL, each with a real one; and what is said where it does not work. */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -21,6 +23,23 @@ const rules = [
   'host all postgres all trust',
   'host replication postgres all trust',
 ]
+
+/** A PostgreSQL that says something else. Returns its port. */
+async function standBefore(port: number, change: (said: Buffer) => Buffer): Promise<string> {
+  const server = createServer((client) => {
+    const database = connect(port, '127.0.0.1')
+    client.pipe(database)
+    database.on('data', (said: Buffer) => client.write(change(said)))
+    for (const [one, other] of [
+      [client, database],
+      [database, client],
+    ] as const)
+      one.on('error', () => {}).on('close', () => other.destroy())
+  })
+  await once(server.listen(0), 'listening')
+  onTestFinished(() => void server.close())
+  return String((server.address() as AddressInfo).port)
+}
 
 describe.skipIf(!findPostgres())('a PostgreSQL', () => {
   let server: PostgresServer
@@ -175,6 +194,15 @@ describe.skipIf(!findPostgres())('a PostgreSQL', () => {
       [at('postgres').replace(/postgres$/, 'nothing')]: /it has no such database \(3D000\)/,
     }
     for (const [url, pattern] of Object.entries(said)) await expect(look(url), url).rejects.toThrow(pattern)
+  })
+
+  it('is refused if it is older than 15', async () => {
+    const old = await standBefore(Number(port), (said) =>
+      Buffer.from(said.toString('latin1').replace(/(?<=server_version\0)\d\d/, '14'), 'latin1'),
+    )
+    await expect(look(at('postgres').replace(port, old))).rejects.toThrow(
+      /it is PostgreSQL 14\..*Use PostgreSQL 15 or later/,
+    )
   })
 
   it('is the one of several that takes writes, at the start and after the other was promoted', async () => {
