@@ -17,6 +17,7 @@ export interface Language {
   command(): Promise<readonly string[]>
 }
 
+const { PATH = '' } = process.env
 const run = promisify(execFile)
 const examples = join(root, 'examples')
 const beside = (name: string): string => join(import.meta.dirname, name)
@@ -70,7 +71,9 @@ export async function startAgent(
   { url, folder, maxBytes = 1 << 20 }: AgentOptions,
 ): Promise<Agent> {
   const [program = '', ...args] = await language.command()
-  const child = spawn(program, [...args, url, folder, String(maxBytes)], { env: { PATH: process.env.PATH ?? '' } })
+  const child = spawn(program, [...args, url, folder, String(maxBytes)], {
+    env: { PATH, PYTHONDONTWRITEBYTECODE: '1' },
+  })
   const lines: string[] = []
   for (const stream of [child.stdout, child.stderr])
     createInterface({ input: stream }).on('line', (line) => lines.push(line))

@@ -31,7 +31,10 @@ const languages: readonly Language[] = [
     isThere: hasPython(),
     async run(cwd, text) {
       writeFileSync(join(cwd, 'agent.py'), text)
-      return run('python3', ['agent.py'], { cwd, env: { ...process.env, PYTHONPATH: examples } })
+      return run('python3', ['agent.py'], {
+        cwd,
+        env: { ...process.env, PYTHONPATH: examples, PYTHONDONTWRITEBYTECODE: '1' },
+      })
     },
   },
   {
