@@ -170,14 +170,21 @@ describe('the containers of deploy/', () => {
   })
 })
 
-it('a server starts with the same options of Node by npm start, in the container and as a service', () => {
+it('a server starts with the same options of Node by npm start, in the container, as a service and as one file', () => {
   const { start } = JSON.parse(readPage('package.json')).scripts as { readonly start: string }
   const options = start.split(' ').filter((part) => part.startsWith('--'))
-  expect(options).toEqual(['--v8-pool-size=1'])
+  expect(options).toEqual(['--v8-pool-size=1', '--max-semi-space-size=8'])
   expect(readPage('deploy/Dockerfile')).toContain(
     JSON.stringify(['node', ...options, 'dist/bin.js', 'serve']).replaceAll(',', ', '),
   )
-  expect(readPage('docs/operating.md')).toContain(`/node ${options.join(' ')} src/main.ts`)
+  for (const file of ['docs/operating.md', 'deploy/systemd/rollcall@.service']) {
+    expect(readPage(file)).toContain(`/node ${options.join(' ')} src/main.ts`)
+    expect(readPage(file)).toContain('Environment=MALLOC_TRIM_THRESHOLD_=131072\n')
+  }
+  expect(readPage('deploy/Dockerfile')).toContain('ENV MALLOC_TRIM_THRESHOLD_=131072\n')
+  expect(readPage('docs/operating.md')).toContain(`NODE_OPTIONS="${options.join(' ')}"`)
+  const list = options.map((option) => `'${option}'`).join(', ')
+  expect(readPage('src/server/build/build-executable.ts')).toContain(`execArgv: [${list}],`)
 })
 
 interface Component {

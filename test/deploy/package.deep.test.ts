@@ -1,7 +1,7 @@
 /** What `npm pack` makes, installed by npm in an empty folder: the command `rollcall`, with nothing of the checkout beside it. */
 import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -52,6 +52,14 @@ describe.runIf(isDeep)('the package', () => {
     server.kill('SIGTERM')
     expect(await ended).toEqual([0, null])
     rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('has a database that is ready, so that a first start makes none', () => {
+    const made = join('dist/database', readdirSync(join(root, 'dist/database'))[0] ?? '')
+    const installed = join(folder, 'node_modules/rollcall')
+    expect(readdirSync(join(installed, 'dist/database'))).toHaveLength(1)
+    expect(readFileSync(join(installed, made)).equals(readFileSync(join(root, made)))).toBe(true)
+    expect(existsSync(join(installed, 'node_modules/.cache/rollcall'))).toBe(false)
   })
 
   it('serves, and answers the terminal client', async () => {

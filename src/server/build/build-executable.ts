@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { root } from '../../platform/installation.ts'
-import { bundlePrograms, bundling, neverBundled } from './build.ts'
+import { bundlePrograms, bundling, makeTemplate, neverBundled } from './build.ts'
 
 const pglite = 'node_modules/@electric-sql/pglite'
 
@@ -37,20 +37,17 @@ export async function buildExecutable(file: string): Promise<void> {
     const pgliteFiles = globSync(`${pglite}/{package.json,dist/*.{js,cjs,wasm,data},dist/fs/nodefs.js}`, { cwd: root })
     const migrations = globSync('drizzle/{*.sql,meta/_journal.json}', { cwd: root })
     for (const path of ['package.json', ...pgliteFiles, ...migrations]) cpSync(join(root, path), join(folder, path))
-    // A database that is ready, for first starts.
-    const template = `import(${JSON.stringify(join(dist, 'make-template.js'))}).then((module) => module.install())`
-    execFileSync(process.execPath, ['-e', template], { stdio: 'inherit' })
+    makeTemplate(dist)
     const files = globSync('{dist,drizzle,node_modules}/**/*.*', { cwd: folder })
-    const hidden = globSync('node_modules/.cache/**/*.*', { cwd: folder })
     writeFileSync(join(folder, 'main.mjs'), main)
     const application = {
       main: 'main.mjs',
       mainFormat: 'module',
       output: file,
-      execArgv: ['--v8-pool-size=1'],
+      execArgv: ['--v8-pool-size=1', '--max-semi-space-size=8'],
       useVfs: true,
       disableExperimentalSEAWarning: true,
-      assets: Object.fromEntries(['package.json', ...files, ...hidden].map((path) => [path, join(folder, path)])),
+      assets: Object.fromEntries(['package.json', ...files].map((path) => [path, join(folder, path)])),
     }
     writeFileSync(join(folder, 'application.json'), JSON.stringify(application))
     execFileSync(process.execPath, ['--build-sea', 'application.json'], { cwd: folder, stdio: 'inherit' })

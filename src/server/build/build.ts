@@ -74,10 +74,17 @@ function writeTypes(project: string, folder: string): void {
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/'(\.\/\w+)\.ts'/g, "'$1.js'"))
 }
 
+/** An empty database with its tables, for first starts: to make it takes seconds of processor time. */
+export function makeTemplate(folder: string): void {
+  const script = `import(${JSON.stringify(join(folder, 'make-template.js'))}).then((module) => module.install())`
+  execFileSync(process.execPath, ['-e', script], { stdio: 'inherit' })
+}
+
 if (import.meta.main) {
   const folder = join(root, 'dist')
   rmSync(folder, { recursive: true, force: true })
   await bundlePrograms(folder)
+  makeTemplate(folder)
   await bundleClient(join(folder, 'client'))
   await bundleDevice(join(folder, 'device'))
   for (const name of ['client', 'device']) writeTypes(`src/apps/${name}`, join(folder, name))

@@ -40,12 +40,16 @@ export function profileInto(folder: string): void {
   profiles = folder
 }
 
-/** With Node's options of `npm start`. */
-export function startRollcall(env: Readonly<Record<string, string>>, checkout = root): Promise<Program> {
+/** With Node's options of `npm start`. `script`: of the checkout, or of the package. */
+export function startRollcall(
+  env: Readonly<Record<string, string>>,
+  checkout = root,
+  script = 'src/main.ts',
+): Promise<Program> {
   const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { scripts: { start: string } }
   const started = scripts.start.split(' ').filter((part) => part.startsWith('--'))
   const nodeOptions = [...started, ...(profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : [])]
-  return startProgram({ script: 'src/main.ts', env: { LOG_LEVEL: 'warn', ...env }, nodeOptions, checkout })
+  return startProgram({ script, env: { LOG_LEVEL: 'warn', ...env }, nodeOptions, checkout })
 }
 
 export async function startProgram({

@@ -41,6 +41,12 @@ describe('an embedded database', () => {
     expect(row?.writes).toBe(row?.names)
   })
 
+  it('has few buffers, because the system has its files in memory', async () => {
+    const database = await openDatabase({ url: null, dataDir: temporaryFolder() })
+    expect(await database.session.run('show shared_buffers')).toEqual([{ shared_buffers: '16MB' }])
+    await database.close()
+  })
+
   it('starts again after a panic of PostgreSQL, with everything that was committed', async () => {
     const home = join(temporaryFolder(), 'pgdata')
     await unpackTemplate(await readyTemplate(), home)

@@ -1,9 +1,10 @@
 /** What an installation runs, and the database that it leaves behind. */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { makeTemplate } from '../../../src/server/build/build.ts'
 import { readyTemplate } from '../../../src/store/connection/embedded/make-template.mjs'
 import { openPglite } from '../../../src/store/connection/embedded/pglite.ts'
 import type { Database } from '../../../src/store/database.ts'
@@ -63,6 +64,23 @@ describe('an installation', () => {
     expect([made, more]).toEqual([expect.stringMatching(/^pglite-.*\.tar\.zst$/), []])
     await install()
     expect(readdirSync(cache)).toEqual([made])
+  })
+
+  it.runIf(isWhole)('of the package finds the database that its build has made', async () => {
+    const folder = temporaryFolder()
+    const dist = join(folder, 'dist')
+    cpSync(join(process.env.ROLLCALL_BUILT ?? '', 'dist'), dist, {
+      recursive: true,
+      filter: (from) => !from.endsWith('/database'),
+    })
+    for (const part of ['drizzle', 'node_modules']) symlinkSync(join(root, part), join(folder, part))
+    makeTemplate(dist)
+    const made = readdirSync(join(dist, 'database'))
+    expect(made).toEqual([expect.stringMatching(/^pglite-.*\.tar\.zst$/)])
+    const inode = statSync(join(dist, 'database', made[0] ?? '')).ino
+    makeTemplate(dist)
+    expect(readdirSync(join(dist, 'database'))).toEqual(made)
+    expect(statSync(join(dist, 'database', made[0] ?? '')).ino).toBe(inode)
   })
 
   it('does not fail where nothing can be made, or on another Node', async () => {

@@ -55,7 +55,7 @@ interface Nodefs {
 }
 
 /** The system keeps the files in memory too, so PostgreSQL's default of 128 MB would hold most pages twice. A page that only the system has costs a call. */
-const relaxed = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB']
+const relaxed = [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB']
 /** `-F` turns the syncs off. Emscripten's fdatasync, which is the default, does nothing. */
 const synced = [...relaxed.filter((each) => each !== '-F'), '-c', 'wal_sync_method=fsync']
 

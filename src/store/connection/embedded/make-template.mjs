@@ -13,9 +13,10 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import * as zlib from 'node:zlib'
 
-// The bundle of the package has it as dist/make-template.js.
-const root = join(import.meta.dirname, import.meta.filename.endsWith('.mjs') ? '../../../..' : '..')
-const cache = join(root, 'node_modules/.cache/rollcall')
+// The package has it as dist/make-template.js, and its build makes the copy: an installation of the package runs nothing.
+const isPackage = !import.meta.filename.endsWith('.mjs')
+const root = join(import.meta.dirname, isPackage ? '..' : '../../../..')
+const cache = join(root, isPackage ? 'dist/database' : 'node_modules/.cache/rollcall')
 
 /** Makes it unless it is there. An older Node, which cannot run the server either, has no zstd: the first boot makes it. */
 export async function install() {
