@@ -1,4 +1,5 @@
 /** Builds the schema from all types. print-schema.ts writes it to schema.graphql. */
+import { GraphQLDeferDirective, GraphQLStreamDirective, specifiedDirectives } from 'graphql'
 import { builder } from './builder.ts'
 import './objects/scalars.ts'
 import './objects/vocabulary.ts'
@@ -78,4 +79,6 @@ builder.subscriptionType({
     'Live updates, over WebSocket (graphql-transport-ws), server-sent events or multipart HTTP (subscriptionSpec=1.0).',
 })
 
-export const schema = builder.toSchema()
+export const schema = builder.toSchema({
+  directives: [...specifiedDirectives, GraphQLDeferDirective, GraphQLStreamDirective],
+})

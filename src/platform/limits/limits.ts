@@ -16,6 +16,7 @@ export const limitNames = [
   'cost',
   'rows',
   'answerSize',
+  'parts',
   'errors',
   'variableDepth',
   'variableSize',

@@ -26,7 +26,7 @@ export interface RestInput {
 export interface OperationInput {
   readonly kind: 'operation'
   readonly caller: Caller
-  readonly over: 'post' | 'get' | 'events' | 'parts' | 'socket'
+  readonly over: 'post' | 'get' | 'events' | 'parts' | 'later' | 'socket'
   readonly headers: Readonly<Record<string, string>>
   readonly request: RandomRequest
   readonly isSubscription: boolean
@@ -165,8 +165,8 @@ function randomHeaders(random: Random): Record<string, string> {
   }
 }
 
-const overs = ['get', 'post', 'events', 'socket'] as const
-const others = ['post', 'events', 'socket'] as const
+const overs = ['get', 'post', 'events', 'later', 'socket'] as const
+const others = ['post', 'events', 'later', 'socket'] as const
 const streams = ['events', 'parts', 'socket'] as const
 
 /** Exports and sign-in have many routes, of which most inputs are refused. */

@@ -16,6 +16,9 @@ const O = `query ($from: DateTime!, $to: DateTime, $p: Int, $s: Int, $f: Deploym
 const N = `query ($ids: [ID!]!) { nodes(ids: $ids) { id __typename
   ... on Deployment { ${deployment} history(first: 5) { nodes { at } } reports(first: 5) { nodes { id } } }
   ... on Report { deployment { id } parts: components { name } } ... on Alert { rule value rollout { name } } ... on Device { deviceId } ... on Rollout { name } } }`
+const P = `query ($f: DeploymentFilter, $n: Int) { revision
+  deployments(filter: $f, first: $n) { nodes @stream(initialCount: 2) { id ... @defer { rollout { name } device { deviceId } } } }
+  ... @defer(label: "counts") { deploymentCounts(filter: $f) { total } } }`
 const E = `query ($all: [_Any!]!) { _entities(representations: $all) { __typename
   ... on Device { deviceId connectivity deployments(first: 5) { nodes { id state } } } ... on Deployment { ${deployment} }
   ... on Rollout { name } ... on Report { id verdict } ... on Alert { rule value } } }`
@@ -184,6 +187,10 @@ const queries: readonly Known[] = [
   },
   { query: O, variables: moments },
   { query: N, variables: (random) => ({ ids: Array.from({ length: 1 + random.below(10) }, () => nodeId(random)) }) },
+  {
+    query: P,
+    variables: (random) => ({ f: random.choose([null, filter(random)]), n: random.choose([1, 20, 100, 101]) }),
+  },
   {
     query: E,
     variables: (random) => ({

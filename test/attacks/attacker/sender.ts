@@ -30,6 +30,7 @@ export const lost: Sent = { status: 0, text: '', retryAfter: undefined }
 /** Of streams. */
 const accepts: Readonly<Partial<Record<OperationInput['over'], string>>> = {
   ...{ events: 'text/event-stream', parts: 'multipart/mixed;subscriptionSpec=1.0' },
+  later: 'multipart/mixed;incrementalSpec=v0.2, multipart/mixed;deferSpec=20220824, application/json',
 }
 
 export function createSender(url: string, connections: number, issuer: HostileIssuer | null): Sender {

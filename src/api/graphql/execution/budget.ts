@@ -2,7 +2,7 @@
 import { DomainError } from '../../../domain/errors.ts'
 import type { LimitName, Refuse } from '../../../platform/limits/limits.ts'
 import { mostCharacters, tooMuchText } from '../../../store/connection/reading.ts'
-import { maxAnswerSize, maxErrors, maxRows } from '../guards/limits.ts'
+import { maxAnswerSize, maxErrors, maxParts, maxRows } from '../guards/limits.ts'
 
 export interface Budget {
   /** Rows of all lists. Throws the error for the caller, as the next two do. */
@@ -15,6 +15,8 @@ export interface Budget {
   read(count: number): void
   /** The error of a statement. If all operations hold too many texts together (held-texts.ts), it replaces the whole response. */
   unavailable(error: unknown): unknown
+  /** Fragments and lists that are sent later (`@defer`, `@stream`). */
+  parts(count: number): void
   /** A field failed. */
   failed(): void
   /** The error that replaces the whole response. Null: the budget was not exceeded. */
@@ -24,11 +26,12 @@ export interface Budget {
 const messages = {
   rows: `the response has more than ${maxRows} rows: request fewer per query`,
   answerSize: `the response has more than ${maxAnswerSize} characters: request less per query`,
+  parts: `the response has more than ${maxParts} parts: use @defer and @stream for fewer objects`,
   errors: `more than ${maxErrors} fields of the response failed: request fewer to see the reasons`,
 } satisfies Partial<Record<LimitName, string>>
 
 export function createBudget(refuse: Refuse): Budget {
-  let [rows, characters, expected, read, errors] = [0, 0, 0, 0, 0]
+  let [rows, characters, expected, read, parts, errors] = [0, 0, 0, 0, 0, 0]
   let excess: DomainError | null = null
 
   function exceed(limit: keyof typeof messages, max: number): DomainError {
@@ -54,6 +57,10 @@ export function createBudget(refuse: Refuse): Budget {
       if (read <= mostCharacters) return
       excess ??= refuse('answerSize', `${tooMuchText().message}; committed changes remain`, { max: mostCharacters })
       throw excess
+    },
+    parts(count) {
+      parts += count
+      if (parts > maxParts) throw exceed('parts', maxParts)
     },
     unavailable(error) {
       if (!(error instanceof DomainError) || error.facts.limit !== 'bufferedBytes') return error

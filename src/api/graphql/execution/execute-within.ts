@@ -3,7 +3,14 @@ import { type ExecutionResult, GraphQLError, type ValidatedExecutionArgs } from 
 import { orAborted } from '../../../store/connection/abort.ts'
 import { asRefusal } from '../guards/limits.ts'
 import type { Context } from './context.ts'
-import { type Execution, type SelectionPlan, startExecution } from './executor.ts'
+import {
+  type Execution,
+  type InParts,
+  type PartsFormat,
+  type SelectionPlan,
+  startExecution,
+  startInParts,
+} from './executor.ts'
 
 /** Returns synchronously if no resolver waits. */
 export function executeWithin(
@@ -20,8 +27,28 @@ export function executeWithin(
   return work.then((made) => bounded(context, released(made)))
 }
 
+/** For a client that takes parts. Those that come later have the limits of the operation, too (parts.ts). */
+export async function executeInParts(
+  context: Context,
+  args: ValidatedExecutionArgs,
+  format: PartsFormat,
+): Promise<ExecutionResult | InParts> {
+  const execution = startInParts(args, context, format)
+  const work = Promise.resolve(execution.result)
+  const made = await (args.operation.operation === 'mutation' ? work : inTime(context, execution, work))
+  return isInParts(made) ? made : bounded(context, released(made))
+}
+
+export function isInParts(made: ExecutionResult | InParts): made is InParts {
+  return 'initialResult' in made
+}
+
 /** Reads fail by themselves at the deadline, but the embedded database cannot cancel a running statement. */
-async function inTime(context: Context, { stop }: Execution, work: Promise<ExecutionResult>): Promise<ExecutionResult> {
+async function inTime<Result>(
+  context: Context,
+  { stop }: Execution<Result>,
+  work: Promise<Result>,
+): Promise<Result | ExecutionResult> {
   const signal = context.signal()
   try {
     return await orAborted(work, signal)

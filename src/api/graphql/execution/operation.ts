@@ -20,7 +20,9 @@ import { accessOf, refuseOperation } from '../guards/access.ts'
 import { asRefusal } from '../guards/limits.ts'
 import type { Costing } from '../guards/operation-cost.ts'
 import { type ContextDeps, type ContextOptions, createContext } from './context.ts'
-import { executeWithin } from './execute-within.ts'
+import { executeInParts, executeWithin, isInParts } from './execute-within.ts'
+import type { PartsFormat } from './executor.ts'
+import { type Parts, partsOf } from './parts.ts'
 
 /** By document: whether its responses depend on the log head alone. */
 const checked = new WeakMap<DocumentNode, boolean>()
@@ -60,6 +62,8 @@ function dependsOnHeadOnly(schema: GraphQLSchema, document: DocumentNode): boole
 interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'traceparent' | 'whose' | 'onGone'> {
   /** What a query must include, from a client that knows what it has seen. Null: the present. */
   readonly atLeast?: Revision | null
+  /** How its client takes what comes later. Null: not at all. */
+  readonly parts?: PartsFormat | null
 }
 
 interface Executed {
@@ -68,6 +72,8 @@ interface Executed {
   readonly head: LogHead | null
   /** The revision that the result includes. Null: nothing was read or written. */
   readonly revision: Revision | null
+  /** What comes later. Its snapshot is open until it is followed to its end. Null: the result is whole. */
+  readonly parts: Parts | null
 }
 
 export async function executeOperation(
@@ -77,36 +83,56 @@ export async function executeOperation(
   options: ExecuteOptions = {},
 ): Promise<Executed> {
   const refusals = refuseOperation(args.schema, args.document, principal)
-  if (refusals.length > 0) return { result: { errors: refusals }, head: null, revision: null }
+  if (refusals.length > 0) return { result: { errors: refusals }, head: null, revision: null, parts: null }
   const isQuery = getOperationAST(args.document, args.operationName)?.operation === 'query'
   // Data outside revisions is read from the primary: a revision does not say whether a standby has it.
   const isOfHead = isQuery && dependsOnHeadOnly(args.schema, args.document)
-  const { atLeast, onGone, ...own } = options
+  const { atLeast, onGone, parts: format = null, ...own } = options
   // A mutation goes on without its client: half of its writes would be a result that no client asked for.
   const context = { ...own, principal, onGone: isQuery ? onGone : undefined }
-  const executed = await execute(deps, args, { ...context, freshness: isOfHead ? (atLeast ?? 'present') : 'primary' })
-  const { result, head, revision } = executed.isStandbyLost ? await execute(deps, args, context) : executed
-  return { result, head: isOfHead && !result.errors ? head : null, revision }
+  const freshness = isOfHead ? (atLeast ?? 'present') : 'primary'
+  const executed = await execute(deps, args, { ...context, freshness }, format)
+  if (executed.isStandbyLost) executed.parts?.end()
+  const { result, head, revision, parts } = executed.isStandbyLost
+    ? await execute(deps, args, context, format)
+    : executed
+  return { result, head: isOfHead && !result.errors && !parts ? head : null, revision, parts }
 }
 
 interface Attempt extends Executed {
   readonly isStandbyLost: boolean
 }
 
-async function execute(deps: ContextDeps, args: ExecutionArgs, options: ContextOptions): Promise<Attempt> {
+async function execute(
+  deps: ContextDeps,
+  args: ExecutionArgs,
+  options: ContextOptions,
+  format: PartsFormat | null,
+): Promise<Attempt> {
   const context = createContext(deps, options)
+  let parts: Parts | null = null
   try {
     const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
-    if (!('schema' in validated)) return { result: validated, head: null, revision: null, isStandbyLost: false }
+    if (!('schema' in validated)) return { result: validated, head: null, revision: null, parts, isStandbyLost: false }
     const isWriting = validated.operation.operation === 'mutation'
-    const result = await executeWithin(context, validated)
+    const made = await (format ? executeInParts(context, validated, format) : executeWithin(context, validated))
+    const result: ExecutionResult = isInParts(made) ? made.initialResult : made
+    if (format && isInParts(made)) parts = partsOf(context, made, format)
     // If there is no snapshot, the result has that error.
     const head = await context.head().catch(() => null)
     const revision = isWriting ? Math.max(deps.writer.newest, head?.revision ?? 0) : (head?.revision ?? null)
-    return { result, head, revision, isStandbyLost: result.errors !== undefined && (await context.isStandbyLost()) }
+    return {
+      result,
+      head,
+      revision,
+      parts,
+      isStandbyLost: result.errors !== undefined && (await context.isStandbyLost()),
+    }
   } finally {
-    const closing = context.close()
-    if (!context.signal().aborted) await closing
+    if (!parts) {
+      const closing = context.close()
+      if (!context.signal().aborted) await closing
+    }
   }
 }
 

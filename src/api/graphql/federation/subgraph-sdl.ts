@@ -2,7 +2,7 @@
  * The schema as text, without what Apollo Federation adds to it: no client selects that, and generators of code ask for the type of each
  * scalar. For the composition of a supergraph, with the keys of entities.
  */
-import { GraphQLObjectType, GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql'
+import { GraphQLObjectType, GraphQLSchema, lexicographicSortSchema, printSchema, specifiedDirectives } from 'graphql'
 
 const header =
   'extend schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"])\n\n'
@@ -20,10 +20,14 @@ export function clientSdl(schema: GraphQLSchema): string {
 }
 
 export function subgraphSdl(schema: GraphQLSchema): string {
-  const known = printed.get(schema) ?? `${header}${withDirectives(clientSdl(schema))}`
+  const known = printed.get(schema) ?? `${header}${withDirectives(clientSdl(withoutParts(schema)))}`
   printed.set(schema, known)
   return known
 }
+
+/** A gateway sends parts of its own, and asks subgraphs for none. */
+const withoutParts = (schema: GraphQLSchema): GraphQLSchema =>
+  new GraphQLSchema({ ...schema.toConfig(), directives: specifiedDirectives })
 
 const isOfFederation = (name: string): boolean => /^_[A-Za-z]/.test(name)
 

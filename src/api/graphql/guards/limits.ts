@@ -38,6 +38,9 @@ export const maxRows = 50_000
 /** Characters of one response, as JSON. Serializing and sending it blocks the event loop about as long as one slice. */
 export const maxAnswerSize = 8 * 1024 * 1024
 
+/** Fragments with `@defer` and lists with `@stream` of one response, each counted for every object that has it. */
+export const maxParts = 1_000
+
 /** Failed fields of one response, each with its own error. */
 export const maxErrors = 100
 

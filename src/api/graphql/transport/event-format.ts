@@ -39,18 +39,18 @@ export const serverSentEvents: EventFormat = {
 }
 
 /** A client knows the end of a part by the boundary after it. */
-const boundary = '\r\n--graphql'
-const part = (body: string, cursor: Revision | null = null): string =>
+export const boundary = '\r\n--graphql'
+export const partOf = (body: string, cursor: Revision | null = null): string =>
   `\r\nContent-Type: application/json\r\n${cursor === null ? '' : `Last-Event-ID: ${cursor}\r\n`}\r\n${body}${boundary}`
 
 /** Apollo's subscriptions over multipart HTTP. */
 export const multipart: EventFormat = {
   mediaType: 'multipart/mixed',
   contentType: 'multipart/mixed;boundary="graphql";subscriptionSpec=1.0',
-  begin: (cursor) => (cursor === null ? boundary : `${boundary}${part('{}', cursor)}`),
-  keepAlive: part('{}'),
-  next: (result, cursor) => part(`{"payload":${result}}`, cursor),
-  fail: (errors) => part(`{"payload":null,"errors":${errors}}`),
+  begin: (cursor) => (cursor === null ? boundary : `${boundary}${partOf('{}', cursor)}`),
+  keepAlive: partOf('{}'),
+  next: (result, cursor) => partOf(`{"payload":${result}}`, cursor),
+  fail: (errors) => partOf(`{"payload":null,"errors":${errors}}`),
   end: '--\r\n',
 }
 

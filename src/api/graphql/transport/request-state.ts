@@ -10,6 +10,7 @@ import type { Principal } from '../../../domain/principal.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { OnGone } from '../../../platform/limits/deadline.ts'
 import type { LogHead } from '../../../store/database.ts'
+import type { Parts } from '../execution/parts.ts'
 import type { ResultStream } from '../execution/subscription.ts'
 
 export interface RequestState {
@@ -29,6 +30,8 @@ export interface RequestState {
   revision: Revision | null
   /** The result of the fast path if it has errors: Yoga formats them. */
   executed: Promise<ExecutionResult> | null
+  /** What the response sends after its first part, by parts.ts. */
+  parts: Parts | null
   /** The results of a subscription, which event-stream.ts sends. */
   events: ResultStream | null
 }
@@ -73,6 +76,7 @@ export function createRequestState({
     dependsOn: null,
     revision: null,
     executed: null,
+    parts: null,
     events: null,
   }
   return state

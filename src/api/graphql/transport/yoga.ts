@@ -4,6 +4,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Admission } from '../../../platform/limits/admission.ts'
 import { readTraceparent } from '../../../platform/traceparent.ts'
 import { createMaskError, type ErrorLog } from '../execution/errors.ts'
+import type { PartsFormat } from '../execution/executor.ts'
 import { executeOperation } from '../execution/operation.ts'
 import { isResultStream, type SubscriptionDeps, subscribeOperation } from '../execution/subscription.ts'
 import { useAuthentication } from '../guards/authentication.ts'
@@ -16,6 +17,7 @@ import { useContentTypes } from './content-types.ts'
 import { asksForCost, costHeader, withCost } from './cost-header.ts'
 import { crossOrigin } from './cross-origin.ts'
 import type { EventStreams } from './event-stream.ts'
+import { partsFormatOf, useParts } from './parts.ts'
 import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
 import { revisionOf, useRevisions } from './revision-header.ts'
 
@@ -61,6 +63,7 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
       useOperationName(),
       useExecution(deps, admission),
       eventStreams.plugin,
+      useParts(createMaskError(log)),
     ],
   })
 }
@@ -72,8 +75,9 @@ function useExecution(deps: SubscriptionDeps, admission: Admission): Plugin {
       // A WebSocket operation has no request of its own.
       const request = args.contextValue.request as Request | undefined
       const isCostWanted = asksForCost(request?.headers.get(costHeader))
+      const parts = partsFormatOf(request?.headers.get('accept'))?.format ?? null
       setExecuteFn(async (own) => {
-        const result = await (state.executed ?? executeRequest(deps, admission, own, state))
+        const result = await (state.executed ?? executeRequest(deps, admission, own, state, parts))
         return isCostWanted ? withCost(result, own, deps.limits) : result
       })
     },
@@ -103,14 +107,15 @@ const sentByEventStream: AsyncIterableIterator<ExecutionResult> = {
   return: async () => ({ done: true, value: undefined }),
 }
 
-/** Executes the operation of a request, for Yoga and for the fast path. */
+/** Executes the operation of a request, for Yoga and for the fast path. `parts`: how its client takes what comes later. */
 export function executeRequest(
   deps: SubscriptionDeps,
   admission: Admission,
   args: ExecutionArgs,
   state: RequestState,
+  parts: PartsFormat | null = null,
 ): Promise<ExecutionResult> {
-  return deps.traced(args, state.request, () => execute(deps, admission, args, state))
+  return deps.traced(args, state.request, () => execute(deps, admission, args, state, parts))
 }
 
 async function execute(
@@ -118,18 +123,21 @@ async function execute(
   admission: Admission,
   args: ExecutionArgs,
   state: RequestState,
+  parts: PartsFormat | null,
 ): Promise<ExecutionResult> {
   const principal = principalOf(state)
   const whose = admission.callerOf(principal, state.request ?? undefined)
-  const { result, head, revision } = await executeOperation(deps, args, principal, {
+  const { result, head, revision, ...later } = await executeOperation(deps, args, principal, {
     traceparent: readTraceparent(state.request?.headers.traceparent),
     address: state.request ? admission.addresses.of(state.request) : undefined,
     whose,
     atLeast: revisionOf(state),
     enter: (signal) => admission.enter(whose, signal),
     onGone: state.onGone,
+    parts,
   })
   state.revision = revision
+  state.parts = later.parts
   if (head) state.dependsOn = { document: args.document, head }
   return result
 }
