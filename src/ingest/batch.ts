@@ -112,7 +112,18 @@ export function settle(waiting: readonly Waiting[], outcomes: readonly Outcome[]
 
 /** Commands of other servers get no answer: their server settles them after a while. */
 export function fail({ waiting }: Pick<Batch, 'waiting'>, error: unknown): void {
-  for (const { reject } of waiting) reject(error)
+  const isPassing = error instanceof DomainError && error.code === 'UNAVAILABLE'
+  for (const { command, reject } of waiting) {
+    if (command.series && isPassing) command.series.isBroken = true
+    reject(error)
+  }
+}
+
+/** Those that may be written. A later report that is written before the ones that its device sends again would make these stale, so it fails with them. */
+export function withoutBroken(waiting: readonly Waiting[]): Waiting[] {
+  const isBroken = ({ command: { series } }: Waiting): boolean => series?.isBroken ?? false
+  fail({ waiting: waiting.filter(isBroken) }, unavailable('a report before this one could not be written'))
+  return waiting.filter((each) => !isBroken(each))
 }
 
 export function headAfter({ writes }: LockedHead, { revision, at, nextKey }: Effects, name: BatchName): LockedHead {

@@ -16,6 +16,8 @@ export interface Command<Result> {
   decide(work: UnitOfWork): Result | Paced<Result>
   /** Further statements of the same transaction, for rows outside the unit of work (tokens). */
   statements?(result: Result): readonly Statement[]
+  /** Of commands that must not be written after one before them that could not be. */
+  readonly series?: Series
   /** The signed message that requested it. The same transaction writes the command and marks the message as used. */
   readonly proof?: Proof
   /** The W3C trace context of the request, for the changes that the command makes. It does not affect what is decided. */
@@ -26,6 +28,12 @@ export interface Command<Result> {
   readonly divided?: (write: WritePart) => Promise<Result>
   /** The same, for a command of few items. It is used if their rows are too large to be in memory at once. */
   readonly ifTooLarge?: (write: WritePart) => Promise<Result>
+}
+
+/** Commands of one caller, in their order, such as the reports of a backlog. */
+export interface Series {
+  /** One of them could not be written now: its caller sends them again. */
+  isBroken: boolean
 }
 
 /** Loads, decides and saves a part, in the transaction of the whole command. */

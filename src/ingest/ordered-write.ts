@@ -31,6 +31,7 @@ import {
   settle,
   sizeOf,
   unreachable,
+  withoutBroken,
 } from './batch.ts'
 import { changesOf } from './changes.ts'
 import type { Command } from './command.ts'
@@ -226,8 +227,10 @@ export function createOrderedWrite(
     }
     if (isTooLarge) state.batchLimit = leastMeasured
     const size = isTooLarge ? Math.min(leastMeasured, half) : handed.length > 0 ? waiting.length : half
-    for (let first = 0; first < waiting.length; first += size)
-      await write({ waiting: waiting.slice(first, first + size), handed: [] }, freshAttempt(recordedBy))
+    for (let first = 0; first < waiting.length; first += size) {
+      const part = withoutBroken(waiting.slice(first, first + size))
+      if (part.length > 0) await write({ waiting: part, handed: [] }, freshAttempt(recordedBy))
+    }
   }
 
   return { write, conclude }

@@ -9,7 +9,7 @@
  * Revisions are assigned by the server that moves log_head, so revision order = commit order across servers.
  */
 import type { Revision } from '../domain/values.ts'
-import { type Batch, type HandedBatch, isDivided, takeNext, unavailable, type Waiting } from './batch.ts'
+import { type Batch, type HandedBatch, isDivided, takeNext, unavailable, type Waiting, withoutBroken } from './batch.ts'
 import type { Command } from './command.ts'
 import { createPipeline } from './optimistic-pipeline.ts'
 import { createOrderedWrite } from './ordered-write.ts'
@@ -61,7 +61,10 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   async function run(): Promise<void> {
-    while (queue.length > 0 || handed.size > 0 || pipeline.size() > 0 || follower.size() > 0) await step()
+    while (queue.length > 0 || handed.size > 0 || pipeline.size() > 0 || follower.size() > 0) {
+      await step()
+      if (state.failure) queue.splice(0, queue.length, ...withoutBroken(queue))
+    }
     work = null
   }
 

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { defaultTimeouts } from '../../../src/api/rest/guard.ts'
+import { lost } from '../../../src/store/connection/failure.ts'
 import { type RunningApp, startApp } from '../../support/servers/app.ts'
 
 let server: RunningApp
@@ -212,4 +214,24 @@ describe('a backlog', () => {
     expect((await server.post('/reports', { report: [] })).status).toBe(422)
     expect((await server.post('/reports', '[]', { 'content-type': 'text/csv' })).status).toBe(415)
   })
+})
+
+it('a backlog of which a report could not be written is written whole when it is sent again', async () => {
+  const own = await startApp({ timeouts: { ...defaultTimeouts, commit: 1 } })
+  onTestFinished(() => own.stop())
+  const reports = (['pending', 'installing', 'installed'] as const).map((state, n) => ({
+    ...body('pump', state),
+    reporter: 'press',
+    rollcall: { boot: 'b', seq: n + 1 },
+  }))
+  // The batch is divided, and the database is away for its first part alone.
+  vi.spyOn(own.app.database, 'transaction')
+    .mockRejectedValueOnce(new Error('refused'))
+    .mockRejectedValueOnce(lost())
+    .mockRejectedValueOnce(lost())
+  expect((await own.post('/reports', reports)).status).toBe(503)
+  const again = await own.post('/reports', reports)
+  expect(again.status).toBe(200)
+  const verdicts = ((await again.json()) as { results: { verdict: string }[] }).results.map(({ verdict }) => verdict)
+  expect(verdicts).toEqual(['APPLIED', 'APPLIED', 'APPLIED'])
 })

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Deviation } from '../../../domain/deviation.ts'
 import { DomainError, errorCodes } from '../../../domain/errors.ts'
 import { anonymous, type RecordedReport, type StatusReport } from '../../../domain/report.ts'
-import { spending } from '../../../ingest/command.ts'
+import { type Series, spending } from '../../../ingest/command.ts'
 import { hearDevice } from '../../../ingest/commands/connectivity.ts'
 import { countDeviations, recordReport } from '../../../ingest/commands/report.ts'
 import type { ReportFormat, ReportRoute } from '../../../ingest/dialects/devices.ts'
@@ -109,11 +109,13 @@ export async function record(
   identity: DeviceIdentity,
   report: StatusReport,
   proof: Proof | null,
+  series?: Series,
 ): Promise<RecordedReport> {
   const { warnings } = report
   if (isStrict && warnings) throw refusal(warnings)
   const deviations = deviationsOf(report)
-  const command = tracedBy({ request }, spending(recordReport(report, identity.device, deviations), proof))
+  const recorded = recordReport(report, identity.device, deviations)
+  const command = tracedBy({ request }, spending({ ...recorded, ...(series && { series }) }, proof))
   const outcome = await writer.submit(command).catch((error: unknown) => {
     if (identity.device !== null && error instanceof DomainError && error.code === 'FORBIDDEN')
       devices.noteStranger(identity, request, error.message)

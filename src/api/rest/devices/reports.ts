@@ -5,6 +5,7 @@
 
 import { DomainError, errorCodes } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
+import type { Series } from '../../../ingest/command.ts'
 import { hearDevice } from '../../../ingest/commands/connectivity.ts'
 import { spend } from '../../../ingest/commands/spend.ts'
 import type { BacklogFormat, BacklogItem, DeviceMethod } from '../../../ingest/dialects/devices.ts'
@@ -94,9 +95,10 @@ async function takeItems(
   items: readonly BacklogItem[],
 ): Promise<readonly ItemResult[]> {
   const results: ItemResult[] = []
+  const series: Series = { isBroken: false }
   // The items of a step are submitted in one turn, so the writer's queue keeps their order.
   for (const step of stepsOf(items))
-    results.push(...(await Promise.all(step.map((item) => takeItem(deps, format, exchange, identity, item)))))
+    results.push(...(await Promise.all(step.map((item) => takeItem(deps, format, exchange, identity, item, series)))))
   if (identity.device !== null && !results.some(({ isTaken }) => isTaken))
     await deps.writer.submit(hearDevice(identity.device)).catch(() => undefined)
   // The proof is spent last: a device that receives a 503 sends the same backlog with the same signature.
@@ -131,11 +133,12 @@ async function takeItem(
   exchange: Exchange,
   identity: DeviceIdentity,
   item: BacklogItem,
+  series: Series,
 ): Promise<ItemResult> {
   const { id } = exchange
   try {
     if (!item.ok) throw item.error
-    const outcome = await record(deps, reports, exchange.request, identity, item.read(), null)
+    const outcome = await record(deps, reports, exchange.request, identity, item.read(), null, series)
     return { isTaken: true, revision: outcome.revision, members: resultOf(outcome) }
   } catch (error) {
     if (error instanceof DomainError && errorCodes[error.code].retryable) throw error
