@@ -159,9 +159,12 @@ describe('answers in parts', () => {
     const before = await api.ask('{ revision }')
     const answer = startReading('{ revision ... @defer { deploymentCounts { total } now: revision } }', ids)
     await answer.until(/"revision"/)
-    await api.report({ deploymentId: 'meanwhile' })
+    const reported = api.report({ deploymentId: 'meanwhile' })
+    // The embedded database writes when the snapshot is closed.
+    if (api.road.database.kind === 'postgres') await reported
     resolve()
     const text = await answer.until(/--graphql--/)
+    await reported
     expect(partsIn(text)[0]).toMatchObject({ data: before })
     expect(text).toContain(`{"deploymentCounts":{"total":3},"now":"${before.revision}"}`)
   })
