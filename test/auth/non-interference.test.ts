@@ -122,10 +122,16 @@ describe('two fleets that differ in what a caller does not see', () => {
       .filter(({ document }) => named.length === 0 || named.some((one) => document.includes(one)))
       .map((one) => ({
         ...one,
-        document: one.document.replace(
-          /\(id: "x"\)( \{ \.\.\. on (\w+))?/,
-          (_, rest = '', type = 'spring') => `(id: ${ids[type] ?? '"x"'})${rest}`,
-        ),
+        document: one.document
+          .replace(
+            /\(id: "x"\)( \{ \.\.\. on (\w+))?/,
+            (_, rest = '', type = 'spring') => `(id: ${ids[type] ?? '"x"'})${rest}`,
+          )
+          .replace(
+            /\(representations: \["x"\]\)( \{ \.\.\. on (\w+))?/,
+            (_, rest = '', type = 'Rollout') =>
+              `(representations: [{ __typename: "${type}", id: ${ids[type] ?? ids.spring} }])${rest}`,
+          ),
       }))
   }
 
