@@ -152,6 +152,9 @@ class Device:
             text = response.read(LARGEST_ANSWER + 1)
             if len(text) > LARGEST_ANSWER:
                 raise ValueError("the answer is too large")
+            # Before Python 3.12, a connection that is lost looks like the end of the answer.
+            if len(text) < int(response.headers.get("Content-Length") or 0):
+                raise ValueError("the answer ended early")
             asked = response.headers.get("Retry-After", "")
             return response.code, min(int(asked), LONGEST_ASKED) if asked.isdecimal() else 0, text.decode(errors="replace")
 
