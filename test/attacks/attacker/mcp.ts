@@ -108,6 +108,8 @@ export function randomMessage(random: Random): { readonly headers: Record<string
   }
   return {
     headers,
-    body: random.chance(97) ? body : random.choose<unknown>([[body], Array(500).fill({ ...body, id: 1, params: own }), [], null, 7]),
+    body: random.chance(97)
+      ? body
+      : random.choose<unknown>([[body], Array(500).fill({ ...body, id: 1, params: own }), [], null, 7]),
   }
 }
