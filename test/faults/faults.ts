@@ -96,7 +96,7 @@ const rows: readonly Row[] = [
   ['api/graphql/guards/hidden-schema.ts', "node.name.value !== 'sdl'", "node.name.value === 'sdl'", 'a hidden schema is shown to gateways', 'graphql/federation'],
   ['api/graphql/execution/budget.ts', 'if (parts > maxParts) throw', 'if (parts < 0) throw', 'an answer has any number of parts', 'graphql/transport/parts'],
   ['api/graphql/execution/parts.ts', 'void context.close()', '', 'a client of @defer that leaves keeps a snapshot open', 'graphql/transport/parts'],
-  ['ingest/writer.ts', 'if (state.failure) queue.splice(0, queue.length, ...withoutBroken(queue))', '', 'an outage makes the first reports of a backlog stale', 'ingest/writer'],
+  ['ingest/writer.ts', 'if (state.failure) queue.splice(0, queue.length, ...withoutBroken(queue))', '', 'an outage makes the first reports of a backlog stale', 'ingest/series'],
   ['api/rest/devices/reports.ts', 'item.read(), null, series)', 'item.read(), null)', 'an outage makes the first reports of a backlog stale', 'rest/devices/reports'],
   // The limits.
   ['platform/limits/rate.ts', 'return (key, now) => rate(key, now) === 0', 'return () => true', 'no rate holds', 'limits'],

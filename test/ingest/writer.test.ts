@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createRandom } from '../../src/apps/simulate/random.ts'
 import { DomainError } from '../../src/domain/errors.ts'
-import type { Command, Series } from '../../src/ingest/command.ts'
+import type { Command } from '../../src/ingest/command.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { deviationsOf } from '../../src/ingest/dialects/margo/deviations.ts'
-import { batchSize, type WriterOptions } from '../../src/ingest/writer-state.ts'
+import type { WriterOptions } from '../../src/ingest/writer-state.ts'
 import { lost } from '../../src/store/connection/failure.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -67,44 +67,6 @@ describe.each(everyStore)('the writer on $name', (store) => {
     ])
     const { revision, epochBase } = await readHead(road.database.session)
     expect(revision - epochBase).toBe(9)
-  })
-
-  it('writes no report of a backlog after one that could not be written, and those of others', async () => {
-    let isDown = false
-    const fail = (): void => {
-      if (isDown) throw lost()
-    }
-    const road = await open(store, { commitTimeout: 0, isTransient: () => true }, (database) => ({
-      ...database,
-      async append(...asked) {
-        fail()
-        return database.append(...asked)
-      },
-      async transaction(work) {
-        fail()
-        return database.transaction(work)
-      },
-    }))
-    isDown = true
-    const others = Array.from({ length: batchSize }, (_, n) =>
-      recordReport(report({ reporter: `r-${n}`, deploymentId: `d-${n}` })),
-    )
-    const series: Series = { isBroken: false }
-    const [one, two] = (['INSTALLING', 'INSTALLED'] as const).map((state, n) => ({
-      ...recordReport(report({ reporter: 'press', deploymentId: 'pump', state, boot: 'b', seq: `${n + 1}` })),
-      series,
-    }))
-    if (!one || !two) return expect.unreachable()
-    const answers = [one, ...others, two].map((command) => road.writer.submit(command))
-    await expect(answers[0]).rejects.toMatchObject({ code: 'UNAVAILABLE' })
-    isDown = false
-    await expect(answers.at(-1)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
-    const outcomes = await Promise.allSettled(answers)
-    expect(outcomes.at(-2)).toMatchObject({ status: 'fulfilled' })
-    const again = await Promise.all(
-      [one, two].map((command) => road.writer.submit({ ...command, series: { isBroken: false } })),
-    )
-    expect(again.map(({ verdict }) => verdict)).toEqual(['APPLIED', 'APPLIED'])
   })
 
   it('hands a refusal to whom it concerns alone', async () => {
