@@ -14,13 +14,16 @@ describe.runIf(hasPatroni())('a failover of an asynchronous PostgreSQL', () => {
     await untilAcknowledged(fleet, 200)
     const primary = await cluster.leader()
     const standby = cluster.nodes.find((node) => node !== primary) ?? expect.unreachable()
+    // It would put the setting right.
+    standby.freezePatroni()
     await runOn(standby, "alter system set primary_conninfo = ''")
     await runOn(standby, 'select pg_reload_conf()')
     await expect.poll(() => runOn(standby, 'select 1 from pg_stat_wal_receiver')).toEqual([])
     await untilAcknowledged(fleet, 200)
     await primary.kill()
-    await writableAt([standby.url])
     await runOn(standby, 'alter system reset primary_conninfo')
+    standby.thawPatroni()
+    await writableAt([standby.url])
     await untilAcknowledged(fleet, 200)
     const played = await fleet.finish()
 

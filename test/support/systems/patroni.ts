@@ -20,6 +20,9 @@ export interface PatroniNode {
    */
   thaw(): void
   start(): void
+  /** Its Patroni stands still, and changes no settings. Its PostgreSQL goes on. */
+  freezePatroni(): void
+  thawPatroni(): void
 }
 
 export interface PatroniCluster {
@@ -123,6 +126,8 @@ export async function startPatroni({ isSynchronous, places }: PatroniOptions): P
       start() {
         patroni = run(place, 'patroni', file)
       },
+      freezePatroni: () => tell(patroni.pid ?? 0, 'SIGSTOP'),
+      thawPatroni: () => tell(patroni.pid ?? 0, 'SIGCONT'),
     }
     return node
   })
