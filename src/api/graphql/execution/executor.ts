@@ -122,7 +122,7 @@ function start<Result>(executor: Startable<Result>, metering: Metering): Executi
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: TypeScript requires it of a class that extends a parameter.
-type Base = new (...given: any[]) => Executor<any, any>
+type Base<Instance> = new (...given: any[]) => Instance
 type Given<Method extends keyof Executor> = Executor[Method] extends (...given: infer All) => unknown ? All : never
 type Fields = Given<'executeFields'>
 type List = Given<'completeListValue'>
@@ -132,7 +132,7 @@ type Subfields = Given<'collectAndExecuteSubfields'>
 const leafOverhead = 16
 
 /** Methods that run per object, list or value name their parameters: rest parameters cost as much as the metering. */
-function metered<Of extends Base>(Executing: Of) {
+function metered<Of extends Base<Executor<unknown, unknown>>>(Executing: Of) {
   return class extends Executing {
     get #metering(): Metering {
       return (this.validatedExecutionArgs as MeteredArgs).metering
@@ -232,33 +232,26 @@ function metered<Of extends Base>(Executing: Of) {
 
 class WholeExecutor extends metered(Executor) {}
 
-class IdsExecutor extends metered(IncrementalExecutor) {
-  override getCreateSubExecutor() {
-    return (uses?: DeferUsageSet) => new IdsExecutor(this.validatedExecutionArgs, this.sharedExecutionContext, uses)
-  }
-  override getNewDeliveryGroupMap(...given: Groups) {
-    countParts(this.validatedExecutionArgs, given[0].length)
-    return super.getNewDeliveryGroupMap(...given)
-  }
-  override handleStream(...given: Streams) {
-    countParts(this.validatedExecutionArgs, 1)
-    return super.handleStream(...given)
+/** What comes later is executed by executors of the same class, and each part is counted. */
+function inParts<Of extends Base<IncrementalExecutor<unknown>>>(Executing: Of) {
+  return class InParts extends metered(Executing) {
+    override getCreateSubExecutor() {
+      return (uses?: DeferUsageSet) => new InParts(this.validatedExecutionArgs, this.sharedExecutionContext, uses)
+    }
+    override getNewDeliveryGroupMap(...given: Groups) {
+      countParts(this.validatedExecutionArgs, given[0].length)
+      return super.getNewDeliveryGroupMap(...given)
+    }
+    override handleStream(...given: Streams) {
+      countParts(this.validatedExecutionArgs, 1)
+      return super.handleStream(...given)
+    }
   }
 }
 
-class PathsExecutor extends metered(BranchingIncrementalExecutor) {
-  override getCreateSubExecutor() {
-    return (uses?: DeferUsageSet) => new PathsExecutor(this.validatedExecutionArgs, this.sharedExecutionContext, uses)
-  }
-  override getNewDeliveryGroupMap(...given: Groups) {
-    countParts(this.validatedExecutionArgs, given[0].length)
-    return super.getNewDeliveryGroupMap(...given)
-  }
-  override handleStream(...given: Streams) {
-    countParts(this.validatedExecutionArgs, 1)
-    return super.handleStream(...given)
-  }
-}
+class IdsExecutor extends inParts(IncrementalExecutor) {}
+
+class PathsExecutor extends inParts(BranchingIncrementalExecutor) {}
 
 type Groups = Parameters<IncrementalExecutor['getNewDeliveryGroupMap']>
 type Streams = Parameters<IncrementalExecutor['handleStream']>

@@ -1,6 +1,6 @@
 /**
  * Apollo Federation 2: this server as a subgraph. Whatever has a node ID is an entity, and a device is one by its device ID, too: other
- * subgraphs know that one. A gateway forwards the credential of its caller, and `_entities` is a query as any other.
+ * subgraphs know that one. A gateway forwards the credential of its caller, and `_entities` is a query like the others.
  *
  * `@pothos/plugin-federation` was rejected: it needs `@apollo/subgraph`, and both need graphql 16.
  */
