@@ -9,6 +9,7 @@ import {
   Kind,
   type SelectionNode,
   TypeInfo,
+  type ValidatedExecutionArgs,
   validateExecutionArgs,
   visit,
   visitWithTypeInfo,
@@ -18,7 +19,7 @@ import type { Revision } from '../../../domain/values.ts'
 import type { LogHead } from '../../../store/database.ts'
 import { accessOf, refuseOperation } from '../guards/access.ts'
 import { asRefusal } from '../guards/limits.ts'
-import type { Costing } from '../guards/operation-cost.ts'
+import { refuseParts } from '../guards/parts-arguments.ts'
 import { type ContextDeps, type ContextOptions, createContext } from './context.ts'
 import { executeInParts, executeWithin, isInParts } from './execute-within.ts'
 import type { PartsFormat } from './executor.ts'
@@ -137,7 +138,7 @@ async function execute(
 }
 
 /** Checks that depend on variables run here, per request, and not with the document, which is cached. */
-export function validateWithin<Validated extends Costing>(
+export function validateWithin<Validated extends ValidatedExecutionArgs>(
   { limits }: ContextDeps,
   args: ExecutionArgs,
   validate: (args: ExecutionArgs) => Validated | readonly GraphQLError[],
@@ -146,6 +147,8 @@ export function validateWithin<Validated extends Costing>(
   if (refusal) return { errors: [asRefusal(refusal)] }
   const validated = validate({ ...args, options: { maxCoercionErrors: errors } })
   if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
+  const wrongParts = refuseParts(validated)
+  if (wrongParts) return { errors: [asBadInput(wrongParts)] }
   const tooCostly = limits.checkCost(validated)
   return tooCostly ? { errors: [asRefusal(tooCostly)] } : validated
 }
