@@ -4,6 +4,8 @@
  *
  *   GET  /sites/v1/batches ──▶ Standing: where the receiver is
  *   POST /sites/v1/batches     Batch, begins where the receiver is ──▶ 200 Taken, after COMMIT │ 409 Standing, nothing was taken
+ *
+ * A batch is compressed with gzip, or with zstd if the receiver's answers have it in `Accept-Encoding` (RFC 7694).
  */
 import type { ChangeBody } from '../change.ts'
 import type { DeploymentImage } from '../deployment.ts'
@@ -17,11 +19,11 @@ export const siteProtocol = 1
 
 /** How far a receiver has the log of a site. */
 export interface SitePosition {
-  /** The base of the sender's epoch. Another epoch: the sender was restored from a copy. */
+  /** The base of the sender's epoch when it sent this. Another epoch: the sender was restored from a copy. */
   readonly epoch: Revision
-  /** The newest revision that it has. */
+  /** The newest revision that it has. It ends an entry of the sender's log, perhaps of an earlier epoch. */
   readonly revision: Revision
-  /** Devices and clusters that were registered or changed up to this number of the sender's batches (`log_head.writes`). */
+  /** Devices and clusters that were registered or changed up to this number of the sender's batches (`log_head.writes`). Of another epoch, it may be less than before. */
   readonly writes: number
 }
 
@@ -33,7 +35,7 @@ export interface Standing {
   readonly site: string
   /** Null: nothing was received yet. A snapshot begins. */
   readonly position: SitePosition | null
-  /** The snapshot that is being received: it continues after this key. */
+  /** The snapshot that is being received: it continues after this key, the `to` of its newest part. */
   readonly snapshot: { readonly upTo: SitePosition; readonly after: number } | null
   /** Of a 409: keys that the batch uses, which the receiver does not know. The sender names them and sends the batch again. */
   readonly unknown?: { readonly deployments: readonly number[]; readonly targets: readonly number[] }
@@ -53,7 +55,7 @@ export interface Batch {
   readonly after: SitePosition | null
   /** Where it is then. */
   readonly upTo: SitePosition
-  /** Entries of the log that are left after this batch. */
+  /** Changes of the log that are left after this batch. */
   readonly backlog: number
   /** Devices and clusters, as they are now. Before the facts: those refer to them. */
   readonly targets?: readonly SiteTarget[]
@@ -65,6 +67,11 @@ export interface Batch {
 export interface SnapshotPart {
   /** The key after which the part begins. 0: the snapshot begins. What its deployments and targets were before, by key, no longer counts. */
   readonly after: number
+  /**
+   * Where the next part begins. Targets and deployments have keys of one sequence: the part has those of both up to this key, and the other targets that these refer
+   * to. It may have targets only.
+   */
+  readonly to: number
   readonly states: readonly SiteState[]
   /** Facts follow from `upTo` on. What it did not mention no longer exists. */
   readonly isLast: boolean
