@@ -76,7 +76,7 @@ it.skipIf(findPostgres() === null || !hasCompiler())(
       if (number % 5 === 2) await cutWhileItRecovers()
       await postgres.start()
       try {
-        await expectAcknowledged(await openDatabase({ url, dataDir: '' }), played, length)
+        await expectAcknowledged(await openDatabase({ url, dataDir: '', readLimit: 600_000 }), played, length)
       } catch (cause) {
         throw new Error(`cut ${number}, ${left} left of the ${length} bytes that were recorded`, { cause })
       }
