@@ -11,6 +11,7 @@ import { fanOut } from './benches/fan-out.ts'
 import { footprint } from './benches/footprint.ts'
 import { forecast } from './benches/forecast.ts'
 import { growth } from './benches/growth.ts'
+import { hour } from './benches/hour.ts'
 import { identity } from './benches/identity.ts'
 import { ingest } from './benches/ingest.ts'
 import { ingestEmbedded } from './benches/ingest-embedded.ts'
@@ -55,6 +56,7 @@ export const benches: readonly Bench[] = [
   expiry,
   memory,
   footprint,
+  hour,
   forecast,
   soak,
   million,

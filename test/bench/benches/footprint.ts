@@ -26,8 +26,7 @@ export const footprint: Bench = {
     const reports = buildReports(devices)
     const enough = lab.isQuick ? 20_000 : 100_000
     const postgres = await lab.postgres()
-    const dist = join(await buildPrograms(), 'dist')
-    makeTemplate(dist)
+    const script = await buildPackage()
     const measured = new Map<string, number[]>()
     const note = (name: string, value: number): void => void measured.set(name, [...(measured.get(name) ?? []), value])
 
@@ -63,11 +62,7 @@ export const footprint: Bench = {
           const bare = nothing.cpu()
           note('Node alone', megabytes(nothing.memory()))
           await nothing.stop()
-          const program = await startRollcall(
-            { MALLOC_TRIM_THRESHOLD_: '131072', ...env },
-            undefined,
-            join(dist, 'main.js'),
-          )
+          const program = await startRollcall({ MALLOC_TRIM_THRESHOLD_: '131072', ...env }, undefined, script)
           try {
             const fleet = createFleet(reports, connections)
             const [connection] = await openConnections(program.port, 1)
@@ -105,8 +100,15 @@ function claimOf(name: string, values: Spread, aim: number | undefined): Claim {
 
 const megabytes = (bytes: number): number => bytes / 1024 / 1024
 
+/** The program that starts the server. */
+export async function buildPackage(): Promise<string> {
+  const dist = join(await buildPrograms(), 'dist')
+  makeTemplate(dist)
+  return join(dist, 'main.js')
+}
+
 /** As a browser does. */
-async function openPage({ url, port }: Program): Promise<readonly Subscription[]> {
+export async function openPage({ url, port }: Program): Promise<readonly Subscription[]> {
   const page = await (await fetch(url, { headers: { accept: 'text/html' } })).text()
   for (const [, asset] of page.matchAll(/(?:src|href)="(assets\/[^"]+)"/g))
     await (await fetch(`${url}/${asset}`)).text()
