@@ -10,9 +10,10 @@ import { createInterface } from 'node:readline/promises'
 import { parseConfig } from '../../server/config/config.ts'
 import { commandOf, exitCodes, parseFlags, UsageError } from '../../server/process/arguments.ts'
 import { conclude, withStoreRemedy } from '../../server/process/startup-errors.ts'
+import { whyNotAlone } from '../../store/alone.ts'
 import { readClock } from '../../store/connection/clock.ts'
 import { beginEpoch } from '../../store/connection/epoch.ts'
-import { openDatabase, whyNotAlone } from '../../store/open.ts'
+import { openDatabase } from '../../store/open.ts'
 
 const usage = `Usage: ${commandOf('new-epoch')} [options]
 

@@ -16,6 +16,9 @@ export interface Migration {
   readonly text: string
 }
 
+/** Milliseconds that a statement of a migration may take. */
+export const migrationLimit = 3_600_000
+
 const folder = join(root, 'drizzle')
 /** Of the advisory lock that one of several servers holds in each transaction of a migration. */
 const lockKey = 7_020_304_119

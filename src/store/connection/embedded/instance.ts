@@ -12,6 +12,8 @@ import type { TurnConnection } from './mutex.ts'
 import type { PartTaken, WorkerAnswer, WorkerData, WorkerRequest } from './pglite-worker.ts'
 
 export interface Instance extends TurnConnection {
+  /** `onLost` is also called when it has been closed, and at once if it is lost already. `wasOpen`: it has answered a statement. */
+  follow(onLost: (reason: StatementError, wasOpen: boolean) => void): void
   isLost(): boolean
   /** Files and folders whose sync has failed: the next run has to write them again. */
   unsynced(): readonly string[]
@@ -29,16 +31,8 @@ function workerFile(): string | URL {
   return isBundled ? join(root, 'dist/pglite-worker.js') : join(import.meta.dirname, 'pglite-worker.ts')
 }
 
-/**
- * `patience`: milliseconds that a statement may take. After some panics PostgreSQL computes without end. `onLost` is also called when it has been
- * closed. `wasOpen`: it has answered a statement.
- */
-export function startInstance(
-  number: number,
-  options: WorkerData,
-  patience: () => number,
-  onLost: (reason: StatementError, wasOpen: boolean) => void,
-): Instance {
+/** `patience`: milliseconds that a statement may take. After some panics PostgreSQL computes without end. */
+export function startInstance(number: number, options: WorkerData, patience: () => number): Instance {
   const worker = new Worker(workerFile(), { workerData: options })
   const waiting = new Map<number, { resolve: (rows: object[]) => void; reject: (error: unknown) => void }>()
   const taken: PartTaken = { taken: true }
@@ -51,6 +45,7 @@ export function startInstance(
   /** Why everything on it fails. */
   let reason: StatementError | null = null
   let late: Timeout | null = null
+  let onLost: Parameters<Instance['follow']>[0] = () => undefined
 
   worker.on('message', (answer: WorkerAnswer) => {
     if ('failure' in answer) {
@@ -122,6 +117,10 @@ export function startInstance(
     run(`set ${setting}`).catch(() => undefined)
   return {
     number,
+    follow(listener) {
+      onLost = listener
+      if (isLost && reason) onLost(reason, wasOpen)
+    },
     isLost: () => isLost,
     unsynced: () => unsynced,
     run,

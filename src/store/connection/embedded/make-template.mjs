@@ -51,8 +51,15 @@ function readMigrations() {
  * @param {readonly Migration[]} migrations
  */
 async function makeTemplate(migrations) {
-  const { PGlite } = await import('@electric-sql/pglite')
-  const database = await PGlite.create()
+  const { PGlite, MemoryFS } = await import('@electric-sql/pglite')
+  const files = new MemoryFS()
+  /** @type {Blob[]} */
+  const packed = []
+  // After PostgreSQL has ended in order: a copy of a running one would begin with a recovery, which syncs each file.
+  files.closeFs = async () => {
+    packed.push(await files.dumpTar('pgdata', 'none'))
+  }
+  const database = await PGlite.create({ fs: files })
   try {
     await database.transaction(async (session) => {
       await session.exec(
@@ -63,11 +70,13 @@ async function makeTemplate(migrations) {
         await session.query('insert into migrations (tag) values ($1)', [tag])
       }
     })
-    const file = await database.dumpDataDir('none')
-    return new Uint8Array(await file.arrayBuffer())
+    // Half of all files are of databases that only CREATE DATABASE needs. Each file is written and synced at the first start, and synced at each later one.
+    await database.exec('update pg_database set datistemplate = false')
+    for (const name of ['template0', 'template1']) await database.exec(`drop database ${name}`)
   } finally {
     await database.close()
   }
+  return new Uint8Array(await new Blob(packed).arrayBuffer())
 }
 
 /**

@@ -9,6 +9,7 @@ import { embeddedFile, isExecutable } from '../../../platform/installation.ts'
 import { isKept } from '../kept-plan.ts'
 import { countingParsers, mostCharacters } from '../reading.ts'
 import { type FileFailure, openFiles } from './files.ts'
+import { unpackTemplate } from './pglite-template.ts'
 
 export interface WorkerData {
   /** Undefined: in memory. */
@@ -64,11 +65,19 @@ if (!port) throw new Error('pglite-worker runs as a worker thread only')
 
 const { dataDir, template, isSynced = false, unsynced = [] } = workerData as WorkerData
 let isOpen = false
-const database = PGlite.create({
-  ...(isExecutable ? embeddedPglite() : {}),
-  ...(dataDir === undefined ? {} : openFiles({ dataDir, isSynced, unsynced, isOpen: () => isOpen }, fail)),
-  ...(template === undefined ? {} : { loadDataDir: new Blob([zstdDecompressSync(template)]) }),
-})
+const database = open()
+
+async function open(): Promise<PGlite> {
+  const options = isExecutable ? embeddedPglite() : {}
+  if (dataDir === undefined)
+    return PGlite.create({
+      ...options,
+      ...(template && { loadDataDir: new Blob([zstdDecompressSync(template)]) }),
+    })
+  // Here, because the server's thread loads modules meanwhile.
+  if (template) await unpackTemplate(template, dataDir)
+  return PGlite.create({ ...options, ...openFiles({ dataDir, isSynced, unsynced, isOpen: () => isOpen }, fail) })
+}
 
 /** PGlite reads these beside its module, which is not a file here. */
 function embeddedPglite(): PGliteOptions {

@@ -35,7 +35,7 @@ const closeLimit = 10_000
 
 /**
  * `statementLimit`: as it is when a statement begins. `closing`: milliseconds that the end waits for running statements. `failed` receives why a run has
- * ended that had started.
+ * ended that had started. `instance`: the first run.
  */
 export async function openPglite(
   options: WorkerData,
@@ -43,6 +43,7 @@ export async function openPglite(
   statementLimit = (): number => longestStatement,
   closing = closeLimit,
   failed: (error: Error) => void = () => {},
+  instance = startInstance(1, options, statementLimit),
 ): Promise<Database> {
   let isClosed = false
   const { promise: gone, resolve: end } = Promise.withResolvers<void>()
@@ -52,7 +53,7 @@ export async function openPglite(
     if (options.dataDir === undefined) end()
     else if (wasOpen) failed(error)
   }
-  let instance = startInstance(1, options, statementLimit, onLost)
+  instance.follow(onLost)
   let startedAt = performance.now()
   let restarting: Promise<void> | null = null
 
@@ -73,8 +74,9 @@ export async function openPglite(
     startedAt = performance.now()
     if (isClosed) return
     try {
-      const next = { ...options, unsynced: instance.unsynced() }
-      instance = startInstance(instance.number + 1, next, statementLimit, onLost)
+      const next = { ...options, template: undefined, unsynced: instance.unsynced() }
+      instance = startInstance(instance.number + 1, next, statementLimit)
+      instance.follow(onLost)
     } catch {
       // The machine has no thread for it now. The next caller tries again.
     }
