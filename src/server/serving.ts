@@ -1,6 +1,5 @@
 /** What answers callers: HTTP, GraphQL, MQTT, and what they export. */
 import type { Server } from 'node:http'
-import { createGraphql } from '../api/graphql/graphql.ts'
 import { acceptUpgrades } from '../api/graphql/transport/upgrade.ts'
 import { repositoryPath } from '../api/rest/devices/git.ts'
 import { createHttpServer } from '../api/rest/server.ts'
@@ -11,12 +10,18 @@ import { exportRoutes, openAssistants, openMqtt, openTraces } from './attachment
 import { createAuthentication } from './authentication.ts'
 import type { startBackground } from './background.ts'
 import { type Core, collectorTimeout } from './core.ts'
+import { createLateGraphql, type LateGraphql } from './late-graphql.ts'
 import type { Parts } from './parts.ts'
 import { commandOf } from './process/arguments.ts'
 
 type Background = Awaited<ReturnType<typeof startBackground>>
 
-export async function startServing(parts: Parts, core: Core, { outgoing, clusters }: Background): Promise<Server> {
+export interface Serving {
+  readonly server: Server
+  readonly graphql: Pick<LateGraphql, 'loaded' | 'loadSoon'>
+}
+
+export async function startServing(parts: Parts, core: Core, { outgoing, clusters }: Background): Promise<Serving> {
   const { config, timeouts, closeTimeout, database, log, clock, documents, tls, metrics, warn } = core
   const { admission, git, requests, connections, feed, writer } = core
   const { publicUrl, introspection, graphiql, corsOrigins: origins } = config.server
@@ -28,7 +33,7 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
   const repositoryOf = (device: string): string | null =>
     git.missing === null ? `${publicUrl ?? ''}${repositoryPath(device)}` : null
   const graphql = parts.add(
-    createGraphql({
+    createLateGraphql({
       documents,
       auth,
       credentials,
@@ -107,9 +112,9 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
     heartbeats: createHeartbeats({ writer, offlineAfter: config.offlineAfter, clock }),
     deadline,
     newestRevision: () => hub.last,
-    graphql: graphql.handle,
+    graphql,
+    loaded: graphql.load,
     introspection,
-    origins,
     timeouts: { ...timeouts, reading: timeouts.reading + config.limits.operation.time },
     isClosing: connections.isClosing,
     connections: () => ({ ...(mqtt && { mqtt: { sessions: mqtt.sessions() } }) }),
@@ -125,5 +130,5 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
   connections.use(server)
   parts.add(connections, () => connections.refuse())
   parts.add(assistants, (assistants) => assistants.close())
-  return server
+  return { server, graphql }
 }

@@ -14,8 +14,7 @@ import { findTips } from '../../store/read/desired/manifest-tips.ts'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { createLookup } from '../auth/devices/lookup.ts'
 import type { Trust } from '../auth/devices/trust.ts'
-import { crossOriginHeaders } from '../graphql/transport/cross-origin.ts'
-import { answerGraphql } from '../graphql/transport/request-body.ts'
+import type { Graphql } from '../graphql/graphql.ts'
 import { type BackupDeps, backupMethods } from './backup.ts'
 import type { OwnRoutes } from './contract/own.ts'
 import { contractLink, contractRoutes } from './contract/serve.ts'
@@ -40,7 +39,6 @@ import { toOriginForm } from './origin-form.ts'
 import { createPage } from './page/page.ts'
 import { limitPipelines } from './pipelines.ts'
 import { toProblem } from './problem.ts'
-import { sendSchema } from './schema.ts'
 import { createScrapers } from './scrapers.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
 import { createTlsServer } from './tls/tls-server.ts'
@@ -71,16 +69,9 @@ interface ServerDeps
   readonly tls?: TlsWatch | null
   /** In an identity service. Null: none is configured. */
   readonly trust?: Trust | null
-  /** `headers`: additional headers of the response. */
-  readonly graphql: (
-    request: IncomingMessage,
-    response: ServerResponse,
-    headers: Readonly<Record<string, string>>,
-  ) => unknown
+  readonly graphql: Pick<Graphql, 'handle' | 'refuse'>
   /** Whether callers may read the schema. */
   readonly introspection: boolean
-  /** Origins of other sites whose pages may use /graphql. */
-  readonly origins: readonly string[]
 }
 
 export function createHttpServer(deps: ServerDeps): Server {
@@ -100,6 +91,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (link) exchange.response.setHeader('link', link.link)
     return page.show(exchange)
   }
+  // It needs GraphQL, which is loaded after the server has started.
+  const showSchema = async (exchange: Exchange): Promise<void> => (await import('./schema.ts')).sendSchema(exchange)
   const findTip = createLookup((names) => findTips(deps.database.session, names))
   const fetching = { ...deps, findTip }
   const serving = { ...deps, sendDesired: createDesired(fetching) }
@@ -108,7 +101,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
     ...(deps.introspection && {
-      '/schema.graphql': { GET: { access: 'viewer', handle: sendSchema } },
+      '/schema.graphql': { GET: { access: 'viewer', handle: showSchema } },
       ...contractRoutes,
     }),
     '/version': { GET: { access: 'viewer', handle: sendVersion } },
@@ -191,13 +184,13 @@ export function createHttpServer(deps: ServerDeps): Server {
       if (request.method === 'POST') requireNoEncoding(request)
     } catch (error) {
       if (!(error instanceof DomainError)) throw error
-      answerGraphql(response, error, { ...headers, ...crossOriginHeaders(request, deps.origins) })
+      deps.graphql.refuse(request, response, error, headers)
       return
     }
     const isPreflight = request.headers['access-control-request-method'] !== undefined
     if (request.method === 'OPTIONS' && !isPreflight)
       showMethods(response, { ...headers, ...link }, ['GET', 'POST'], ['application/json'])
-    else deps.graphql(request, response, headers)
+    else deps.graphql.handle(request, response, headers)
   }
 
   const pipelines = limitPipelines()
