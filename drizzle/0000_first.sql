@@ -1,5 +1,5 @@
--- The whole database. drizzle-kit generated it from src/store/tables, except what it cannot express, which is by hand: the functions, the partitions of
--- the three tables of the history, the columns that the log's primary key includes, and the settings of tables at the end.
+-- The whole database. drizzle-kit generated it from src/store/tables, except what it cannot express, which is by hand: the functions, the triggers, the partitions
+-- of the three tables of the history, the columns that the log's primary key includes, and the settings of tables at the end.
 
 -- Functions, because an index takes immutable expressions only, and JSON as text is not one. In SQL, the planner and the indexes' predicates inline it. The
 -- text of `components` has `"error":{` exactly where a component has an error: within a string, a quotation mark is escaped.
@@ -190,6 +190,16 @@ CREATE TABLE "deployments" (
 	"repeats" bigint DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "deployment_names" (
+	"deployment_key" bigint PRIMARY KEY NOT NULL,
+	"deployment_id" text NOT NULL,
+	"reporter" text NOT NULL,
+	"target_key" bigint NOT NULL,
+	"rollout_key" bigint NOT NULL,
+	"is_orchestrated" boolean NOT NULL,
+	"is_forgotten" boolean NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "device_deviations" (
 	"target_key" bigint NOT NULL,
 	"kind" text NOT NULL,
@@ -336,12 +346,6 @@ CREATE TABLE "manifests" (
 	"bundle_digest" text,
 	"bundle_size" integer,
 	CONSTRAINT "manifests_target_key_version_pk" PRIMARY KEY("target_key","version")
-);
---> statement-breakpoint
-CREATE TABLE "deployment_names" (
-	"deployment_key" bigint PRIMARY KEY NOT NULL,
-	"rollout_key" bigint NOT NULL,
-	"deployment_id" text NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "deployment_search" (
@@ -700,12 +704,14 @@ CREATE INDEX "alerts_raised" ON "alerts" USING btree ("raised_revision");--> sta
 CREATE INDEX "alerts_resolved" ON "alerts" USING btree ("resolved_revision") WHERE resolved_revision is not null;--> statement-breakpoint
 CREATE INDEX "alerts_resolved_at" ON "alerts" USING btree ("resolved_at") WHERE resolved_at is not null;--> statement-breakpoint
 CREATE INDEX "alerts_rollout" ON "alerts" USING btree ("rollout_key","raised_revision");--> statement-breakpoint
-CREATE UNIQUE INDEX "deployments_reporter" ON "deployments" USING btree ("reporter","deployment_id") WHERE instance_key is null;--> statement-breakpoint
-CREATE INDEX "deployments_orchestrator" ON "deployments" USING btree ("reporter","deployment_id") WHERE instance_key is not null;--> statement-breakpoint
+CREATE UNIQUE INDEX "deployment_names_reporter" ON "deployment_names" USING btree ("reporter","deployment_id") WHERE not is_orchestrated;--> statement-breakpoint
+CREATE INDEX "deployment_names_orchestrator" ON "deployment_names" USING btree ("reporter","deployment_id") WHERE is_orchestrated;--> statement-breakpoint
+CREATE INDEX "deployment_names_id" ON "deployment_names" USING btree ("deployment_id","deployment_key");--> statement-breakpoint
+CREATE INDEX "deployment_names_search" ON "deployment_names" USING btree (lower(deployment_id) text_pattern_ops) WHERE not is_forgotten;--> statement-breakpoint
+CREATE INDEX "deployment_names_target" ON "deployment_names" USING btree ("target_key","deployment_id");--> statement-breakpoint
+CREATE INDEX "deployment_names_rollout" ON "deployment_names" USING btree ("rollout_key","deployment_id","deployment_key") WHERE not is_forgotten;--> statement-breakpoint
 CREATE UNIQUE INDEX "deployments_place" ON "deployments" USING btree ("instance_key","target_key") WHERE instance_key is not null;--> statement-breakpoint
-CREATE INDEX "deployments_id" ON "deployments" USING btree ("deployment_id","key");--> statement-breakpoint
-CREATE INDEX "deployments_search" ON "deployments" USING btree (lower(deployment_id) text_pattern_ops) WHERE forgotten_at is null;--> statement-breakpoint
-CREATE INDEX "deployments_target" ON "deployments" USING btree ("target_key","deployment_id");--> statement-breakpoint
+CREATE INDEX "deployments_target" ON "deployments" USING btree ("target_key");--> statement-breakpoint
 CREATE INDEX "deployments_rollout" ON "deployments" USING btree ("rollout_key","revision") WHERE forgotten_at is null;--> statement-breakpoint
 CREATE INDEX "deployments_revision" ON "deployments" USING btree ("revision") WHERE forgotten_at is null;--> statement-breakpoint
 CREATE INDEX "deployments_state" ON "deployments" USING btree ("state","revision") WHERE forgotten_at is null;--> statement-breakpoint
@@ -739,7 +745,6 @@ CREATE INDEX "device_profiles_labels" ON "device_profiles" USING gin (labels jso
 CREATE INDEX "device_profiles_vendor" ON "device_profiles" USING hash (device_capability(capabilities, 'vendor'));--> statement-breakpoint
 CREATE INDEX "device_profiles_model" ON "device_profiles" USING hash (device_capability(capabilities, 'modelNumber'));--> statement-breakpoint
 CREATE INDEX "manifest_entries_deployment" ON "manifest_entries" USING btree ("deployment_key","since");--> statement-breakpoint
-CREATE INDEX "deployment_names_order" ON "deployment_names" USING btree ("rollout_key","deployment_id","deployment_key");--> statement-breakpoint
 CREATE INDEX "deployment_search_parts" ON "deployment_search" USING gin (terms collate "C",text_trigrams(text) collate "C") WITH (fastupdate=false);--> statement-breakpoint
 CREATE INDEX "deployment_search_long" ON "deployment_search" USING btree ("deployment_key") WHERE text is null;--> statement-breakpoint
 CREATE INDEX "steps_in_progress_step" ON "steps_in_progress" USING btree ("rollout_key","component","state","counts_from");--> statement-breakpoint
@@ -777,6 +782,20 @@ CREATE UNIQUE INDEX "deliveries_event" ON "deliveries" USING btree ("sink_key","
 CREATE INDEX "deliveries_wanted" ON "deliveries" USING btree ("sink_key") WHERE is_wanted;--> statement-breakpoint
 CREATE UNIQUE INDEX "sinks_name" ON "sinks" USING btree ("instance_key","name") WHERE kind = 'CALLBACK';--> statement-breakpoint
 CREATE UNIQUE INDEX "sinks_inventory" ON "sinks" USING btree ("instance_key") WHERE kind = 'INVENTORY';--> statement-breakpoint
+-- A report of a known deployment sets none of these columns, so it does not call the function.
+CREATE FUNCTION name_deployment() RETURNS trigger LANGUAGE plpgsql AS $$
+begin
+  insert into deployment_names (deployment_key, deployment_id, reporter, target_key, rollout_key, is_orchestrated, is_forgotten)
+    values (new.key, new.deployment_id, new.reporter, new.target_key, new.rollout_key, new.instance_key is not null, new.forgotten_at is not null)
+    on conflict (deployment_key) do update set deployment_id = excluded.deployment_id, reporter = excluded.reporter, target_key = excluded.target_key,
+      rollout_key = excluded.rollout_key, is_orchestrated = excluded.is_orchestrated, is_forgotten = excluded.is_forgotten;
+  return null;
+end $$;--> statement-breakpoint
+CREATE TRIGGER "deployments_named" AFTER INSERT ON "deployments" FOR EACH ROW EXECUTE FUNCTION name_deployment();--> statement-breakpoint
+CREATE TRIGGER "deployments_renamed" AFTER UPDATE OF "deployment_id", "reporter", "target_key", "rollout_key", "instance_key", "forgotten_at" ON "deployments" FOR EACH ROW
+  WHEN ((old.deployment_id, old.reporter, old.target_key, old.rollout_key, old.instance_key is null, old.forgotten_at is null)
+    is distinct from (new.deployment_id, new.reporter, new.target_key, new.rollout_key, new.instance_key is null, new.forgotten_at is null))
+  EXECUTE FUNCTION name_deployment();--> statement-breakpoint
 -- Rows are only appended here. A vacuum of the new ones lets counts in the past read the index alone. Servers add the later partitions
 -- (src/store/write/partitions.ts), with the same settings.
 CREATE TABLE "change_log_first" PARTITION OF "change_log" FOR VALUES FROM (MINVALUE) TO (MAXVALUE) WITH (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);--> statement-breakpoint

@@ -17,30 +17,30 @@ it('has a projection made again, and refuses another name', async () => {
     }
   }
   await within(
-    "insert into duties (name, cursor) values ('names', 7), ('summaries', 7)",
-    'insert into deployment_names values (1, 2, $$d$$)',
+    "insert into duties (name, cursor) values ('search', 7), ('summaries', 7)",
+    'insert into deployment_search (deployment_key, terms) values (1, array[$$a:shop$$])',
   )
   const rebuild = (...args: readonly string[]) => startNode(['src/bin.ts', 'rebuild', ...args], { DATA_DIR: dataDir })
   for (const [args, said] of [
-    [[], /rebuild needs one name: search, names, summaries, standstill, facets, but has ""/],
+    [[], /rebuild needs one name: search, summaries, standstill, facets, but has ""/],
     [['alerts'], /one name: .* but has "alerts"/],
-    [['names', 'search'], /but has "names search"/],
-    [['names', '--now'], /unknown option --now/],
+    [['search', 'facets'], /but has "search facets"/],
+    [['search', '--now'], /unknown option --now/],
   ] as const) {
     const command = rebuild(...args)
     await command.said(said)
     expect(await command.ended).toBe(64)
   }
-  const begun = rebuild('names')
-  await begun.said(/^names of .* is made again/)
+  const begun = rebuild('search')
+  await begun.said(/^search of .* is made again/)
   expect(await begun.ended).toBe(0)
   expect(
     await within(
-      `select name, cursor, former_cursor, (select count(*)::int from deployment_names) as rows from duties
-       where name in ('names', 'summaries') order by name`,
+      `select name, cursor, former_cursor, (select count(*)::int from deployment_search) as rows from duties
+       where name in ('search', 'summaries') order by name`,
     ),
   ).toEqual([
-    { name: 'names', cursor: null, former_cursor: 7, rows: 1 },
+    { name: 'search', cursor: null, former_cursor: 7, rows: 1 },
     { name: 'summaries', cursor: 7, former_cursor: null, rows: 1 },
   ])
 })

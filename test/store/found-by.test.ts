@@ -2,7 +2,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { step } from '../../src/store/projection.ts'
-import { namesProjection } from '../../src/store/write/derived/deployment-names.ts'
 import { searchProjection } from '../../src/store/write/derived/search-entries.ts'
 import { report } from '../support/clients/reports.ts'
 import { openFresh } from '../support/databases/databases.ts'
@@ -114,17 +113,5 @@ describe.each(stores)('the index of what deployments are found by, on $name', (s
     await send(1, installed)
     await session.run('update log_head set tail = revision')
     expect(await follow()).toBe('deployments')
-  })
-
-  it('keeps names of new deployments and of those that moved to another rollout', async () => {
-    const { send, database, session } = await start(store)
-    const index = async () => step(database, namesProjection, 100)
-    const names = async () => session.run('select deployment_id as id from deployment_names order by 1')
-    await send(1)
-    await index()
-    await send(1, installed)
-    await send(2)
-    await index()
-    expect(await names()).toEqual([{ id: 'app-1' }, { id: 'app-2' }])
   })
 })

@@ -4,13 +4,13 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { covered, type Projection, rebuild, step } from '../../src/store/projection.ts'
 import { summariesProjection } from '../../src/store/write/derived/change-summaries.ts'
-import { namesProjection } from '../../src/store/write/derived/deployment-names.ts'
+import { searchProjection } from '../../src/store/write/derived/search-entries.ts'
 import { report } from '../support/clients/reports.ts'
 import { openFresh } from '../support/databases/databases.ts'
 import { type Store, stores } from '../support/databases/stores.ts'
 import { createRoad } from '../support/servers/road.ts'
 
-const [former, later] = [namesProjection, { ...namesProjection, version: 2 }]
+const [former, later] = [searchProjection, { ...searchProjection, version: searchProjection.version + 1 }]
 
 async function start(store: Store, reports: number) {
   const road = await createRoad(await openFresh(store))
@@ -60,7 +60,7 @@ describe.each(stores)('a projection on $name', (store) => {
   it('of deployments is made anew at a later version, while readers of the former use what is there', async () => {
     const { database, send, head, coveredBy, level, rowsOf } = await start(store, 6)
     await level(former)
-    const [known, rows] = [await head(), await rowsOf('deployment_names')]
+    const [known, rows] = [await head(), await rowsOf('deployment_search')]
     expect(await coveredBy(former)).toBe(known)
     expect(await coveredBy(later)).toBe(0)
 
@@ -68,28 +68,28 @@ describe.each(stores)('a projection on $name', (store) => {
     expect(await coveredBy(former)).toBe(known)
     expect(await coveredBy(later)).toBeLessThan(known)
     expect(await coveredBy(later)).toBeGreaterThan(0)
-    expect(await rowsOf('deployment_names')).toEqual(rows)
+    expect(await rowsOf('deployment_search')).toEqual(rows)
     // A server of the former version leaves it alone.
     await send(7)
     expect(await step(database, former, 100)).toBeNull()
-    expect(await rowsOf('deployment_names')).toEqual(rows)
+    expect(await rowsOf('deployment_search')).toEqual(rows)
 
     await level(later, 2)
     expect(await coveredBy(later)).toBe(await head())
-    expect(await rowsOf('deployment_names')).toHaveLength(7)
+    expect(await rowsOf('deployment_search')).toHaveLength(7)
   })
 
   it('of deployments is used while an operator lets it be made again', async () => {
     const { database, session, head, coveredBy, level, rowsOf } = await start(store, 6)
     await level(former)
-    const rows = await rowsOf('deployment_names')
-    await session.run('update deployment_names set rollout_key = 0')
+    const rows = await rowsOf('deployment_search')
+    await session.run("update deployment_search set terms = '{}'")
     await rebuild(database, former)
     await rebuild(database, former)
     expect(await coveredBy(former)).toBe(await head())
     await level(former, 2)
-    expect(await rowsOf('deployment_names')).toEqual(rows)
-    expect(await session.run("select cursor from duties where name = 'names'")).toEqual([{ cursor: await head() }])
+    expect(await rowsOf('deployment_search')).toEqual(rows)
+    expect(await session.run("select cursor from duties where name = 'search'")).toEqual([{ cursor: await head() }])
   })
 
   it('of entries begins without rows, because its rows add up', async () => {

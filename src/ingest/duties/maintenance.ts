@@ -7,7 +7,6 @@ import type { Millis } from '../../domain/values.ts'
 import type { Database } from '../../store/database.ts'
 import { holdLease } from '../../store/leases.ts'
 import { summariesProjection } from '../../store/write/derived/change-summaries.ts'
-import { namesProjection } from '../../store/write/derived/deployment-names.ts'
 import { searchProjection } from '../../store/write/derived/search-entries.ts'
 import type { StallLimits } from '../../store/write/standstill.ts'
 import { createAlertEvaluation } from '../alerts/evaluation.ts'
@@ -104,9 +103,7 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     createStandstill(background, writer, stalling),
     createAlertEvaluation(database, writer),
     createCheckpoints(background),
-    ...[searchProjection, namesProjection, summariesProjection].map((projection) =>
-      createProjecting(background, projection),
-    ),
+    ...[searchProjection, summariesProjection].map((projection) => createProjecting(background, projection)),
     createFacetCounts(background),
     createPartitioning({ database, kept, signal }),
     ...(retention && archive ? [createArchiving(retention, archive)] : []),

@@ -2,7 +2,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Session } from '../database.ts'
 import { all, fixed, isAnyOf } from '../sql/parameters.ts'
-import { changeLog, deployments, targets } from '../tables/schema.ts'
+import { changeLog, deploymentNames, deployments, targets } from '../tables/schema.ts'
 import { isFound, visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, stands } from './filters/deployment-filter.ts'
 import type { Past } from './past.ts'
@@ -104,13 +104,26 @@ function canMatch(past: Past, filter: DeploymentFilter): SQL[] {
       ? [sql`${present.key} in (${candidates} union all select ${spanned?.key ?? null}::bigint)`]
       : []),
     ...(keys ? [isAnyOf(present.key, keys, 'bigint')] : []),
-    ...(deploymentIds ? [isAnyOf(present.deploymentId, deploymentIds, 'text')] : []),
-    ...(reporters ? [isAnyOf(present.reporter, reporters, 'text')] : []),
+    ...(deploymentIds ? [isNamed([isAnyOf(deploymentNames.deploymentId, deploymentIds, 'text')])] : []),
+    ...(reporters
+      ? [isNamed(kindsOfReporters.map((kind) => all([isAnyOf(deploymentNames.reporter, reporters, 'text'), kind])))]
+      : []),
     ...(rolloutKeys ? [mayHaveBeenIn(past, 'rollout', (column) => isAnyOf(column, rolloutKeys, 'bigint'))] : []),
     ...(deviceIds
       ? [mayHaveBeenIn(past, 'target', (column) => sql`${column} = any(array(${devicesNamed(deviceIds)}))`)]
       : []),
   ]
+}
+
+/** Each kind of reporter has an index. */
+const kindsOfReporters = [sql`not ${deploymentNames.isOrchestrated}`, sql`${deploymentNames.isOrchestrated}`]
+
+/** The present row has one of these names, by the index beside the deployments. */
+function isNamed(either: readonly SQL[]): SQL {
+  const parts = either.map(
+    (condition) => sql`select ${deploymentNames.deploymentKey} from ${deploymentNames} where ${condition}`,
+  )
+  return sql`${present.key} = any(array(${sql.join(parts, sql` union all `)}))`
 }
 
 /** Their keys. */

@@ -10,7 +10,7 @@ import { pageOf, stretchOf } from '../sql/page.ts'
 import { all, asParents, fixed, isAnyOf, listParameter } from '../sql/parameters.ts'
 import { bytesOf, inParts } from '../sql/parts.ts'
 import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '../sql/rows.ts'
-import { changeLog, deployments, targets } from '../tables/schema.ts'
+import { changeLog, deploymentNames, deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 import { devicesNamed, leaversOf, parentsOf, type Scope } from './deployment-scope.ts'
 import { type DeploymentFilter, d, filterAt } from './filters/deployment-filter.ts'
@@ -115,7 +115,7 @@ export async function findDeployments(
   const past = await openPast(session, asOf)
   const mayBe =
     deviceId === null
-      ? sql`${present.deploymentId} = ${deploymentId}`
+      ? sql`${present.key} in (select ${n.deploymentKey} from ${deploymentNames} ${n} where ${n.deploymentId} = ${deploymentId})`
       : sql`${present.key} = any(array(${keysOfPair(deploymentId, deviceId, past)}))`
   const matches = [...visiblePlace(session, d), ...(deviceId === null ? [] : [isOfPair(deploymentId, deviceId)])]
   const records = await session.rows<ShownRecord>(
@@ -146,25 +146,29 @@ export interface DeploymentName {
 
 const mostFound = sql.raw(String(maxNamesakes + 1))
 const isThere = fixed(sql`${d.forgottenAt} is null`)
-const isReported = sql`${d.deploymentId} = asked.id and ${d.reporter} = asked.device`
+const n = alias(deploymentNames, 'n')
+const isReported = sql`${n.deploymentId} = asked.id and ${n.reporter} = asked.device`
 
-const place = sql`(${d.deploymentId}, ${d.key})`
+const place = sql`(${n.deploymentId}, ${n.deploymentKey})`
 /**
  * Lookups for `asked`, which has ids, or pairs of an id and a device. The row comparisons force the planner to use the index of both columns: where most
  * deployments share an id, it expects that each id has many, and would read the table for the first of them.
  */
 const ofId = (isVisible: SQL): SQL => sql`cross join lateral (
-    select ${d}.* from ${deployments} ${d}
-    where ${place} > (asked.id, 0) and ${place} < (asked.id, ${sql.raw(String(Number.MAX_SAFE_INTEGER))}::bigint) and ${isThere} and ${isVisible}
-    order by ${d.deploymentId}, ${d.key} limit ${mostFound}) as ${d}`
+    select ${d}.* from (
+      select ${n.deploymentKey} from ${deploymentNames} ${n}
+      where ${place} > (asked.id, 0) and ${place} < (asked.id, ${sql.raw(String(Number.MAX_SAFE_INTEGER))}::bigint)
+      order by ${n.deploymentId}, ${n.deploymentKey} limit (select null::bigint)) as ${n}
+    cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = ${n.deploymentKey} and ${isThere} and ${isVisible} offset 0) as ${d}
+    limit ${mostFound}) as ${d}`
 const ofPair = fixed(sql`cross join lateral (
-    (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is null offset 0)
+    (select ${n.deploymentKey} from ${deploymentNames} ${n} where ${isReported} and not ${n.isOrchestrated} offset 0)
     union all
-    (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is not null offset 0)
+    (select ${n.deploymentKey} from ${deploymentNames} ${n} where ${isReported} and ${n.isOrchestrated} offset 0)
     union all
-    (select ${d}.* from ${targets} ${runningOn} join ${deployments} ${d} on ${d.targetKey} = ${runningOn.key}
-      where ${isDevice} and ${runningOn.name} = asked.device and ${d.deploymentId} = asked.id and ${d.reporter} <> asked.device offset 0)
-  ) as ${d}`)
+    (select ${n.deploymentKey} from ${targets} ${runningOn} join ${deploymentNames} ${n} on ${n.targetKey} = ${runningOn.key}
+      where ${isDevice} and ${runningOn.name} = asked.device and ${n.deploymentId} = asked.id and ${n.reporter} <> asked.device offset 0)
+  ) as ${n} cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = ${n.deploymentKey} offset 0) as ${d}`)
 const byKey = fixed(sql`order by ${d.key}`)
 
 /**

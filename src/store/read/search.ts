@@ -7,7 +7,7 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { isStorable } from '../../domain/text.ts'
 import type { Session } from '../database.ts'
 import { all } from '../sql/parameters.ts'
-import { deploymentSearch, deployments, resources, rollouts, targets } from '../tables/schema.ts'
+import { deploymentNames, deploymentSearch, deployments, resources, rollouts, targets } from '../tables/schema.ts'
 import { visiblePlace, visibleRollout, visibleTarget } from './access-scope.ts'
 import { hasIndexedPart, hasParts } from './filters/search-ranges.ts'
 import { isListed } from './rollouts/rollouts.ts'
@@ -71,13 +71,25 @@ interface Row {
   readonly rank: number
 }
 
-interface Source {
+interface Named {
   readonly table: SQLWrapper
   readonly key: SQLWrapper
   readonly name: SQLWrapper
   /** What the limit of examined rows counts: nearly all rows of an index have it, or an index of its own finds them. */
   readonly isPresent: SQL
+}
+
+interface Source extends Named {
   readonly is: readonly SQL[]
+  /** The table beside it that has the index of names. Absent: it has the index itself. */
+  readonly names?: Named
+}
+
+const namesOfDeployments: Named = {
+  table: deploymentNames,
+  key: deploymentNames.deploymentKey,
+  name: deploymentNames.deploymentId,
+  isPresent: sql`not ${deploymentNames.isForgotten}`,
 }
 
 /** Few, found by the index of kinds. In the order of names or keys, devices would use up the limit. */
@@ -98,7 +110,8 @@ function sourceOf(reader: Session, kind: SearchKind): Source {
     case 'DEPLOYMENT': {
       const is = [sql`${deployments.isCurrent}`, ...visiblePlace(reader, deployments)]
       const isPresent = sql`${deployments.forgottenAt} is null`
-      return { table: deployments, key: deployments.key, name: deployments.deploymentId, isPresent, is }
+      const names = namesOfDeployments
+      return { table: deployments, key: deployments.key, name: deployments.deploymentId, isPresent, is, names }
     }
     case 'RESOURCE': {
       const is = visiblePlace(reader, resources)
@@ -113,14 +126,21 @@ function sourceOf(reader: Session, kind: SearchKind): Source {
  * limit the rows before they look for those that the reader sees, so a restricted reader costs no more.
  */
 function selectFrom(reader: Session, kind: SearchKind, text: string, limit: number, examined: number): SQL {
-  const { table, key, name, isPresent, is } = sourceOf(reader, kind)
+  const { table, key, name, isPresent, is, names } = sourceOf(reader, kind)
   const [wanted, after] = [sql`lower(${text}::text)`, sql`(lower(${text}::text) || chr(1114111))`]
   const folded = sql`lower(${name})`
   const mostRows = sql.raw(String(examined))
+  const beginning = (of: Named, columns: SQL): SQL => sql`(
+        select ${columns}, lower(${of.name}) as folded from ${of.table}
+        where lower(${of.name}) ~>=~ ${wanted} and lower(${of.name}) ~<~ ${after} and ${of.isPresent}
+        order by folded using ~<~ limit ${mostRows})`
+  const first = names
+    ? sql`${beginning(names, sql`${names.key} as named`)} as named
+        cross join lateral (select * from ${table} where ${key} = named.named offset 0) as ${table}`
+    : sql`${beginning({ table, key, name, isPresent }, sql`${table}.*`)} as ${table}`
   return sql`
     (select ${key} as key, ${name} as name, case when folded = ${wanted} then 0 else 1 end as rank
-      from (select ${table}.*, ${folded} as folded from ${table} where ${folded} ~>=~ ${wanted} and ${folded} ~<~ ${after} and ${isPresent}
-        order by folded using ~<~ limit ${mostRows}) as ${table}
+      from ${first}
       where ${all(is)} order by folded using ~<~ limit ${limit}::int)
     union all
     (select ${key} as key, ${name} as name, 2 as rank

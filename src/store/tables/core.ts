@@ -198,13 +198,8 @@ export const deployments = pgTable(
     repeats: bigint('repeats', { mode: 'number' }).notNull().default(0),
   },
   (t) => [
-    // A deployment of an orchestrator and one that a device reports are never the same, even with equal names.
-    uniqueIndex('deployments_reporter').on(t.reporter, t.deploymentId).where(sql`instance_key is null`),
-    index('deployments_orchestrator').on(t.reporter, t.deploymentId).where(sql`instance_key is not null`),
     uniqueIndex('deployments_place').on(t.instanceKey, t.targetKey).where(sql`instance_key is not null`),
-    index('deployments_id').on(t.deploymentId, t.key),
-    index('deployments_search').on(sql`lower(deployment_id) text_pattern_ops`).where(sql`forgotten_at is null`),
-    index('deployments_target').on(t.targetKey, t.deploymentId),
+    index('deployments_target').on(t.targetKey),
     index('deployments_rollout').on(t.rolloutKey, t.revision).where(sql`forgotten_at is null`),
     index('deployments_revision').on(t.revision).where(sql`forgotten_at is null`),
     index('deployments_state').on(t.state, t.revision).where(sql`forgotten_at is null`),
@@ -225,6 +220,34 @@ export const deployments = pgTable(
     index('deployments_derived')
       .on(t.derivedState, t.revision)
       .where(sql`forgotten_at is null and derived_state <> state`),
+  ],
+)
+
+/**
+ * What deployments are found by that reports do not change: a trigger writes a row with a deployment, and again if one of its columns differs
+ * (drizzle/0000_first.sql). Each report writes its row of `deployments` anew, and so pays for every index of that table. Names have no order, so their
+ * entries would go to pages all over an index.
+ */
+export const deploymentNames = pgTable(
+  'deployment_names',
+  {
+    deploymentKey: key('deployment_key').primaryKey(),
+    deploymentId: text('deployment_id').notNull(),
+    reporter: text('reporter').notNull(),
+    targetKey: key('target_key').notNull(),
+    rolloutKey: key('rollout_key').notNull(),
+    /** An orchestrator has it: `instance_key` is not null. */
+    isOrchestrated: boolean('is_orchestrated').notNull(),
+    isForgotten: boolean('is_forgotten').notNull(),
+  },
+  (t) => [
+    // A deployment of an orchestrator and one that a device reports are never the same, even with equal names.
+    uniqueIndex('deployment_names_reporter').on(t.reporter, t.deploymentId).where(sql`not is_orchestrated`),
+    index('deployment_names_orchestrator').on(t.reporter, t.deploymentId).where(sql`is_orchestrated`),
+    index('deployment_names_id').on(t.deploymentId, t.deploymentKey),
+    index('deployment_names_search').on(sql`lower(deployment_id) text_pattern_ops`).where(sql`not is_forgotten`),
+    index('deployment_names_target').on(t.targetKey, t.deploymentId),
+    index('deployment_names_rollout').on(t.rolloutKey, t.deploymentId, t.deploymentKey).where(sql`not is_forgotten`),
   ],
 )
 

@@ -100,20 +100,6 @@ export const deploymentSearch = pgTable(
   ],
 )
 
-/**
- * The deployments of each rollout in the order of their names (store/write/derived/deployment-names.ts). A row is written when a deployment is new or
- * changes its rollout. An index of the deployments was rejected: each report would pay for it.
- */
-export const deploymentNames = pgTable(
-  'deployment_names',
-  {
-    deploymentKey: key('deployment_key').primaryKey(),
-    rolloutKey: key('rollout_key').notNull(),
-    deploymentId: text('deployment_id').notNull(),
-  },
-  (t) => [index('deployment_names_order').on(t.rolloutKey, t.deploymentId, t.deploymentKey)],
-)
-
 /** One row: the last backup that its maker recorded. */
 export const lastBackup = pgTable('last_backup', {
   id: integer('id').primaryKey().default(1),

@@ -13,7 +13,7 @@ interface Duty {
 }
 
 /** What reads the log of a seeded fleet before it is asked. */
-const following: ReadonlySet<string> = new Set(['checkpoints', 'names', 'search'])
+const following: ReadonlySet<string> = new Set(['checkpoints', 'search'])
 
 /**
  * Waits until each background duty has succeeded once, and the checkpoints and the indexes beside the deployments have reached the head of the log. Standstills follow:

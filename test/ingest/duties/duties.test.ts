@@ -70,7 +70,7 @@ describe.each(stores)('a background duty on $name', (store) => {
   it('that follows deployments goes on with short statements where long ones are cancelled', async () => {
     const mostTimely = 80
     const { road, keeper, duties } = await open(store, async (text, [, limit] = []) => {
-      if (/where name = '(search|names)'/.test(text) && Number(limit) > mostTimely) throw new Error('cancelled')
+      if (/where name = 'search'/.test(text) && Number(limit) > mostTimely) throw new Error('cancelled')
     })
     await Promise.all(
       Array.from({ length: 3 * mostTimely }, (_, index) =>
@@ -79,7 +79,7 @@ describe.each(stores)('a background duty on $name', (store) => {
     )
     const { revision } = await readHead(road.database.session)
     for (let round = 0; round < 6; round += 1) await keeper.tick()
-    expect(await duties()).toMatchObject({ search: { cursor: revision }, names: { cursor: revision } })
+    expect(await duties()).toMatchObject({ search: { cursor: revision } })
   })
 
   it('that fails keeps no other from being done, and its failures are counted', async () => {
@@ -147,7 +147,6 @@ describe.each(stores)('a background duty on $name', (store) => {
         'batches',
         'checkpoints',
         'facets',
-        'names',
         'partitions',
         'retention',
         'search',

@@ -26,7 +26,6 @@ import { deploymentOrders } from '../../../src/store/read/orders/deployment-orde
 import { targetsByKey } from '../../../src/store/read/targets/targets.ts'
 import { type ResourceRecord, toResource } from '../../../src/store/sql/rows-orchestration.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { namesProjection } from '../../../src/store/write/derived/deployment-names.ts'
 import { searchProjection } from '../../../src/store/write/derived/search-entries.ts'
 import { everyStore } from '../../support/databases/stores.ts'
 import { someOf } from '../../support/runner/depth.ts'
@@ -73,7 +72,6 @@ describe.each(everyStore)('a fleet with orchestrators on $name', (store) => {
             seen.set(revision, await readResources(session))
             if (step % 13 === 10) await facets.run(turn)
             if (step % 17 === 5) await makeStep(database, searchProjection, 1_000)
-            if (step % 19 === 5) await makeStep(database, namesProjection, 1_000)
             if (step % 29 === 28)
               await writeCheckpoints(database, revision, [0, ...(await keysOf(session, 'rollouts'))])
           },

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { Revision } from '../../../src/domain/values.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { step } from '../../../src/store/projection.ts'
 import { countChanges } from '../../../src/store/read/changes/change-counts.ts'
 import { pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
 import { countDeployments } from '../../../src/store/read/counts/deployment-counts.ts'
@@ -21,7 +20,6 @@ import { deploymentOrders } from '../../../src/store/read/orders/deployment-orde
 import { countReports, pageReports } from '../../../src/store/read/reports/reports.ts'
 import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts/rollouts.ts'
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets/targets.ts'
-import { namesProjection } from '../../../src/store/write/derived/deployment-names.ts'
 import { type EmptyStore, stores } from '../../support/databases/stores.ts'
 import { fillFleet, size, spring } from './even-fleet.ts'
 import { inSnapshot, watched } from './history.ts'
@@ -43,7 +41,6 @@ describe.each(stores)('reads on $name', (store) => {
     database = await empty.open()
     base = await inSnapshot(database, async ({ head }) => (await head).revision)
     await database.transaction((session) => fillFleet(session, base))
-    while (await step(database, namesProjection, size));
     await database.transaction((session) => session.run('analyze'))
   })
   afterAll(async () => {
@@ -243,7 +240,8 @@ describe.each(stores)('reads on $name', (store) => {
       'many with one id a while ago': await rowsRead((s) => findDeployments(s, 'everywhere', null, past), blind),
       'one of many a while ago': await rowsRead((s) => findDeployments(s, 'everywhere', `device-${size}`, past), blind),
     })
-    expect(Object.entries(costs).filter(([, rows]) => rows > 500)).toEqual([])
+    // 101 deployments with one ID, each with its name, its entry and its state then.
+    expect(Object.entries(costs).filter(([, rows]) => rows > 900)).toEqual([])
   })
 
   /** Whose every plan is made without knowing what is asked for. */

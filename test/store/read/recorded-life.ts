@@ -11,7 +11,6 @@ import { targetsByKey } from '../../../src/store/read/targets/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { summariesProjection } from '../../../src/store/write/derived/change-summaries.ts'
-import { namesProjection } from '../../../src/store/write/derived/deployment-names.ts'
 import { searchProjection } from '../../../src/store/write/derived/search-entries.ts'
 import { limits, ownerOf, type Question } from './deployments/questions.ts'
 import { type Life, live } from './history.ts'
@@ -29,7 +28,6 @@ export async function recordLife(database: Database): Promise<RecordedLife> {
   const life = await live(database, 5, 90, async (step) => {
     if (step % 25 !== 24) return
     await makeStep(database, searchProjection, 1_000)
-    await makeStep(database, namesProjection, 1_000)
     while (await makeStep(database, summariesProjection, 5));
   })
   const present = life.moments.at(-1)?.deployments ?? []

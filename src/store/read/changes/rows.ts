@@ -24,7 +24,7 @@ import {
   timeParameter,
 } from '../../sql/parameters.ts'
 import { bytesOf, untilBytes } from '../../sql/parts.ts'
-import { changeLog, deployments, instances, targets } from '../../tables/schema.ts'
+import { changeLog, deploymentNames, deployments, instances, targets } from '../../tables/schema.ts'
 import { sawOrigin, tellsOfHere, visibleSubject } from '../access-scope.ts'
 
 /** A range of revisions, both inclusive. Null: no bound. */
@@ -265,7 +265,7 @@ function runsOf({
 }
 
 function deploymentsNamed(ids: readonly string[]): SQL {
-  return sql`select ${deployments.key} from ${deployments} where ${isAnyOf(deployments.deploymentId, ids, 'text')}`
+  return sql`select ${deploymentNames.deploymentKey} from ${deploymentNames} where ${isAnyOf(deploymentNames.deploymentId, ids, 'text')}`
 }
 
 function instancesNamed(ids: readonly string[]): SQL {

@@ -5,7 +5,7 @@ import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Session } from '../../database.ts'
 import { presentFields } from '../../sql/conditions.ts'
 import { isAnyOf, listParameter } from '../../sql/parameters.ts'
-import { changeLog, deployments } from '../../tables/schema.ts'
+import { changeLog, deploymentNames } from '../../tables/schema.ts'
 import {
   type ChangeStretch,
   matchesChangeRow,
@@ -48,7 +48,7 @@ export async function waysOf(
   if (isScan(session, scope, filter)) return 'scan'
   const { rolloutKeys, deploymentIds, deviceIds, instanceIds } = (scope.of === 'fleet' && subjectsOf(filter)) || {}
   if (deploymentIds) {
-    const named = sql`select 1 from ${deployments} where ${isAnyOf(deployments.deploymentId, deploymentIds, 'text')}`
+    const named = sql`select 1 from ${deploymentNames} where ${isAnyOf(deploymentNames.deploymentId, deploymentIds, 'text')}`
     return (await countUpTo(session, named, mostDeployments + 1)) > mostDeployments ? 'scan' : 'subjects'
   }
   if (!rolloutKeys || deviceIds || instanceIds || termsOf(filter).length === 0) return 'subjects'

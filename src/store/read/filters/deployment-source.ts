@@ -23,6 +23,7 @@ import { sumOfStates } from '../../sql/state-counters.ts'
 import { logHead, rollouts } from '../../tables/schema.ts'
 import { rangeOfTimes } from '../changes/time-range.ts'
 import type { Scope } from '../deployment-scope.ts'
+import { isByName } from '../orders/deployment-order.ts'
 import type { DeploymentList } from '../walks/walk.ts'
 import { surveyedSource, surveyForCount } from './count-survey.ts'
 import { type DeploymentCondition, type DeploymentFilter, d } from './deployment-filter.ts'
@@ -33,7 +34,8 @@ import type { Source, SourceLimits } from './source.ts'
 export async function sourceOfPage(session: Session, list: DeploymentList, limits: SourceLimits): Promise<Source> {
   const { scope, filter } = list
   if (isNarrowed(session, list)) return fewOrAll(session, scope, filter, limits)
-  if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
+  if (!isWorthwhile(session, scope, filter))
+    return mayBeRare(session, list) ? fewOrAll(session, scope, filter, limits) : { of: 'index' }
   const { total, best, changed } = await estimate(session, scope, filter, limits.candidates, limits)
   if (total <= limits.small) return { of: 'index' }
   if (best) return best
@@ -162,6 +164,12 @@ function isNarrowed({ accessScope }: Session, { scope, filter, order }: Deployme
   const isOfOne = scope.of === 'rollout' && scope.keys.length === 1
   const isInOrder = order === 'CHANGED_ASC' || order === 'CHANGED_DESC'
   return isOfOne && !isInOrder && Boolean(accessScope?.labels) && presentFields(filter).length === 0
+}
+
+/** In the order of names, few rows of a state or of a tenant would be far between. */
+function mayBeRare({ accessScope }: Session, { scope, filter, order }: DeploymentList): boolean {
+  if (scope.of !== 'fleet' || !isByName(order) || filter.retired || namesFew(filter)) return false
+  return filter.states !== undefined || accessScope !== undefined
 }
 
 function totalOf(scope: Scope): SQL {

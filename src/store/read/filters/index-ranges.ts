@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { leavesOf, maxSelectorParts } from '../../../domain/selectors/selector.ts'
 import type { Session } from '../../database.ts'
 import { all, either, isAnyOf, isHashed } from '../../sql/parameters.ts'
-import { rollouts } from '../../tables/schema.ts'
+import { deploymentNames, rollouts } from '../../tables/schema.ts'
 import type { Scope } from '../deployment-scope.ts'
 import type { GroupName } from '../groups/grouping.ts'
 import {
@@ -23,6 +23,7 @@ import {
   type Range,
   type Ranges,
   rowsAmong,
+  rowsNamed,
   rowsOfKeys,
   rowsOnTargets,
   rowsWhere,
@@ -77,16 +78,18 @@ function rangesOfGroup({ by, value }: GroupName): readonly Ranges[] {
   return [[rowsOfKeys(keyList([Number(value)], 'bigint'), sql`${d.targetKey} = place.key`)]]
 }
 
+const isOfReporter = sql`${deploymentNames.reporter} = place.key`
+
 function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly Ranges[] {
   const { keys, deploymentIds, reporters, rolloutKeys, instanceIds, states, derivedStates, convergence } = leaf
   const { readiness, errorCodes, consistent, hasError: isWrong, stalled } = leaf
   const choices: (Ranges | null | false | undefined)[] = [
     ...rangesOnTargets(leaf),
     keys && [rowsOfKeys(keyList(keys, 'bigint'), sql`${d.key} = place.key`)],
-    deploymentIds && [rowsOfKeys(keyList(deploymentIds, 'text'), sql`${d.deploymentId} = place.key`)],
+    deploymentIds && [rowsNamed(keyList(deploymentIds, 'text'), sql`${deploymentNames.deploymentId} = place.key`)],
     reporters && [
-      rowsOfKeys(keyList(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is null`),
-      rowsOfKeys(keyList(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is not null`),
+      rowsNamed(keyList(reporters, 'text'), all([isOfReporter, sql`not ${deploymentNames.isOrchestrated}`])),
+      rowsNamed(keyList(reporters, 'text'), all([isOfReporter, sql`${deploymentNames.isOrchestrated}`])),
     ],
     rolloutKeys && [
       isHashed(rolloutKeys)

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { type ListType, listParameter } from '../../sql/parameters.ts'
-import { deployments } from '../../tables/schema.ts'
+import { deploymentNames, deployments } from '../../tables/schema.ts'
 import { type DeploymentCondition, d } from './deployment-filter.ts'
 
 export interface Range {
@@ -74,8 +74,23 @@ export function rowsOfKeys(keys: SQL, condition: SQL, inOrder: SQL = sql``): Ran
   }
 }
 
+/**
+ * The deployments of each `place.key`, of which the condition names those in deployment_names. Whether they are listed is compared with each alone:
+ * beside the condition, a planner without statistics would also read the whole of a partial index, for each key. To count them, their names are enough.
+ */
+export function rowsNamed(keys: SQL, condition: SQL): Required<Pick<Range, 'rows' | 'keys'>> {
+  const named = sql`select ${deploymentNames.deploymentKey} as key from ${deploymentNames} where ${condition}`
+  return {
+    keys: (most) =>
+      sql`from (select named.key from (${keys} offset 0) as place cross join lateral (${named} limit ${most}) as named limit ${most}) as place`,
+    rows: (most) => sql`from (${keys} offset 0) as place cross join lateral (
+      select ${d}.* from (${named} offset 0) as named cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = named.key and ${isListed} offset 0) as ${d} limit ${most}) as ${d}`,
+  }
+}
+
 export function rowsOnTargets(targets: SQL): Range {
-  return { ...rowsOfKeys(targets, sql`${d.targetKey} = place.key`), targets }
+  const { keys } = rowsNamed(targets, sql`${deploymentNames.targetKey} = place.key`)
+  return { ...rowsOfKeys(targets, sql`${d.targetKey} = place.key`), keys, targets }
 }
 
 /** The condition that `d` is on one of at most `most` targets. The planner makes a hash of them, because of the limit. */

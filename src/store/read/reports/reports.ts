@@ -9,7 +9,7 @@ import { emptyPage, type Order, type Page, type PageRequest } from '../../sql/or
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { all, asParents, either, isAnyOf, listParameter } from '../../sql/parameters.ts'
 import { type ReportRecord, type ReportRow, reportColumns, toReport } from '../../sql/rows.ts'
-import { deployments, reports } from '../../tables/schema.ts'
+import { deploymentNames, reports } from '../../tables/schema.ts'
 import { visibleReport } from '../access-scope.ts'
 import { recordedAt } from '../changes/recorded-at.ts'
 
@@ -125,7 +125,7 @@ export function isServed({ verdicts, deploymentIds }: ReportFilter): boolean {
 const conditions: Conditions<ReportFilter> = {
   verdicts: (verdicts) => either([...new Set(verdicts)].map(isVerdict)),
   deploymentIds: (ids) =>
-    sql`${reports.deploymentKey} in (select ${deployments.key} from ${deployments} where ${isAnyOf(deployments.deploymentId, ids, 'text')})`,
+    sql`${reports.deploymentKey} in (select ${deploymentNames.deploymentKey} from ${deploymentNames} where ${isAnyOf(deploymentNames.deploymentId, ids, 'text')})`,
 }
 
 function fromFleet(reader: Session, filter: ReportFilter, bounds: readonly SQL[]): SQL {

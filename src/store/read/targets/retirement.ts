@@ -1,7 +1,7 @@
 /** What a retirement of selected devices would change (ingest/commands/devices/retire.ts makes the change). */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
-import { deployments, targets } from '../../tables/schema.ts'
+import { deploymentNames, deployments, targets } from '../../tables/schema.ts'
 import { type DeviceFilter, fromDevices } from './targets.ts'
 
 export interface Retirement {
@@ -66,7 +66,8 @@ export async function countRetirement(
         (select count(distinct found.key)::int from ending cross join lateral (
           select ${deployments.key} from ${deployments} where ${deployments.targetKey} = ending.key and ${isOpen}
           union all
-          select ${deployments.key} from ${deployments} where ${deployments.reporter} = ending.name and ${isOpen} offset 0) as found) as deployments`,
+          select ${deploymentNames.deploymentKey} from ${deploymentNames} where ${deploymentNames.reporter} = ending.name
+            and not ${deploymentNames.isOrchestrated} and not ${deploymentNames.isForgotten} offset 0) as found) as deployments`,
   )
   return row ?? { devices: 0, children: 0, deployments: 0 }
 }

@@ -11,12 +11,12 @@ import { deploymentStates } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, nothing } from '../../sql/parameters.ts'
-import { deployments } from '../../tables/schema.ts'
 import { isListedInOrder, ownedBy, parentsOf } from '../deployment-scope.ts'
 import { d, matchesFound } from '../filters/deployment-filter.ts'
 import { isByName, type NameOrder, orders } from '../orders/deployment-order.ts'
 import type { Past } from '../past.ts'
 import { completed, deploymentColumns, formerRows, fromPast, present } from '../past-rows.ts'
+import { keysByName } from './name-walk.ts'
 import { walkByState } from './state-walk.ts'
 import { type DeploymentList, type Walk, whole } from './walk.ts'
 
@@ -61,8 +61,7 @@ export function walkPast(reader: Session, list: DeploymentList, past: Past, walk
 
 /** All deployments, changed since or not. */
 function walkByName(past: Past, order: NameOrder, matches: readonly SQL[], walked: number): Walk {
-  const names = (stretch: Stretch, limit: SQL): SQL => sql`select ${d.key} from ${deployments} ${d}
-    where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], { ...stretch, limit })}`
+  const names = (stretch: Stretch, limit: SQL): SQL => keysByName(order, sql`true`, stretch, limit)
   return {
     // The conditions are within the look-up of each place: a join with what they name could change the order.
     select: (stretch) => sql`select ${deploymentColumns} from (${names(stretch, sql`${walked}`)}) as place

@@ -12,7 +12,7 @@ import { namesFew } from '../filters/deployment-source.ts'
 import type { Source } from '../filters/source.ts'
 import { type DeploymentOrder, isByName, isByState, orders } from '../orders/deployment-order.ts'
 import { deploymentColumns } from '../past-rows.ts'
-import { inOrderOfRollout, walkByName } from './rollout-names.ts'
+import { inOrderOfRollout, namesOfRollout, walkByName } from './name-walk.ts'
 import { walkByState } from './state-walk.ts'
 import { type DeploymentList, type Walk, walkInOrder, whole } from './walk.ts'
 
@@ -69,7 +69,11 @@ function fromWalk(list: PresentList, { walked, changed }: Extract<Source, { of: 
     return walkByState({ ...byState, newest: asOf, within: inRange, matches: matchesOthers, walked })
   }
   const rollout = rolloutOf(scope, filter)
-  if (isByName(order) && rollout && hasNames(list)) return walkByName(order, rollout, [...inRange, ...matches], walked)
+  if (isByName(order)) {
+    const ofRollout = rollout && hasNames(list) ? namesOfRollout(rollout) : null
+    const names = ofRollout ?? (scope.of === 'fleet' ? sql`true` : null)
+    if (names) return walkByName(order, names, [...inRange, ...matches], walked)
+  }
   // In the orders of names, an index would pass rows with other revisions without counting them.
   const sinceThen = isByName(order) || isByState(order) ? [] : changed
   const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...sinceThen, ...bounds])
@@ -91,9 +95,13 @@ function fromIndex(list: PresentList): Walk {
     // Other conditions have an index that finds few rows.
     const isWhole = presentFields(filter).every((field) => field === 'rolloutKeys')
     return isWhole && hasNames(list)
-      ? walkByName(order, rollout, [stands(filter), matchesFound(filter), ...listedInOrder], null)
+      ? walkByName(order, namesOfRollout(rollout), [stands(filter), matchesFound(filter), ...listedInOrder], null)
       : sortedAfter(order, () => sql`${fromPresent(scope, [matches])} ${inOrderOfRollout}`)
   }
+  if (isByName(order) && scope.of === 'fleet')
+    return filter.retired
+      ? sortedAfter(order, () => fromPresent(scope, [matches]))
+      : walkByName(order, sql`true`, [stands(filter), matchesFound(filter), ...listedInOrder, ...isThen], null)
   return whole((stretch) => {
     const bounds = within(orders[order], stretch)
     return sql`${allColumns} ${fromPresent(scope, [matches, ...bounds])} ${sorted(orders[order], stretch)}`

@@ -2,7 +2,7 @@
  * Loads what the retirement of a device concerns: the names of all devices below it, and where all their deployments are. Not their other texts, which
  * may be hundreds of megabytes.
  */
-import { deviceNamed } from '../../sql/lateral-lookup.ts'
+import { deviceNamed, namedDeployments } from '../../sql/lateral-lookup.ts'
 import type { BranchDevice, LoadedBranches, Place } from '../contract.ts'
 import type { Ask } from './measured.ts'
 
@@ -15,8 +15,8 @@ const place = `d.key, d.target_key as "targetKey", d.reporter`
 /** The last conditions stay outside the lateral query. Inside it, a planner without statistics would read the whole partial index for each device. */
 const running = `${branch} select ${place} from branch b cross join lateral (select d.* from deployments d
     where d.target_key = b.key offset 0) d where d.instance_key is null and d.forgotten_at is null`
-const reported = `${branch} select ${place} from branch b cross join lateral (select d.* from deployments d
-    where d.reporter = b.name and d.instance_key is null offset 0) d where d.forgotten_at is null`
+const reported = `${branch} select ${place} from branch b cross join lateral ${namedDeployments('n.reporter = b.name and not n.is_orchestrated')} d
+    where d.forgotten_at is null`
 
 export async function loadBranches(ask: Ask, names: readonly string[]): Promise<LoadedBranches> {
   const [devices, ...places] = await Promise.all([

@@ -2,7 +2,7 @@
 import { type Digest, largestManifest, type ManifestEntry } from '../../../domain/desired.ts'
 import { storableJson } from '../../../domain/text.ts'
 import type { Reader } from '../../database.ts'
-import { deviceNamed } from '../../sql/lateral-lookup.ts'
+import { deviceNamed, namedDeployments } from '../../sql/lateral-lookup.ts'
 import type { LoadedDesired } from '../contract.ts'
 import type { Needs } from '../needs.ts'
 import { BatchTooLarge } from './measured.ts'
@@ -21,8 +21,7 @@ const newestVersions = `select o.key as "targetKey", greatest(newest.version, ad
   left join lateral (select m.version from manifests m where m.target_key = o.key order by m.version desc limit 1) newest on true
   left join lateral (
     select (max(d.adopted_manifest_version) filter (where d.adopted_manifest_version < ${mostAdopted}))::bigint as version
-    from deployments d
-    where d.reporter = (select t.name from targets t where t.key = o.key) and d.instance_key is null) adopted on true`
+    from ${namedDeployments('n.reporter = (select t.name from targets t where t.key = o.key) and not n.is_orchestrated')} d) adopted on true`
 const current = `(${owners}) o cross join lateral (select e.* from manifest_entries e
     where e.target_key = o.key and e.until is null offset 0) e`
 const entry = `e.target_key as "targetKey", e.deployment_id as "deploymentId", e.deployment_key as "deploymentKey",

@@ -4,6 +4,7 @@ import type { Instance } from '../../../domain/orchestration/instance.ts'
 import type { Rollout } from '../../../domain/rollout.ts'
 import { storableJson } from '../../../domain/text.ts'
 import type { Reader } from '../../database.ts'
+import { namedDeployments } from '../../sql/lateral-lookup.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
 import { type DeploymentRecord, type RolloutRecord, toDeployment, toRollout } from '../../sql/rows.ts'
 import {
@@ -36,8 +37,7 @@ const placesWith = (
 ): string => `json_to_recordset($1::text::json) as x("instanceKey" bigint, "instanceId" text, kind target_kind, provider text, name text${columns})
   cross join lateral (select t.key from targets t where t.kind = x.kind and t.provider = x.provider and t.name = x.name offset 0) t`
 /** A deployment of an instance has its id. The index by target and id has few rows, the one by instance may have thousands. */
-const theirDeployments = `cross join lateral (select d.* from deployments d
-    where d.target_key = t.key and d.deployment_id = x."instanceId" offset 0) d`
+const theirDeployments = `cross join lateral ${namedDeployments('n.target_key = t.key and n.deployment_id = x."instanceId"')} d`
 const deploymentsAt = `select d.* from ${placesWith('')} ${theirDeployments} where d.instance_key = x."instanceKey"`
 const bundlesAt = `select b.* from ${placesWith('')}
   cross join lateral (select b.* from bundles b where b.instance_key = x."instanceKey" and b.target_key = t.key offset 0) b`

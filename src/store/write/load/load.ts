@@ -8,7 +8,7 @@ import type { TargetName } from '../../../domain/target.ts'
 import { storableJson } from '../../../domain/text.ts'
 import { noLogHead } from '../../connection/failure.ts'
 import type { Reader, Session } from '../../database.ts'
-import { deviceNamed } from '../../sql/lateral-lookup.ts'
+import { deviceNamed, namedDeployments } from '../../sql/lateral-lookup.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
 import {
   type DeploymentRecord,
@@ -63,8 +63,7 @@ export async function loadBeside(
 }
 
 const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, reporter text)
-  cross join lateral (select d.* from deployments d
-    where d.reporter = x.reporter and d.deployment_id = x."deploymentId" and d.instance_key is null offset 0) d`
+  cross join lateral ${namedDeployments('n.reporter = x.reporter and n.deployment_id = x."deploymentId" and not n.is_orchestrated')} d`
 /**
  * Of one name on one device: any number of reporters may have it, and each has texts. A command wants those that are not reported yet, and for a
  * declaration one in service.
@@ -73,8 +72,8 @@ const mostOfName = 3
 const wantedFirst = `(not d.claimed and d.forgotten_at is null) desc, (d.forgotten_at is null) desc`
 const deploymentsByDevice = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, device text)
   ${deviceNamed('x.device')}
-  cross join lateral (select d.* from deployments d
-    where d.target_key = t.key and d.deployment_id = x."deploymentId" order by ${wantedFirst}, d.key limit ${mostOfName}) d`
+  cross join lateral (select d.* from ${namedDeployments('n.target_key = t.key and n.deployment_id = x."deploymentId"')} d
+    order by ${wantedFirst}, d.key limit ${mostOfName}) d`
 /** The deployments that the manifests of these devices list or listed, on any child. */
 const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, owner text)
   ${deviceNamed('x.owner')}
@@ -85,7 +84,7 @@ const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json)
 const deploymentsByKey = `select d.* from json_array_elements_text($1::text::json) x
   cross join lateral (select d.* from deployments d where d.key = x::bigint offset 0) d`
 const numbersByReporter = `select x as reporter, d.number from json_array_elements_text($1::text::json) x
-  cross join lateral (select count(*)::int as number from deployments d where d.reporter = x and d.instance_key is null offset 0) d`
+  cross join lateral (select count(*)::int as number from deployment_names n where n.reporter = x and not n.is_orchestrated offset 0) d`
 
 const devicesByName = `select t.* from json_array_elements_text($1::text::json) x ${deviceNamed('x')}`
 const targetsByName = `select t.* from json_to_recordset($1::text::json) as x(kind target_kind, provider text, name text)

@@ -58,8 +58,8 @@ export const deploymentWrites: Record<Touch, Write<object>> = {
 }
 /** Each reporter by its index: a planner without statistics would read the whole table. */
 const clearMarks = `update deployments d set marks = $2::json from (
-    select d.key from json_array_elements_text($1::text::json) x
-    cross join lateral (select d.key from deployments d where d.reporter = x and d.instance_key is null offset 0) d) x
+    select n.key from json_array_elements_text($1::text::json) x
+    cross join lateral (select n.deployment_key as key from deployment_names n where n.reporter = x and not n.is_orchestrated offset 0) n) x
   where d.key = x.key`
 export const insertRollouts = insertOf(rollouts)
 const reviseRollouts = updateOf(rollouts, {

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../../src/domain/values.ts'
 import { createCheckpoints } from '../../../../src/ingest/duties/checkpoints.ts'
-import { createProjecting } from '../../../../src/ingest/duties/projections.ts'
 import type { Database, Session } from '../../../../src/store/database.ts'
 import { withScope } from '../../../../src/store/read/access-scope.ts'
 import { audit } from '../../../../src/store/read/counts/audit.ts'
@@ -14,7 +13,6 @@ import { orders } from '../../../../src/store/read/orders/deployment-order.ts'
 import { newestFirst, type RolloutOrder } from '../../../../src/store/read/orders/rollout-order.ts'
 import { countRollouts, pageRollouts } from '../../../../src/store/read/rollouts/rollouts.ts'
 import { writeCursor } from '../../../../src/store/sql/cursor.ts'
-import { namesProjection } from '../../../../src/store/write/derived/deployment-names.ts'
 import { stores } from '../../../support/databases/stores.ts'
 import { inSnapshot } from '../history.ts'
 import { buffersOf, endStates, openLongLog } from '../long-log.ts'
@@ -157,11 +155,7 @@ describe.each(stores)('counts in the past on $name', (store) => {
   })
 
   it('and pages of one rollout by name read the rows of the page', async () => {
-    const names = createProjecting(database, namesProjection)
-    const [late, early] = [base + 2 * size - 100, base + size]
-    // As when the duty has fallen 100 deployments behind.
-    while (!(await names.run({ now: 0, listeningSince: 0, isOver: () => false })));
-    await database.session.run(`update duties set cursor = ${late} where name = 'names'`)
+    const early = base + size
     const inOrder = Array.from({ length: size / 2 }, (_, n) => 2 * n + 2).toSorted((a, b) =>
       `d${a}` < `d${b}` ? -1 : 1,
     )
@@ -231,8 +225,6 @@ describe.each(stores)('counts in the past on $name', (store) => {
   })
 
   it('and pages of one rollout look up the few rows that an access scope leaves', async () => {
-    const names = createProjecting(database, namesProjection)
-    while (!(await names.run({ now: 0, listeningSince: 0, isOver: () => false })));
     await database.session.run(`update targets set labels = '[{"key": "site", "value": "north"}]' where key = 20000`)
     const scoped = { labels: [{ key: 'site', value: 'north' }], projects: null }
     const page = { size: 20, after: null, before: null, backward: false }

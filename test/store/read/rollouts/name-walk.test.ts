@@ -1,12 +1,10 @@
 import { expect, it, onTestFinished } from 'vitest'
 import type { Deployment } from '../../../../src/domain/deployment.ts'
 import { DomainError } from '../../../../src/domain/errors.ts'
-import { step as makeStep } from '../../../../src/store/projection.ts'
 import type { Scope } from '../../../../src/store/read/deployment-scope.ts'
 import { pageDeployments } from '../../../../src/store/read/deployments.ts'
 import type { DeploymentFilter } from '../../../../src/store/read/filters/deployment-filter.ts'
 import type { SourceLimits } from '../../../../src/store/read/filters/source.ts'
-import { namesProjection } from '../../../../src/store/write/derived/deployment-names.ts'
 import { openFresh } from '../../../support/databases/databases.ts'
 import { stores } from '../../../support/databases/stores.ts'
 import { live } from '../history.ts'
@@ -19,10 +17,7 @@ const isMeant = ({ state, application }: Deployment): boolean =>
 it.each(stores)('a list of one rollout by name shows each row, or is refused, on $name', async (store) => {
   const database = await openFresh(store)
   onTestFinished(() => database.close())
-  // The index has entries that are out of date, and none of what is new.
-  const { moments } = await live(database, 7, 90, async (step) => {
-    if (step % 25 === 24) await makeStep(database, namesProjection, 1_000)
-  })
+  const { moments } = await live(database, 7, 90)
   const present = (moments.at(-1)?.deployments ?? []).filter(({ forgottenAt }) => forgottenAt === null)
   let refused = 0
   for (const key of new Set(present.map(({ rolloutKey }) => rolloutKey)))
