@@ -298,7 +298,8 @@ CREATE TABLE "targets" (
 	"maintenance_since" timestamp(3) with time zone,
 	"maintenance_until" timestamp(3) with time zone,
 	"maintenance_ended_at" timestamp(3) with time zone,
-	"created_revision" bigint NOT NULL
+	"created_revision" bigint NOT NULL,
+	"changed_write" bigint DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "declarations" (
@@ -731,6 +732,7 @@ CREATE INDEX "rollouts_search" ON "rollouts" USING btree (lower(name) text_patte
 CREATE INDEX "rollouts_name" ON "rollouts" USING btree ("name","key");--> statement-breakpoint
 CREATE INDEX "rollouts_newest" ON "rollouts" USING btree ("key") WHERE kind <> 'MARGO_DEPLOYMENT';--> statement-breakpoint
 CREATE UNIQUE INDEX "targets_name" ON "targets" USING btree ("kind","provider","name");--> statement-breakpoint
+CREATE INDEX "targets_changed" ON "targets" USING btree ("changed_write");--> statement-breakpoint
 CREATE INDEX "targets_search" ON "targets" USING btree (lower(name) text_pattern_ops);--> statement-breakpoint
 CREATE INDEX "targets_folded" ON "targets" USING btree ("folded_name") WHERE folded_name is not null;--> statement-breakpoint
 CREATE INDEX "targets_parent" ON "targets" USING btree ("parent_key") WHERE parent_key is not null;--> statement-breakpoint

@@ -11,7 +11,7 @@ import { deployments, maintenanceWindows, pastDeployments, reports, rollouts, ta
 import { columnList, fieldsBut, type ObjectOf, type RowOf, recordOfFields, rowMapper } from './row-mapping.ts'
 
 export type TargetRecord = RowOf<typeof targets>
-export const toTarget: (row: TargetRecord) => Target = rowMapper(targets, fieldsBut(targets))
+export const toTarget: (row: TargetRecord) => Target = rowMapper(targets, fieldsBut(targets, 'changedWrite'))
 
 export type WindowRecord = RowOf<typeof maintenanceWindows>
 export const toWindow: (row: WindowRecord) => MaintenanceWindow = rowMapper(

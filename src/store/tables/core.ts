@@ -79,9 +79,12 @@ export const targets = pgTable(
     maintenanceUntil: instant('maintenance_until'),
     maintenanceEndedAt: instant('maintenance_ended_at'),
     createdRevision: revision('created_revision').notNull(),
+    /** The number of `log_head.writes` after the batch that created or changed it: what a server above does not have yet. */
+    changedWrite: bigint('changed_write', { mode: 'number' }).notNull().default(0),
   },
   (t) => [
     uniqueIndex('targets_name').on(t.kind, t.provider, t.name),
+    index('targets_changed').on(t.changedWrite),
     index('targets_search').on(sql`lower(name) text_pattern_ops`),
     // Most IDs are their own folded form, so this index has few entries.
     index('targets_folded').on(t.foldedName).where(sql`folded_name is not null`),

@@ -19,6 +19,7 @@ import type { LockedHead } from '../load/load.ts'
 import { spendSignatures } from '../tokens.ts'
 import {
   addDeviations,
+  changedIn,
   countRollouts,
   deploymentWrites,
   entryRows,
@@ -137,7 +138,7 @@ export function saveOptimistically(
   /** Omits a part without rows: most batches have none, and must not pay for it. */
   const rare = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Part[] =>
     rows.length === 0 ? [] : partOf(write, rows)
-  const targetRows = (touch: Touch): object[] => targets.get(touch)?.map(({ row }) => row) ?? []
+  const targetRows = (touch: Touch): object[] => targets.get(touch)?.map(({ row }) => changedIn(before, row)) ?? []
   const deploymentRows = (touch: Touch | 'reported'): object[] =>
     deployments.get(touch)?.map(({ row, repeats }) => ({ ...row, repeats })) ?? []
   const { among, sought } = lookAlikesIn(effects)

@@ -4,6 +4,7 @@
  */
 import { counters, isCounted, zeroCounters } from '../../../domain/counters.ts'
 import type { ResourceImage } from '../../../domain/orchestration/resource.ts'
+import type { Target } from '../../../domain/target.ts'
 import { storableJson } from '../../../domain/text.ts'
 import { noMarks } from '../../../domain/transition/order.ts'
 import { paced } from '../../../platform/limits/pace.ts'
@@ -27,6 +28,7 @@ import {
 import { batchRows, messagesOf, stampOf, tellIn } from '../batches.ts'
 import type { BatchName, DecidedBatch, Effects, Entry, Head, KeptReport, RolloutLife, Touch } from '../contract.ts'
 import { isFoundAlike } from '../derived/found-by.ts'
+import type { LockedHead } from '../load/load.ts'
 import { spendSignatures } from '../tokens.ts'
 import { type Put, putRows, putText } from './put.ts'
 import { putAlerts } from './save-alerts.ts'
@@ -109,7 +111,17 @@ const toResourceImage = recordOfFields<typeof resources, ResourceImage>(resource
   'goneAt',
 ])
 
-export async function saveBatch(session: Session, before: Head, decided: DecidedBatch, name: BatchName): Promise<void> {
+/** A server above looks for targets by the batch that changed them. */
+export function changedIn({ writes }: LockedHead, target: Target): object {
+  return { ...target, changedWrite: writes + 1 }
+}
+
+export async function saveBatch(
+  session: Session,
+  before: LockedHead,
+  decided: DecidedBatch,
+  name: BatchName,
+): Promise<void> {
   const sent: Promise<unknown>[] = []
   for (const put of putsOf(before, decided, name)) {
     const { text, parameters } = await paced(put, sharedSlices, 'writer')
@@ -121,8 +133,15 @@ export async function saveBatch(session: Session, before: Head, decided: Decided
   await Promise.all(sent)
 }
 
-function* putsOf(before: Head, { effects, answers, statements, spent }: DecidedBatch, name: BatchName): Iterable<Put> {
-  yield* putTouched(targetWrites, [...effects.targets.values()])
+function* putsOf(
+  before: LockedHead,
+  { effects, answers, statements, spent }: DecidedBatch,
+  name: BatchName,
+): Iterable<Put> {
+  yield* putTouched(
+    targetWrites,
+    [...effects.targets.values()].map(({ row, touch }) => ({ touch, row: changedIn(before, row) })),
+  )
   yield* putRows(insertRollouts, newRollouts(before, effects))
   yield* putRows(
     reviseRollouts,
