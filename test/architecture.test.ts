@@ -25,6 +25,7 @@ const allowed: Record<string, readonly string[]> = {
   'outlets/metrics': [...below, 'feed', 'ingest/dialects', 'ingest/clusters'],
   'outlets/sinks': [...below, 'feed'],
   'outlets/traces': [...below, ...inside, 'outlets/metrics'],
+  'outlets/upstream': [...below, 'feed'],
   'api/auth': [...below, 'ingest', 'outlets/metrics'],
   'api/git': [...below, 'api/auth'],
   'api/graphql': [...below, ...inside, 'ingest/dialects', 'outlets/sinks', 'api/auth'],
@@ -131,6 +132,7 @@ describe('the layout of src', () => {
       'api/export': ['server/config/archive.ts'],
       'api/mqtt': ['server/config/mqtt.ts'],
       'outlets/traces': ['server/config/traces.ts'],
+      'outlets/upstream': ['server/config/upstream.ts'],
     }
     const dynamic = files.flatMap((file) =>
       [...read(file).matchAll(/import\('(\.[^']+)'\)/g)].map(([, path = '']) => ({
@@ -188,7 +190,10 @@ describe('the layout of src', () => {
 
   // Programs of persons (cli, client, simulate, dashboard) ask a server that they chose.
   it('reads the answers of other systems by platform/outbound/ only', () => {
-    const asking = ['api/auth', 'ingest/clusters', 'api/export', 'api/mqtt', 'outlets/sinks', 'outlets/traces']
+    const asking = [
+      ...['api/auth', 'ingest/clusters', 'api/export', 'api/mqtt', 'outlets/sinks', 'outlets/traces'],
+      'outlets/upstream',
+    ]
     const others = files.filter((file) => asking.includes(partOf(file)))
     const wrong = others.filter((file) => /\b(httpRequest|httpsRequest)\b|\.json\(\)|\bfetch\(/.test(read(file)))
     expect(wrong).toEqual([])

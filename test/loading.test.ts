@@ -35,6 +35,7 @@ const connections = {
   MQTT: [/src\/api\/mqtt\//, /node_modules\/mqtt\//],
   requests: [/src\/outlets\/traces\/requests\.ts/, /node_modules\/@opentelemetry\/sdk-trace-base\//],
   traces: [/src\/outlets\/traces\/traces\.ts/, /node_modules\/@opentelemetry\/(exporter|otlp)/],
+  upstream: [/src\/outlets\/upstream\//],
   identity: [/src\/api\/auth\/identity\//],
   sign_in: [/src\/api\/auth\/oidc\//, /node_modules\/openid-client\//],
   S3: [/src\/api\/export\/archive\/bucket\.ts/, /node_modules\/aws4fetch\//],
@@ -57,7 +58,7 @@ async function loadedWith(given: Record<string, string>): Promise<readonly strin
 describe('a server', () => {
   it('loads no file of a connection to other systems, and no library of those, of GraphiQL or of the page, and nothing that the contracts are made of, if none is configured or asked for', async () => {
     const own =
-      /src\/((api\/(mqtt|mcp|export|rest\/contract|auth\/(oidc|identity))|outlets\/traces)\/|ingest\/dialects\/(\w+\/)?contract).*/
+      /src\/((api\/(mqtt|mcp|export|rest\/contract|auth\/(oidc|identity))|outlets\/(traces|upstream))\/|ingest\/dialects\/(\w+\/)?contract).*/
     // prom-client requires the API of OpenTelemetry for its own purposes.
     const libraries =
       /node_modules\/(mqtt|mqtt-packet|openid-client|oauth4webapi|hyparquet|hyparquet-writer|aws4fetch|@modelcontextprotocol\/\w+|@opentelemetry\/(?!api\/)[\w-]+|@graphql-yoga\/render-graphiql|@kubernetes\/client-node|esbuild)\//
@@ -90,6 +91,7 @@ describe('a server', () => {
   it.each([
     ['MQTT', { MQTT_URL: 'mqtt://127.0.0.1:1' }],
     ['traces', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }],
+    ['upstream', { UPSTREAM_URL: 'http://127.0.0.1:1', UPSTREAM_TOKEN: 'of-plant' }],
     ['sign_in', { OIDC_ISSUER: 'http://127.0.0.1:1', OIDC_CLIENT_ID: 'rollcall', OIDC_ROLES: '{"*":"viewer"}' }],
   ])('loads %s, and nothing else, where that is configured', async (name, given) => {
     expect(await loadedWith(given)).toEqual([name])

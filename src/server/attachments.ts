@@ -1,5 +1,5 @@
 /**
- * Parts that are loaded only where they are needed: sign-in, trust in an identity service, MQTT, exports and the archive, traces. Each is a folder that only this file and the file
+ * Parts that are loaded only where they are needed: sign-in, trust in an identity service, MQTT, exports and the archive, traces, the server above. Each is a folder that only this file and the file
  * of its variables import (test/architecture.test.ts), and is loaded only where it is configured (test/loading.test.ts).
  */
 import type { TrustDeps } from '../api/auth/identity/trust.ts'
@@ -8,6 +8,7 @@ import { type McpRoutesDeps, openMcp } from '../api/mcp/routes.ts'
 import type { MqttDeps } from '../api/mqtt/mqtt.ts'
 import type { RequestTracesOptions } from '../outlets/traces/requests.ts'
 import type { TracesOptions } from '../outlets/traces/traces.ts'
+import type { UpstreamDeps } from '../outlets/upstream/upstream.ts'
 import type { Database } from '../store/database.ts'
 import type { Config } from './config/config.ts'
 
@@ -67,4 +68,9 @@ export async function openTraces({ traces: config }: Config, deps: Omit<TracesOp
 export async function openRequestTraces({ traces: config }: Config, deps: Omit<RequestTracesOptions, 'config'>) {
   if (config === null || config.requests === null) return null
   return (await import('../outlets/traces/requests.ts')).createRequestTraces({ ...deps, config })
+}
+
+/** The server above this one. */
+export async function openUpstream({ upstream: config }: Config, deps: Omit<UpstreamDeps, 'config'>) {
+  return config && (await import('../outlets/upstream/upstream.ts')).createUpstream({ ...deps, config })
 }

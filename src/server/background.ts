@@ -3,7 +3,7 @@ import { createClusters } from '../ingest/clusters/clusters.ts'
 import { createMaintenance } from '../ingest/duties/maintenance.ts'
 import { createOutgoing } from '../outlets/sinks/compose.ts'
 import { within } from '../platform/timing/within.ts'
-import { openArchive } from './attachments.ts'
+import { openArchive, openUpstream } from './attachments.ts'
 import type { Core } from './core.ts'
 import { createFailingDuties } from './log/failing-duties.ts'
 import type { Parts } from './parts.ts'
@@ -58,5 +58,13 @@ export async function startBackground(parts: Parts, core: Core) {
     (clusters) => clusters.stop(),
     closeTimeout,
   )
-  return { outgoing, clusters, isEnded: () => isEnded }
+  const upstream = parts.add(
+    await openUpstream(config, {
+      ...{ database, hub: feed.hub, metrics, log, clock },
+      failed: warn('nothing was sent to the server above: trying again'),
+    }),
+    (upstream) => upstream.stop(),
+    closeTimeout,
+  )
+  return { outgoing, clusters, upstream, isEnded: () => isEnded }
 }

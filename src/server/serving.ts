@@ -21,7 +21,11 @@ export interface Serving {
   readonly graphql: Pick<LateGraphql, 'loaded' | 'loadSoon'>
 }
 
-export async function startServing(parts: Parts, core: Core, { outgoing, clusters }: Background): Promise<Serving> {
+export async function startServing(
+  parts: Parts,
+  core: Core,
+  { outgoing, clusters, upstream }: Background,
+): Promise<Serving> {
   const { config, timeouts, closeTimeout, database, log, clock, documents, tls, metrics, warn } = core
   const { admission, git, requests, connections, feed, writer } = core
   const { publicUrl, introspection, graphiql, corsOrigins: origins } = config.server
@@ -117,7 +121,10 @@ export async function startServing(parts: Parts, core: Core, { outgoing, cluster
     introspection,
     timeouts: { ...timeouts, reading: timeouts.reading + config.limits.operation.time },
     isClosing: connections.isClosing,
-    connections: () => ({ ...(mqtt && { mqtt: { sessions: mqtt.sessions() } }) }),
+    connections: () => ({
+      ...(mqtt && { mqtt: { sessions: mqtt.sessions() } }),
+      ...(upstream && { upstream: upstream.describe() }),
+    }),
     databaseFailed: warn('a request failed in the database'),
     refuseTarget: outgoing.refuseTarget,
     sinksChanged: outgoing.refresh,

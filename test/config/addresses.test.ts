@@ -17,6 +17,7 @@ const hosts: Readonly<Record<string, (host: string) => Record<string, string>>> 
   AAI_URL: (host) => ({ AAI_URL: `http://${host}` }),
   MQTT_URL: (host) => ({ MQTT_URL: `mqtt://${host}:1883` }),
   OTEL_EXPORTER_OTLP_ENDPOINT: (host) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://${host}:4318` }),
+  UPSTREAM_URL: (host) => ({ UPSTREAM_URL: `http://${host}:4000`, UPSTREAM_TOKEN: 'of-plant' }),
   AWS_ENDPOINT_URL: (host) => ({ ...bucket, AWS_ENDPOINT_URL: `http://${host}:9000` }),
   AWS_ENDPOINT_URL_S3: (host) => ({ ...bucket, AWS_ENDPOINT_URL_S3: `http://${host}:9000` }),
   OIDC_ISSUER: (host) => ({ ...oidc, OIDC_ISSUER: `http://${host}` }),
@@ -42,8 +43,8 @@ describe('a variable with a host', () => {
     expect(namesOf(of('ada:hunter2@localhost'))).toEqual([name])
   })
 
-  it('reads keys of tokens on a connection that others cannot change', () => {
-    for (const name of ['API_JWT_JWKS_URL', 'DEVICE_JWT_JWKS_URL', 'OIDC_ISSUER'])
+  it('reads keys of tokens, and sends a credential, on a connection that others cannot change', () => {
+    for (const name of ['API_JWT_JWKS_URL', 'DEVICE_JWT_JWKS_URL', 'OIDC_ISSUER', 'UPSTREAM_URL'])
       expect(namesOf(hosts[name]?.('id.example') ?? {})).toEqual([name])
   })
 

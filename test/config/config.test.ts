@@ -48,6 +48,7 @@ describe('the configuration', () => {
       git: { program: 'git', path: '', directory: null },
       mqtt: null,
       traces: null,
+      upstream: null,
       logLevel: 'info',
       auth: {
         device: {
@@ -128,6 +129,8 @@ describe('the configuration', () => {
       OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20one, x-tenant=plant',
       OTEL_SERVICE_NAME: 'plant rollcall',
       TRACE_REQUESTS: '0.25',
+      ...{ UPSTREAM_URL: 'https://company.example/', UPSTREAM_TOKEN: 'of-plant' },
+      ...{ UPSTREAM_CERT: './plant.pem', UPSTREAM_KEY: './plant.key', UPSTREAM_CA: './company.pem' },
       LOG_LEVEL: 'debug',
       DEVICE_AUTH: 'open,token,signature,mtls',
       DEVICE_PROVISION: 'true',
@@ -192,10 +195,7 @@ describe('the configuration', () => {
         allow: ['10.0.0.0/8', 'aai.example'],
         giveUpAfter: 172_800_000,
         aai: {
-          url: 'https://aai.example:8443',
-          version: 27,
-          user: 'rollcall',
-          password: 'secret',
+          ...{ url: 'https://aai.example:8443', version: 27, user: 'rollcall', password: 'secret' },
           applicationId: 'fleet',
           includeKinds: ['Deployment', 'Service'],
           excludeKinds: ['Pod'],
@@ -210,14 +210,9 @@ describe('the configuration', () => {
       },
       git: { program: '/opt/git/bin/git', path: '', directory: '/var/cache/rollcall' },
       mqtt: {
-        url: 'mqtts://broker.example:8883',
-        user: 'rollcall',
-        password: 'secret',
+        ...{ url: 'mqtts://broker.example:8883', user: 'rollcall', password: 'secret' },
         files: { ca: './ca.pem', cert: './rollcall.pem', key: './rollcall.key' },
-        clientId: 'plant-1',
-        group: 'servers',
-        prefix: 'plant/fleet',
-        sessions: 4,
+        ...{ clientId: 'plant-1', group: 'servers', prefix: 'plant/fleet', sessions: 4 },
         publish: { scope: { labels: [{ key: 'site', value: 'berlin' }], projects: null } },
       },
       traces: {
@@ -225,6 +220,10 @@ describe('the configuration', () => {
         headers: { Authorization: 'Bearer one', 'x-tenant': 'plant' },
         service: 'plant rollcall',
         requests: 0.25,
+      },
+      upstream: {
+        ...{ url: 'https://company.example', token: 'of-plant' },
+        files: { cert: './plant.pem', key: './plant.key', ca: './company.pem' },
       },
       logLevel: 'debug',
       auth: {

@@ -54,6 +54,12 @@ describe('a configuration with problems', () => {
       OTEL_EXPORTER_OTLP_HEADERS: 'secret',
       OTEL_SERVICE_NAME: 'a\tb',
       TRACE_REQUESTS: '1.5',
+      ...{
+        UPSTREAM_URL: 'http://plant.example',
+        UPSTREAM_TOKEN: 'a b',
+        UPSTREAM_CERT: './a.pem',
+        UPSTREAM_CA: './ca.pem',
+      },
       LOG_LEVEL: 'loud',
       IDENTITY_SERVICE: 'http://mis.example',
       SPIFFE_ID: 'spiffe://factory.example',
@@ -91,6 +97,7 @@ describe('a configuration with problems', () => {
       ...['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_REGION', 'AWS_DEFAULT_REGION'],
       ...['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'],
       'KUBECONFIG',
+      'UPSTREAM_KEY',
       'GIT',
       'GIT_DIRECTORY',
       'API_JWT_ISSUER',
@@ -105,6 +112,23 @@ describe('a configuration with problems', () => {
     expect([...named].toSorted()).toEqual([...variables].filter((name) => !anything.includes(name)).toSorted())
     for (const problem of error.problems) expect(error.message).toContain(problem)
     expect(error.message).toContain('PORT must be a port from 0 to 65535 (0 picks a free port), but is "65536"')
+  })
+
+  it('names what the server above requires, and does not quote the token', () => {
+    const [url, token] = ['https://company.example', { UPSTREAM_TOKEN: 'top-secret' }]
+    const files = { UPSTREAM_CERT: './a.pem', UPSTREAM_KEY: './a.key', UPSTREAM_CA: './ca.pem' }
+    expect(parseConfig({ UPSTREAM_URL: `${url}/rollcall/`, ...files }).upstream?.url).toBe(`${url}/rollcall`)
+    expect(refusalOf({ UPSTREAM_URL: url }).problems).toEqual([
+      'UPSTREAM_URL requires UPSTREAM_TOKEN, or UPSTREAM_CERT and UPSTREAM_KEY: the server above must know who sends',
+    ])
+    expect(refusalOf({ UPSTREAM_URL: url, UPSTREAM_KEY: './a.key' }).problems).toEqual([
+      'UPSTREAM_CERT and UPSTREAM_KEY require each other: set both',
+    ])
+    expect(refusalOf({ UPSTREAM_URL: 'http://127.0.0.1:4001', ...token, UPSTREAM_CA: './ca.pem' }).problems).toEqual([
+      'UPSTREAM_CA has no effect unless UPSTREAM_URL is https',
+    ])
+    expect(refusalOf({ ...token }).problems).toEqual(['UPSTREAM_TOKEN has no effect without UPSTREAM_URL'])
+    expect(refusalOf({ UPSTREAM_URL: url, UPSTREAM_TOKEN: 'top secret' }).message).not.toContain('top secret')
   })
 
   it('names what a bucket as archive misses, and leaves the variables of other programs alone', () => {

@@ -112,6 +112,8 @@ const rows: readonly Row[] = [
   ['outlets/sinks/address-rule.ts', '|| !blocked.check(plain, family)', '|| true', 'a webhook reaches the cloud’s own addresses', 'sinks/send'],
   ['outlets/sinks/send.ts', 'status < 200 || status >= 300', 'status >= 600', 'a webhook that failed is not sent again', 'sinks'],
   ['outlets/sinks/reconcile.ts', 'if (mark?.hash !== hash || mark.detailHash !== detailHash)', 'if (mark === undefined)', 'A&AI keeps an old state', 'sinks'],
+  ['outlets/upstream/cursor.ts', 'position.epoch === head.epochBase ? position : { ...position, writes: -1 }', 'position', 'a device that was registered before a restore is missing above', 'upstream/link-faults'],
+  ['outlets/upstream/sender.ts', 'cursorOf(outcome.standing, cursor)', 'cursorOf(outcome.standing)', 'a site is stuck: the server above asks for names again and again', 'upstream/link-faults'],
   ['outlets/traces/spans.ts', 'isTerminal(change.to) && !isTerminal(change.from)', 'isTerminal(change.to)', 'a deployment has a span for each report', 'traces'],
   ['api/export/formats/csv.ts', "(type === 'text' ? csvText : csvField)", 'csvField', 'a spreadsheet executes what a device said', 'export'],
   ['api/export/archive/archive.ts', 'if (!back || hashOf(back) !== hashOf(bytes)) throw', 'if (!back) throw', 'an archive that lost bytes is believed', 'export'],

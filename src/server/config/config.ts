@@ -21,6 +21,7 @@ import { contradictionsIn, type Environment, isLoopback } from './rules.ts'
 import { readSecretFiles } from './secret-files.ts'
 import { type SinksConfig, sinksConfig, sinksVariables } from './sinks.ts'
 import { tracesConfig, tracesVariables } from './traces.ts'
+import { upstreamConfig, upstreamVariables } from './upstream.ts'
 import {
   certificateHeader,
   clusters,
@@ -88,6 +89,8 @@ export interface Config {
   readonly mqtt: ReturnType<typeof mqttConfig>
   /** Null: no traces are exported. */
   readonly traces: ReturnType<typeof tracesConfig>
+  /** Null: there is no server above this one. */
+  readonly upstream: ReturnType<typeof upstreamConfig>
   readonly logLevel: LogLevel
   readonly auth: {
     readonly device: DeviceAuthConfig
@@ -142,6 +145,7 @@ const environment = z.object({
   MCP_WRITE: flag.default(false),
   ...mqttVariables,
   ...tracesVariables,
+  ...upstreamVariables,
   LOG_LEVEL: logLevel.default('info'),
   ...deviceAuthVariables,
   ...identityVariables,
@@ -208,6 +212,7 @@ export function parseConfig(env: Environment): Config {
     mcp: hasMcp ? { isWriting: v.MCP_WRITE } : null,
     mqtt: mqttConfig(v),
     traces: tracesConfig(v),
+    upstream: upstreamConfig(v),
     logLevel: v.LOG_LEVEL,
     auth: {
       device: deviceAuthConfig(v),

@@ -2,6 +2,7 @@
 import { isIPv4 } from 'node:net'
 import { archiveProblems } from './archive.ts'
 import { identityProblems } from './identity.ts'
+import { upstreamProblems } from './upstream.ts'
 import { listOf } from './values.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -25,6 +26,7 @@ export function contradictionsIn(given: Environment): string[] {
     ...missingForDevices(given, listOf(given.DEVICE_AUTH ?? '')),
     ...identityProblems(given, listOf(given.DEVICE_AUTH ?? '')),
     ...sharedTokens(given),
+    ...upstreamProblems(given),
   ]
 }
 

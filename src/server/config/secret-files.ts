@@ -20,6 +20,7 @@ export const secretVariables: readonly string[] = [
   'AWS_SECRET_ACCESS_KEY',
   'AWS_SESSION_TOKEN',
   'OTEL_EXPORTER_OTLP_HEADERS',
+  'UPSTREAM_TOKEN',
 ]
 
 export const secretFileVariables: readonly string[] = secretVariables.map((name) => `${name}_FILE`)
