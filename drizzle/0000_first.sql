@@ -44,7 +44,7 @@ CREATE TYPE "public"."rollout_kind" AS ENUM('DECLARED', 'MARGO_DEPLOYMENT', 'DEP
 CREATE TYPE "public"."rule_origin" AS ENUM('API', 'FILE');--> statement-breakpoint
 CREATE TYPE "public"."sink_kind" AS ENUM('CALLBACK', 'WEBHOOK', 'INVENTORY', 'ALERTMANAGER');--> statement-breakpoint
 CREATE TYPE "public"."sync_status" AS ENUM('PENDING', 'APPLIED', 'FAILED', 'RETRYING', 'DELETED');--> statement-breakpoint
-CREATE TYPE "public"."target_kind" AS ENUM('DEVICE', 'CLUSTER', 'CLOUD_REGION');--> statement-breakpoint
+CREATE TYPE "public"."target_kind" AS ENUM('DEVICE', 'CLUSTER', 'CLOUD_REGION', 'SITE');--> statement-breakpoint
 CREATE TYPE "public"."verdict" AS ENUM('APPLIED', 'UNCHANGED', 'STALE');--> statement-breakpoint
 CREATE TABLE "api_keys" (
 	"id" text PRIMARY KEY NOT NULL,
@@ -160,6 +160,7 @@ CREATE TABLE "deployments" (
 	"key" bigint PRIMARY KEY NOT NULL,
 	"deployment_id" text NOT NULL,
 	"reporter" text NOT NULL,
+	"site_key" bigint DEFAULT 0 NOT NULL,
 	"target_key" bigint NOT NULL,
 	"rollout_key" bigint NOT NULL,
 	"instance_key" bigint,
@@ -196,7 +197,7 @@ CREATE TABLE "deployment_names" (
 	"reporter" text NOT NULL,
 	"target_key" bigint NOT NULL,
 	"rollout_key" bigint NOT NULL,
-	"is_orchestrated" boolean NOT NULL,
+	"is_remote" boolean NOT NULL,
 	"is_forgotten" boolean NOT NULL
 );
 --> statement-breakpoint
@@ -280,6 +281,7 @@ CREATE TABLE "targets" (
 	"kind" "target_kind" NOT NULL,
 	"provider" text DEFAULT '' NOT NULL,
 	"name" text NOT NULL,
+	"site_key" bigint DEFAULT 0 NOT NULL,
 	"folded_name" text,
 	"display_name" text,
 	"labels" jsonb DEFAULT '[]'::jsonb NOT NULL,
@@ -688,6 +690,37 @@ CREATE TABLE "sinks" (
 	"held_until" timestamp(3) with time zone
 );
 --> statement-breakpoint
+CREATE TABLE "site_deployments" (
+	"site_key" bigint NOT NULL,
+	"theirs" bigint NOT NULL,
+	"key" bigint NOT NULL,
+	"since" bigint NOT NULL,
+	CONSTRAINT "site_deployments_site_key_theirs_pk" PRIMARY KEY("site_key","theirs")
+);
+--> statement-breakpoint
+CREATE TABLE "site_targets" (
+	"site_key" bigint NOT NULL,
+	"theirs" bigint NOT NULL,
+	"key" bigint NOT NULL,
+	CONSTRAINT "site_targets_site_key_theirs_pk" PRIMARY KEY("site_key","theirs")
+);
+--> statement-breakpoint
+CREATE TABLE "sites" (
+	"key" bigint PRIMARY KEY NOT NULL,
+	"epoch" bigint,
+	"revision" bigint,
+	"writes" bigint,
+	"snapshot_epoch" bigint,
+	"snapshot_revision" bigint,
+	"snapshot_writes" bigint,
+	"snapshot_after" bigint,
+	"protocol" integer NOT NULL,
+	"version" text NOT NULL,
+	"backlog" bigint NOT NULL,
+	"sent_at" timestamp(3) with time zone NOT NULL,
+	"received_at" timestamp(3) with time zone NOT NULL
+);
+--> statement-breakpoint
 ALTER TABLE "oidc_sessions" ADD CONSTRAINT "oidc_sessions_hash_api_sessions_hash_fk" FOREIGN KEY ("hash") REFERENCES "public"."api_sessions"("hash") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE UNIQUE INDEX "api_keys_hash" ON "api_keys" USING btree ("hash");--> statement-breakpoint
 CREATE INDEX "api_sessions_expiry" ON "api_sessions" USING btree ("expires_at");--> statement-breakpoint
@@ -705,8 +738,8 @@ CREATE INDEX "alerts_raised" ON "alerts" USING btree ("raised_revision");--> sta
 CREATE INDEX "alerts_resolved" ON "alerts" USING btree ("resolved_revision") WHERE resolved_revision is not null;--> statement-breakpoint
 CREATE INDEX "alerts_resolved_at" ON "alerts" USING btree ("resolved_at") WHERE resolved_at is not null;--> statement-breakpoint
 CREATE INDEX "alerts_rollout" ON "alerts" USING btree ("rollout_key","raised_revision");--> statement-breakpoint
-CREATE UNIQUE INDEX "deployment_names_reporter" ON "deployment_names" USING btree ("reporter","deployment_id") WHERE not is_orchestrated;--> statement-breakpoint
-CREATE INDEX "deployment_names_orchestrator" ON "deployment_names" USING btree ("reporter","deployment_id") WHERE is_orchestrated;--> statement-breakpoint
+CREATE UNIQUE INDEX "deployment_names_reporter" ON "deployment_names" USING btree ("reporter","deployment_id") WHERE not is_remote;--> statement-breakpoint
+CREATE INDEX "deployment_names_orchestrator" ON "deployment_names" USING btree ("reporter","deployment_id") WHERE is_remote;--> statement-breakpoint
 CREATE INDEX "deployment_names_id" ON "deployment_names" USING btree ("deployment_id","deployment_key");--> statement-breakpoint
 CREATE INDEX "deployment_names_search" ON "deployment_names" USING btree (lower(deployment_id) text_pattern_ops) WHERE not is_forgotten;--> statement-breakpoint
 CREATE INDEX "deployment_names_target" ON "deployment_names" USING btree ("target_key","deployment_id");--> statement-breakpoint
@@ -731,7 +764,9 @@ CREATE UNIQUE INDEX "rollouts_identity" ON "rollouts" USING btree ("kind","ident
 CREATE INDEX "rollouts_search" ON "rollouts" USING btree (lower(name) text_pattern_ops);--> statement-breakpoint
 CREATE INDEX "rollouts_name" ON "rollouts" USING btree ("name","key");--> statement-breakpoint
 CREATE INDEX "rollouts_newest" ON "rollouts" USING btree ("key") WHERE kind <> 'MARGO_DEPLOYMENT';--> statement-breakpoint
-CREATE UNIQUE INDEX "targets_name" ON "targets" USING btree ("kind","provider","name");--> statement-breakpoint
+CREATE UNIQUE INDEX "targets_name" ON "targets" USING btree ("kind","provider","name","site_key");--> statement-breakpoint
+CREATE INDEX "site_deployments_key" ON "site_deployments" USING btree ("key");--> statement-breakpoint
+CREATE INDEX "targets_site" ON "targets" USING btree ("site_key","name") WHERE site_key <> 0;--> statement-breakpoint
 CREATE INDEX "targets_changed" ON "targets" USING btree ("changed_write");--> statement-breakpoint
 CREATE INDEX "targets_search" ON "targets" USING btree (lower(name) text_pattern_ops);--> statement-breakpoint
 CREATE INDEX "targets_folded" ON "targets" USING btree ("folded_name") WHERE folded_name is not null;--> statement-breakpoint
@@ -787,10 +822,10 @@ CREATE UNIQUE INDEX "sinks_inventory" ON "sinks" USING btree ("instance_key") WH
 -- A report of a known deployment sets none of these columns, so it does not call the function.
 CREATE FUNCTION name_deployment() RETURNS trigger LANGUAGE plpgsql AS $$
 begin
-  insert into deployment_names (deployment_key, deployment_id, reporter, target_key, rollout_key, is_orchestrated, is_forgotten)
-    values (new.key, new.deployment_id, new.reporter, new.target_key, new.rollout_key, new.instance_key is not null, new.forgotten_at is not null)
+  insert into deployment_names (deployment_key, deployment_id, reporter, target_key, rollout_key, is_remote, is_forgotten)
+    values (new.key, new.deployment_id, new.reporter, new.target_key, new.rollout_key, new.instance_key is not null or new.site_key <> 0, new.forgotten_at is not null)
     on conflict (deployment_key) do update set deployment_id = excluded.deployment_id, reporter = excluded.reporter, target_key = excluded.target_key,
-      rollout_key = excluded.rollout_key, is_orchestrated = excluded.is_orchestrated, is_forgotten = excluded.is_forgotten;
+      rollout_key = excluded.rollout_key, is_remote = excluded.is_remote, is_forgotten = excluded.is_forgotten;
   return null;
 end $$;--> statement-breakpoint
 CREATE TRIGGER "deployments_named" AFTER INSERT ON "deployments" FOR EACH ROW EXECUTE FUNCTION name_deployment();--> statement-breakpoint

@@ -81,6 +81,8 @@ export interface Deployment extends DeploymentImage {
   readonly key: number
   readonly deploymentId: string
   readonly reporter: string
+  /** That of its target. */
+  readonly siteKey: number
   readonly declaredComponents: readonly string[]
   /** False while it is only declared. The first report about it claims it, from any reporter. */
   readonly claimed: boolean

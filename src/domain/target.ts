@@ -1,7 +1,7 @@
 import type { InMaintenance } from './maintenance.ts'
 import type { Millis, Revision } from './values.ts'
 
-export const targetKinds = ['DEVICE', 'CLUSTER', 'CLOUD_REGION'] as const
+export const targetKinds = ['DEVICE', 'CLUSTER', 'CLOUD_REGION', 'SITE'] as const
 export type TargetKind = (typeof targetKinds)[number]
 
 export const connectivities = ['UNKNOWN', 'ONLINE', 'OFFLINE', 'RETRYING'] as const
@@ -16,13 +16,21 @@ export interface Label {
   readonly value: string
 }
 
-/** Where a deployment runs: a device, a cluster or a cloud region. A device's `name` is its deviceId. */
+/** The `siteKey` of what devices and orchestrators report to this server itself. */
+export const ownSite = 0
+
+/**
+ * Where a deployment runs: a device, a cluster or a cloud region. A device's `name` is its deviceId. Or a site: a server that sends what its devices and
+ * clusters report. A site's `name` is its path, as `eu/berlin`.
+ */
 export interface Target extends InMaintenance {
   readonly key: number
   readonly kind: TargetKind
   /** Clusters only; empty for the others. */
   readonly provider: string
   readonly name: string
+  /** The site that it belongs to. A name identifies one within its site. Sites themselves have none. */
+  readonly siteKey: number
   /** Of a device, the form that all IDs have that look the same (look-alike.ts). Null: it is the name. */
   readonly foldedName: string | null
   /** The name for display. Null: `name`. */

@@ -143,17 +143,11 @@ function* decide(command: Command<unknown>, work: UnitOfWork): Paced<Outcome> {
 /** A cached row and a row that was read may have the same key. Both are then equal, and the unit of work keeps the last. */
 export function joinLoaded(a: Loaded, b: Loaded): Loaded {
   return {
+    ...a,
+    ...b,
     deployments: [...a.deployments, ...b.deployments],
     targets: [...a.targets, ...b.targets],
     rollouts: [...a.rollouts, ...b.rollouts],
-    ...(b.branches && { branches: b.branches }),
-    ...(b.reported && { reported: b.reported }),
-    ...(b.rolloutLabels && { rolloutLabels: b.rolloutLabels }),
-    ...((b.maintenance ?? a.maintenance) && { maintenance: b.maintenance ?? a.maintenance }),
-    ...(b.identities && { identities: b.identities }),
-    ...(b.orchestration && { orchestration: b.orchestration }),
-    ...(b.desired && { desired: b.desired }),
-    ...(b.alerts && { alerts: b.alerts }),
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { Deployment } from '../domain/deployment.ts'
-import type { Target } from '../domain/target.ts'
+import { ownSite, type Target } from '../domain/target.ts'
 import type { Effects, Loaded } from '../store/write/contract.ts'
 import type { Needs } from '../store/write/needs.ts'
 
@@ -45,7 +45,7 @@ export function createRowCache(capacity: number): RowCache {
   }
 
   function rememberDeployment(deployment: Deployment): void {
-    if (deployment.instanceKey !== null) return
+    if (deployment.instanceKey !== null || deployment.siteKey !== ownSite) return
     const name = nameOf(deployment)
     const before = names.get(deployment.key)
     if (before !== undefined && before !== name) deployments.delete(before)
@@ -53,6 +53,10 @@ export function createRowCache(capacity: number): RowCache {
     deployments.set(name, deployment)
     // A row that is larger than the whole cache is not kept.
     if (!deployments.has(name)) names.delete(deployment.key)
+  }
+
+  function rememberDevice(target: Target): void {
+    if (target.kind === 'DEVICE' && target.siteKey === ownSite) devices.set(target.name, target)
   }
 
   /** All rows of a report's needs. Null: at least one is not known. */
@@ -94,8 +98,8 @@ export function createRowCache(capacity: number): RowCache {
       }
       for (const deployment of loaded.deployments) rememberDeployment(deployment)
       for (const { row } of effects.deployments.values()) rememberDeployment(row)
-      for (const target of loaded.targets) if (target.kind === 'DEVICE') devices.set(target.name, target)
-      for (const { row } of effects.targets.values()) if (row.kind === 'DEVICE') devices.set(row.name, row)
+      for (const target of loaded.targets) rememberDevice(target)
+      for (const { row } of effects.targets.values()) rememberDevice(row)
     },
   }
 }

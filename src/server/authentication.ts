@@ -67,6 +67,10 @@ export async function createAuthentication(deps: AuthenticationDeps) {
     clock,
     refused,
   })
+  const sites = createDeviceAuth({
+    ...{ config: { ...config.auth.device, methods: ['token'], jwt: null }, kind: 'SITE' },
+    ...{ database, writer, clock, refused },
+  })
   const oidc = await openSignIn(config, {
     ...{ database, writer, auth, credentials, publicUrl, log, clock },
     refused(address, outcome) {
@@ -75,7 +79,7 @@ export async function createAuthentication(deps: AuthenticationDeps) {
     },
   })
   await warnWithoutKey(deps)
-  return { auth, credentials, devices, refused, trail, oidc }
+  return { auth, credentials, devices, sites, refused, trail, oidc }
 }
 
 /** A new database has no keys, and only a caller with a key makes others. */

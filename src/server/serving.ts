@@ -30,7 +30,7 @@ export async function startServing(
   const { admission, git, requests, connections, feed, writer } = core
   const { publicUrl, introspection, graphiql, corsOrigins: origins } = config.server
   const { hub } = feed
-  const { auth, credentials, devices, refused, trail, oidc } = await createAuthentication(core)
+  const { auth, credentials, devices, sites, refused, trail, oidc } = await createAuthentication(core)
   parts.add(trail, () => trail.close(), closeTimeout)
   parts.add(oidc, (oidc) => oidc.close(), closeTimeout)
   parts.add(auth, () => auth.close())
@@ -106,6 +106,7 @@ export async function startServing(
     ...core,
     routes: { ...exportRoutes({ database, deadline, admission, auth }), ...assistants?.routes, ...oidc?.routes },
     devices,
+    sites,
     isStrict: config.strictReports,
     auth,
     credentials,

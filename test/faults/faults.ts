@@ -36,6 +36,13 @@ const rows: readonly Row[] = [
   ['domain/principal.ts', 'if (isOfAll && accessScope !== null) return false', '', 'a part of the fleet’s operator manages all of it', 'domain', 'auth/rest', 'auth/matrix'],
   ['store/read/access-scope.ts', 'if (!accessScope) return []', 'return []', 'a reader sees rows outside of its scope', 'graphql/objects/access-scope', 'road/tenants'],
   ['api/graphql/mutations/manage-api-keys.ts', "typeof expiresAt === 'number' && expiresAt <= clock()", 'false', 'a key is made that has expired', 'auth/api'],
+  // Sites.
+  ['ingest/commands/sites/receive.ts', 'if (!isNext(stored, batch)) return', 'if (false) return', 'a batch that comes twice is counted twice', 'sites/receive'],
+  ['ingest/commands/sites/receive.ts', 'return site?.registered && site.key !== key', 'return false', 'a plant says what the devices of another do', 'sites/receive'],
+  ['ingest/commands/sites/facts.ts', 'if (stored && fact.revision <= stored.since) return', '', 'what a snapshot has is taken again after it', 'sites/receive'],
+  ['domain/sites/changes-to.ts', "there : { ...there, ...nothingDesired, components: [] }", 'there : there', 'a deployment that came back has components of before', 'domain/changes-to'],
+  ['api/rest/sites/read-batch.ts', 'known.has(change.kind) ? check', 'false ? check', 'a change that no reader understands is in the log', 'sites/receive'],
+  ['store/write/load/load-sites.ts', 'not s.registered', 'true', 'a snapshot of a plant forgets the deployments of a cell that sends itself', 'sites/receive'],
   // The state rules.
   ['domain/transition/order.ts', 'if (version < 0) return', 'if (version < -1) return', 'an old report overwrites a newer state', 'domain'],
   ['domain/transition/order.ts', 'if (version === 0 && seq < 0) return', 'if (version === 0 && seq < -1) return', 'a late report overwrites a newer state', 'domain'],

@@ -101,7 +101,9 @@ export function createFacts(api: () => Api) {
     await apply(id)
   }
   async function silent(id: string): Promise<void> {
-    await expect.poll(async () => (await submit(markSilent([id], 0))).marked).toBe(1)
+    await expect
+      .poll(async () => (await submit(markSilent([{ kind: 'DEVICE', provider: '', name: id }], 0))).marked)
+      .toBe(1)
   }
 
   async function capable(id: string): Promise<void> {

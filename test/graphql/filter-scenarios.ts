@@ -1,11 +1,15 @@
 /** For each field of a filter, what moves a row into it or out of it. */
+
 import type { DeploymentFilterInput } from '../../src/api/graphql/objects/selectors/deployment-filter.ts'
 import type { ResourceFilterInput } from '../../src/api/graphql/objects/selectors/filters.ts'
 import { reportConnectivity } from '../../src/ingest/commands/connectivity.ts'
 import { retireDevices } from '../../src/ingest/commands/devices/retire.ts'
 import { moveMaintenance, planMaintenance } from '../../src/ingest/commands/maintenance.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
+import { receiveBatch } from '../../src/ingest/commands/sites/receive.ts'
+import { registerSite } from '../../src/ingest/commands/sites/register.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
+import { press, snapshotOf, stateOf } from '../support/site-batches.ts'
 import type { Facts } from './filter-facts.ts'
 
 export interface Scenario {
@@ -40,6 +44,13 @@ export function deploymentScenarios(facts: Facts): Scenarios<DeploymentFilterInp
     capable,
     fullOf,
   } = facts
+  const siteOf = (id: string) => ({
+    path: `plant of ${id}`,
+    name: null,
+    labels: null,
+    tokenHash: `${id} ${Math.random()}`,
+    overlap: 0,
+  })
   /** A report makes it match. */
   const reported = (filter: Scenario['filter'], begin?: Scenario['begin']): Scenario => ({
     ...(begin && { begin }),
@@ -60,6 +71,15 @@ export function deploymentScenarios(facts: Facts): Scenarios<DeploymentFilterInp
       act: (id) => report(id, { deviceId: `${id}/two` }),
     },
     clusters: { begin: instantiate, filter: (id) => ({ clusters: [`p+cluster ${id}`] }), act: (id) => apply(id) },
+    sites: {
+      begin: (id) => submit(registerSite(siteOf(id))),
+      filter: (id) => ({ sites: [siteOf(id).path] }),
+      async act(id) {
+        const { path } = siteOf(id)
+        const { key } = await submit(registerSite(siteOf(id)))
+        return submit(receiveBatch({ key, path }, snapshotOf([stateOf(8, id)], { targets: [press] })))
+      },
+    },
     reporters: reported((id) => ({ reporters: [id] })),
     rolloutIds: {
       begin: (id) => report(id),

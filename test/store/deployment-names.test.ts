@@ -9,8 +9,8 @@ import { createRoad } from '../support/servers/road.ts'
 import { anyAct } from './read/all-acts.ts'
 import { live } from './read/history.ts'
 
-const kept = `select deployment_key, deployment_id, reporter, target_key, rollout_key, is_orchestrated, is_forgotten from deployment_names`
-const named = `select key, deployment_id, reporter, target_key, rollout_key, instance_key is not null, forgotten_at is not null from deployments`
+const kept = `select deployment_key, deployment_id, reporter, target_key, rollout_key, is_remote, is_forgotten from deployment_names`
+const named = `select key, deployment_id, reporter, target_key, rollout_key, instance_key is not null or site_key <> 0, forgotten_at is not null from deployments`
 const differing = (session: Session) =>
   session.run(`(${kept} except ${named}) union all (${named} except ${kept}) order by 1`)
 

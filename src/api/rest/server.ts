@@ -41,6 +41,7 @@ import { limitPipelines } from './pipelines.ts'
 import { toProblem } from './problem.ts'
 import { createScrapers } from './scrapers.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
+import { type SiteDeps, siteMethods } from './sites/batches.ts'
 import { createTlsServer } from './tls/tls-server.ts'
 import type { TlsWatch } from './tls/tls-watch.ts'
 
@@ -49,6 +50,7 @@ interface ServerDeps
     Omit<DialectDeps, 'sendDesired'>,
     SessionDeps,
     Omit<BackupDeps, 'database'>,
+    Pick<SiteDeps, 'sites'>,
     Omit<GitDeps, 'findTip'> {
   readonly database: BackupDeps['database'] & HealthDeps['database'] & DialectDeps['database']
   readonly dialects: readonly Dialect[]
@@ -107,6 +109,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/version': { GET: { access: 'viewer', handle: sendVersion } },
     '/session': sessionMethods(deps),
     '/backup': backupMethods(deps),
+    '/sites/v1/batches': siteMethods(deps),
     '/assets/*': { GET: { access: 'public', handle: page.sendAsset } },
     '/metrics': { GET: { access: 'viewer of all', handle: sendMetrics } },
   }

@@ -61,6 +61,7 @@ export const deploymentFilter = {
     clusters: texts(
       'Clusters that they run on, as `provider+name`, or `+name` for any provider. Cloud regions as `name`.',
     ),
+    sites: texts('Paths of sites. It is at one of them, or at a site below one, and was sent by the server there.'),
     reporters: texts(
       'Names of their reporters. Reporters have no history: in the past, too, the present ones are compared.',
     ),

@@ -8,6 +8,7 @@ export const deviceFilter = {
   many: 'devices',
   conditions: {
     deviceIds: texts('Device IDs.'),
+    sites: texts('Paths of sites. The device is at one of them, or at a site below one.'),
     parents: texts('IDs of devices that are its parent.'),
     labels: labels('Labels. The device has at least one of them, from its registration or reported by itself.'),
     label: label('A condition on a label, from the registration or reported by the device itself.'),

@@ -11,7 +11,7 @@ import type { ChangeBody } from '../change.ts'
 import type { DeploymentImage } from '../deployment.ts'
 import type { OrderKey, Verdict } from '../report.ts'
 import type { RolloutName } from '../rollout.ts'
-import type { Label, TargetKind } from '../target.ts'
+import type { Connectivity, Label, TargetKind } from '../target.ts'
 import type { Digits, Millis, Revision } from '../values.ts'
 
 /** The newest version of the protocol that this build speaks. A sender uses the newest that both have. */
@@ -97,7 +97,7 @@ export interface SiteTarget {
 }
 
 export interface PresentTarget {
-  readonly connectivity: string
+  readonly connectivity: Connectivity
   readonly retiredAt: Millis | null
   readonly retiredReason: string | null
   readonly maintenanceReason: string | null

@@ -1,9 +1,11 @@
 /** What every transition needs and returns, and how its outcome is completed. */
+
 import type { ChangeBody } from '../change.ts'
 import { type Deployment, initialImage, movedTo } from '../deployment.ts'
 import { convergenceOf, type Desired, nothingDesired } from '../desired.ts'
 import type { OrderKey, Verdict } from '../report.ts'
 import { deriveState, isConsistent } from '../rollup.ts'
+import { ownSite } from '../target.ts'
 import type { DeploymentState, Millis, Revision } from '../values.ts'
 import { noMarks } from './order.ts'
 
@@ -64,6 +66,7 @@ export function newDeployment(place: Placement, deploymentId: string, reporter: 
     ...initialImage,
     deploymentId,
     reporter,
+    siteKey: ownSite,
     declaredComponents: [],
     claimed: false,
     receivedAt: 0,

@@ -56,16 +56,19 @@ export function hear(work: UnitOfWork, reporterKey: number, observedAt: Millis |
 }
 
 /**
- * Marks devices OFFLINE that must send heartbeats, and are still silent when the command is decided. Within a maintenance window silence is expected. `listeningSince`: our own downtime is not their
+ * Marks devices and sites OFFLINE that must send heartbeats, and are still silent when the command is decided. Within a maintenance window silence is expected. `listeningSince`: our own downtime is not their
  * silence.
  */
-export function markSilent(deviceIds: readonly string[], listeningSince: Millis): Command<{ readonly marked: number }> {
+export function markSilent(
+  targets: readonly TargetName[],
+  listeningSince: Millis,
+): Command<{ readonly marked: number }> {
   return {
-    needs: { devices: deviceIds },
+    needs: { targets },
     decide(work) {
       let marked = 0
-      for (const deviceId of deviceIds) {
-        const device = work.device(deviceId)
+      for (const { kind, provider, name } of targets) {
+        const device = work.target(kind, provider, name)
         const seconds = device?.expectedInterval ?? work.offlineAfter
         if (!device || seconds === null || device.lastHeardAt === null || device.connectivity === 'OFFLINE') continue
         if (device.retiredAt !== null || device.maintenanceKey !== null) continue
@@ -77,7 +80,7 @@ export function markSilent(deviceIds: readonly string[], listeningSince: Millis)
       return { marked }
     },
     async ifTooLarge(write) {
-      const parts = await eachPart(deviceIds, (part) => write(markSilent(part, listeningSince)))
+      const parts = await eachPart(targets, (part) => write(markSilent(part, listeningSince)))
       return { marked: parts.reduce((sum, { marked }) => sum + marked, 0) }
     },
   }

@@ -2,12 +2,15 @@
 import { type Counters, convergenceCounter, isCounted, stateCounter, zeroCounters } from '../../domain/counters.ts'
 import type { Deployment } from '../../domain/deployment.ts'
 import { manifestOwner } from '../../domain/desired.ts'
+import { ownSite } from '../../domain/target.ts'
 import { noMarks } from '../../domain/transition/order.ts'
 import { type Effects, type Loaded, stronger, type Touch } from '../../store/write/contract.ts'
 
 interface DeploymentRows {
   byKey(key: number): Deployment | null
   byName(deploymentId: string, reporter: string): Deployment | null
+  /** The same of a site, as far as it was loaded. The one on that target, or the only one: an orchestrator has one name on many clusters. */
+  ofSite(siteKey: number, deploymentId: string, reporter: string, targetKey: number): Deployment | null
   /** Deployments with that deploymentId on that target, of any reporter, forgotten ones included. */
   on(deploymentId: string, targetKey: number): readonly Deployment[]
   /** Deployments with that deploymentId that the device's manifest lists or listed, and that are not reported yet. A desired one comes first. */
@@ -34,6 +37,8 @@ export function createDeploymentRows({
 }: Pick<Loaded, 'deployments' | 'reported'>): DeploymentRows {
   const rows = new Map(deployments.map((deployment) => [deployment.key, deployment]))
   const names = new Map(deployments.filter(isReported).map((d) => [nameOf(d.deploymentId, d.reporter), d.key]))
+  const ofSites = new Map<string, Set<number>>()
+  for (const deployment of deployments) addToSite(deployment)
   /** Built on first use: a report that finds its own deployment needs no index. Deployments that moved away stay in it. */
   let index: Index | null = null
   const touched = new Map<number, { row: Deployment; touch: Touch; repeats: number }>()
@@ -47,7 +52,12 @@ export function createDeploymentRows({
     else keys.set(name, new Set([key]))
   }
 
-  function addToIndex(to: Index, { key, deploymentId, targetKey, reporter }: Deployment): void {
+  function addToSite({ key, siteKey, deploymentId, reporter }: Deployment): void {
+    if (siteKey !== ownSite) addTo(ofSites, `${siteKey}\n${nameOf(deploymentId, reporter)}`, key)
+  }
+
+  function addToIndex(to: Index, { key, deploymentId, targetKey, reporter, siteKey }: Deployment): void {
+    if (siteKey !== ownSite) return
     addTo(to.places, nameOf(deploymentId, String(targetKey)), key)
     addTo(to.owners, nameOf(deploymentId, manifestOwner(reporter)), key)
     addTo(to.reporters, reporter, key)
@@ -82,6 +92,7 @@ export function createDeploymentRows({
     if (known && known.reporter !== deployment.reporter) names.delete(nameOf(known.deploymentId, known.reporter))
     if (isReported(deployment)) names.set(nameOf(deployment.deploymentId, deployment.reporter), deployment.key)
     rows.set(deployment.key, deployment)
+    addToSite(deployment)
     if (index) addToIndex(index, deployment)
     if (!isChanged) return
     count(known, -1)
@@ -91,6 +102,11 @@ export function createDeploymentRows({
   return {
     byKey: (key) => rows.get(key) ?? null,
     byName: (deploymentId, reporter) => rows.get(names.get(nameOf(deploymentId, reporter)) ?? -1) ?? null,
+    ofSite(siteKey, deploymentId, reporter, targetKey) {
+      const keys = ofSites.get(`${siteKey}\n${nameOf(deploymentId, reporter)}`) ?? new Set()
+      const named = [...keys].flatMap((key) => rows.get(key) ?? [])
+      return named.find((one) => one.targetKey === targetKey) ?? (named.length === 1 ? (named[0] ?? null) : null)
+    },
     on: (deploymentId, targetKey) =>
       found('places', nameOf(deploymentId, String(targetKey)))
         .filter((deployment) => deployment.targetKey === targetKey)
@@ -125,9 +141,9 @@ export function isUnclaimed({ claimed, forgottenAt }: Deployment): boolean {
   return !claimed && forgottenAt === null
 }
 
-/** Excludes deployments of orchestrators: they are found by instance and target. */
-function isReported({ instanceKey }: Deployment): boolean {
-  return instanceKey === null
+/** Excludes deployments of orchestrators, which are found by instance and target, and those of sites, which have keys of their own. */
+function isReported({ instanceKey, siteKey }: Deployment): boolean {
+  return instanceKey === null && siteKey === ownSite
 }
 
 function nameOf(deploymentId: string, other: string): string {

@@ -1,7 +1,7 @@
 /** The targets of a unit of work, by name, public key and SPIFFE id, with the changes of the batch. */
 import { foldName } from '../../domain/look-alike.ts'
 import { notInMaintenance } from '../../domain/maintenance.ts'
-import { inService, type Target, type TargetKind } from '../../domain/target.ts'
+import { inService, ownSite, type Target, type TargetKind } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
 import { type Effects, type Loaded, stronger, type Touch } from '../../store/write/contract.ts'
 
@@ -9,7 +9,8 @@ interface TargetRows {
   /** Throws if the target was not loaded. */
   byKey(key: number): Target
   find(key: number): Target | null
-  byName(kind: TargetKind, provider: string, name: string): Target | null
+  /** `siteKey` absent: this server's own. */
+  byName(kind: TargetKind, provider: string, name: string, siteKey?: number): Target | null
   put(target: Target, touch: Touch): void
   /** The target that holds this public key or SPIFFE id. */
   holderOf(identity: string): Target | null
@@ -21,8 +22,8 @@ interface TargetRows {
 
 export function createTargetRows(loaded: Pick<Loaded, 'targets' | 'identities'>): TargetRows {
   const rows = new Map(loaded.targets.map((target) => [target.key, target]))
-  const devices = new Map(loaded.targets.filter((t) => t.kind === 'DEVICE').map((target) => [target.name, target.key]))
-  const others = new Map(loaded.targets.filter((t) => t.kind !== 'DEVICE').map((t) => [placeName(t), t.key]))
+  const devices = new Map(loaded.targets.filter(isOwnDevice).map((target) => [target.name, target.key]))
+  const others = new Map(loaded.targets.filter((t) => !isOwnDevice(t)).map((t) => [placeName(t), t.key]))
   const identities = new Map(loaded.identities)
   const touched = new Map<number, { row: Target; touch: Touch }>()
 
@@ -35,13 +36,15 @@ export function createTargetRows(loaded: Pick<Loaded, 'targets' | 'identities'>)
   return {
     byKey,
     find: (key) => rows.get(key) ?? null,
-    byName(kind, provider, name) {
-      const key = kind === 'DEVICE' ? devices.get(name) : others.get(placeName({ kind, provider, name }))
+    byName(kind, provider, name, siteKey = ownSite) {
+      const key = isOwnDevice({ kind, siteKey })
+        ? devices.get(name)
+        : others.get(placeName({ kind, provider, name, siteKey }))
       return key === undefined ? null : byKey(key)
     },
     put(target, touch) {
       rows.set(target.key, target)
-      if (target.kind === 'DEVICE') devices.set(target.name, target.key)
+      if (isOwnDevice(target)) devices.set(target.name, target.key)
       else others.set(placeName(target), target.key)
       touched.set(target.key, { row: target, touch: stronger(touched.get(target.key)?.touch, touch) })
     },
@@ -67,6 +70,7 @@ export function newTarget(
   provider: string,
   name: string,
   createdRevision: Revision,
+  siteKey = ownSite,
 ): Target {
   const folded = kind === 'DEVICE' ? foldName(name) : name
   return {
@@ -74,6 +78,7 @@ export function newTarget(
     kind,
     provider,
     name,
+    siteKey,
     foldedName: folded === name ? null : folded,
     displayName: null,
     labels: [],
@@ -91,6 +96,11 @@ export function newTarget(
   }
 }
 
-function placeName({ kind, provider, name }: Pick<Target, 'kind' | 'provider' | 'name'>): string {
-  return `${kind}\n${provider}\n${name}`
+/** Devices of sites have names that this server's own may have, too. */
+function isOwnDevice({ kind, siteKey }: Pick<Target, 'kind' | 'siteKey'>): boolean {
+  return kind === 'DEVICE' && siteKey === ownSite
+}
+
+function placeName({ siteKey, kind, provider, name }: Pick<Target, 'siteKey' | 'kind' | 'provider' | 'name'>): string {
+  return `${siteKey}\n${kind}\n${provider}\n${name}`
 }

@@ -16,19 +16,20 @@ import {
   type RolloutName,
   rolloutUniqueName,
 } from '../../domain/rollout.ts'
-import type { Target, TargetKind } from '../../domain/target.ts'
+import { ownSite, type Target, type TargetKind } from '../../domain/target.ts'
 import type { Moment, Transition } from '../../domain/transition/transition-result.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
-import type {
-  DeviationDelta,
-  Effects,
-  Entry,
-  Head,
-  KeptReport,
-  Loaded,
-  LoadedBranches,
-  Subject,
-  Touch,
+import {
+  type DeviationDelta,
+  type Effects,
+  type Entry,
+  type Head,
+  type KeptReport,
+  type Loaded,
+  type LoadedBranches,
+  noSubject,
+  type Subject,
+  type Touch,
 } from '../../store/write/contract.ts'
 import { type AlertRows, createAlertRows, noAlerts } from './alert-rows.ts'
 import { createDeploymentRows } from './deployment-rows.ts'
@@ -37,19 +38,8 @@ import { createMaintenanceRows, type MaintenanceRows, noMaintenance } from './ma
 import { createOrchestration, nothingOrchestrated, type Orchestration } from './orchestration.ts'
 import { createRolloutLabelRows, type RolloutLabelRows } from './rollout-label-rows.ts'
 import { createRolloutLives } from './rollout-lives.ts'
+import { createSiteRows, noSites, type SiteRows } from './site-rows.ts'
 import { createTargetRows, newTarget } from './target-rows.ts'
-
-const emptySubject: Subject = {
-  deploymentKey: null,
-  deploymentId: null,
-  target: null,
-  fromTarget: null,
-  rolloutKey: null,
-  fromRolloutKey: null,
-  instanceKey: null,
-  instanceId: null,
-  resourceKey: null,
-}
 
 export interface UnitOfWork {
   readonly now: Millis
@@ -74,6 +64,10 @@ export interface UnitOfWork {
   ensureDevice(name: string): Target
   ensureTarget(kind: TargetKind, provider: string, name: string): Target
   target(kind: TargetKind, provider: string, name: string): Target | null
+  /** Of a site: names are unique there. Creates it if it does not exist. */
+  ensureTargetOf(siteKey: number, kind: TargetKind, provider: string, name: string): Target
+  /** Of a site, as far as it was loaded: a deployment with this id and reporter. */
+  deploymentOf(siteKey: number, deploymentId: string, reporter: string, targetKey: number): Deployment | null
   /** The target that holds this public key or SPIFFE id. */
   holderOf(identity: string): Target | null
   /** For later commands of the batch. The command itself writes the change. Null: no target holds the credential any more. */
@@ -88,6 +82,7 @@ export interface UnitOfWork {
   readonly desired: DesiredState
   readonly alerts: AlertRows
   readonly maintenance: MaintenanceRows
+  readonly sites: Omit<SiteRows, 'effects'>
   newKey(): number
   putTarget(target: Target, touch: Touch): void
   /** Adds a transition's outcome: rows, counters and log. `known` is what the transition started from. */
@@ -127,6 +122,7 @@ export function createUnitOfWork(
   const alerts = createAlertRows(loaded.alerts ?? noAlerts)
 
   const maintenance = createMaintenanceRows(loaded.maintenance ?? noMaintenance)
+  const sites = createSiteRows(loaded.sites ?? noSites)
   const rolloutLabels = createRolloutLabelRows(loaded.rolloutLabels ?? [])
   const lives = createRolloutLives()
   const entries: Entry[] = []
@@ -134,13 +130,16 @@ export function createUnitOfWork(
   const touchedRollouts = new Map<number, { row: Rollout; isNew: boolean }>()
   const deviationDeltas = new Map<string, DeviationDelta>()
 
-  const ensureTarget = (kind: TargetKind, provider: string, name: string): Target => {
-    const known = targets.byName(kind, provider, name)
+  const ensureTargetOf = (siteKey: number, kind: TargetKind, provider: string, name: string): Target => {
+    const known = targets.byName(kind, provider, name, siteKey)
     if (known) return known
-    const created = newTarget(nextKey++, kind, provider, name, revision + 1)
+    const created = newTarget(nextKey++, kind, provider, name, revision + 1, siteKey)
     targets.put(created, 'created')
     return created
   }
+
+  const ensureTarget = (kind: TargetKind, provider: string, name: string): Target =>
+    ensureTargetOf(ownSite, kind, provider, name)
 
   const record = (entry: Omit<Entry, 'firstRevision' | 'traceparent'>): void => {
     entries.push({ ...entry, traceparent, firstRevision: revision + 1 })
@@ -149,7 +148,7 @@ export function createUnitOfWork(
   }
 
   const recordOf = (subject: Partial<Subject>, change: ChangeBody, observedAt: Millis | null = null): void =>
-    record({ subject: { ...emptySubject, ...subject }, before: null, after: null, observedAt, changes: [change] })
+    record({ subject: { ...noSubject, ...subject }, before: null, after: null, observedAt, changes: [change] })
 
   return {
     now,
@@ -167,6 +166,8 @@ export function createUnitOfWork(
     findTarget: targets.find,
     ensureDevice: (name) => ensureTarget('DEVICE', '', name),
     ensureTarget,
+    ensureTargetOf,
+    deploymentOf: deployments.ofSite,
     target: targets.byName,
     holderOf: targets.holderOf,
     giveIdentity: targets.giveIdentity,
@@ -190,6 +191,7 @@ export function createUnitOfWork(
     desired,
     alerts,
     maintenance,
+    sites,
     newKey: () => nextKey++,
     putTarget: targets.put,
     apply(known, { deployment, changes }, observedAt) {
@@ -240,7 +242,7 @@ export function createUnitOfWork(
         resourceKey,
       }
       record({
-        subject: { ...emptySubject, ...subject },
+        subject: { ...noSubject, ...subject },
         before: before && { resource: before },
         after: null,
         observedAt: null,
@@ -281,6 +283,7 @@ export function createUnitOfWork(
       orchestration: orchestration.effects(),
       desired: desired.effects(),
       alerts: alerts.effects(),
+      sites: sites.effects(),
       deviations: [...deviationDeltas.values()],
       revision,
       at,

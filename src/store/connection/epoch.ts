@@ -9,8 +9,10 @@
  *
  * Revisions are numbers of JavaScript, so their limit is 2^53. From today's clock, 3,000 such steps are possible.
  */
+
 import { randomInt } from 'node:crypto'
 import { DomainError } from '../../domain/errors.ts'
+import { ownSite } from '../../domain/target.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { type Database, doorbellText, type Session } from '../database.ts'
 import { requireComplete } from '../migration/complete.ts'
@@ -83,7 +85,7 @@ const renewManifests = `insert into manifests (target_key, version, at, who, why
     'The database was restored from a copy: versions go on above those that were lost', newest.bundle_digest, newest.bundle_size
   from targets t left join lateral (
     select m.* from manifests m where m.target_key = t.key order by m.version desc limit 1) newest on true
-  where t.kind = 'DEVICE' and strpos(substr(t.name, 2), '/') = 0`
+  where t.kind = 'DEVICE' and t.site_key = ${ownSite} and strpos(substr(t.name, 2), '/') = 0`
 
 interface NewEpoch {
   readonly databaseId?: string

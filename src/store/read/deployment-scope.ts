@@ -116,7 +116,7 @@ function canMatch(past: Past, filter: DeploymentFilter): SQL[] {
 }
 
 /** Each kind of reporter has an index. */
-const kindsOfReporters = [sql`not ${deploymentNames.isOrchestrated}`, sql`${deploymentNames.isOrchestrated}`]
+const kindsOfReporters = [sql`not ${deploymentNames.isRemote}`, sql`${deploymentNames.isRemote}`]
 
 /** The present row has one of these names, by the index beside the deployments. */
 function isNamed(either: readonly SQL[]): SQL {

@@ -162,9 +162,9 @@ const ofId = (isVisible: SQL): SQL => sql`cross join lateral (
     cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = ${n.deploymentKey} and ${isThere} and ${isVisible} offset 0) as ${d}
     limit ${mostFound}) as ${d}`
 const ofPair = fixed(sql`cross join lateral (
-    (select ${n.deploymentKey} from ${deploymentNames} ${n} where ${isReported} and not ${n.isOrchestrated} offset 0)
+    (select ${n.deploymentKey} from ${deploymentNames} ${n} where ${isReported} and not ${n.isRemote} offset 0)
     union all
-    (select ${n.deploymentKey} from ${deploymentNames} ${n} where ${isReported} and ${n.isOrchestrated} offset 0)
+    (select ${n.deploymentKey} from ${deploymentNames} ${n} where ${isReported} and ${n.isRemote} offset 0)
     union all
     (select ${n.deploymentKey} from ${targets} ${runningOn} join ${deploymentNames} ${n} on ${n.targetKey} = ${runningOn.key}
       where ${isDevice} and ${runningOn.name} = asked.device and ${n.deploymentId} = asked.id and ${n.reporter} <> asked.device offset 0)

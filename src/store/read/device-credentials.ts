@@ -1,5 +1,7 @@
 /** Reads the stored credentials of devices: hashes of tokens, public keys, SPIFFE ids. */
+
 import { sql } from 'drizzle-orm'
+import { ownSite, type TargetKind } from '../../domain/target.ts'
 import { storableJson } from '../../domain/text.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
@@ -83,19 +85,23 @@ export async function findProvisioned(
         ${targets.registered} as "isRegistered",
         coalesce((select json_agg(${deviceIdentities.id}) from ${deviceIdentities}
           where ${deviceIdentities.targetKey} = ${targets.key} and ${deviceIdentities.publicKey} is null), '[]') as "spiffeIds"
-      from ${targets} where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`,
+      from ${targets} where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')} and ${targets.siteKey} = ${ownSite}`,
   )
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** By hash. The database's clock decides whether a token has expired, because it also set the expiry. */
-export async function findTokens(session: Session, hashes: readonly string[]): Promise<Map<string, HeldToken>> {
+/** By hash, of devices or of sites. The database's clock decides whether a token has expired, because it also set the expiry. */
+export async function findTokens(
+  session: Session,
+  hashes: readonly string[],
+  kind: TargetKind,
+): Promise<Map<string, HeldToken>> {
   const rows = await session.rows<HeldToken>(
     sql`select ${deviceTokens.hash} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt", ${targets.retiredAt} as "retiredAt",
         coalesce(${deviceTokens.expiresAt} <= now(), false) as "isExpired",
         ${deviceTokens.repositoryOnly} as "repositoryOnly"
       from ${deviceTokens} join ${targets} on ${targets.key} = ${deviceTokens.targetKey}
-      where ${isAnyOf(deviceTokens.hash, hashes, 'text')}`,
+      where ${targets.kind} = ${kind}::target_kind and ${isAnyOf(deviceTokens.hash, hashes, 'text')}`,
   )
   return new Map(rows.map((row) => [row.id, row]))
 }

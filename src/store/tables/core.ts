@@ -16,7 +16,7 @@ import type { Component } from '../../domain/deployment.ts'
 import type { Digest } from '../../domain/desired.ts'
 import type { DeviationKind } from '../../domain/deviation.ts'
 import type { ComponentReport, OrderKey } from '../../domain/report.ts'
-import type { Label } from '../../domain/target.ts'
+import { type Label, ownSite } from '../../domain/target.ts'
 import type { OrderMarks } from '../../domain/transition/order.ts'
 import type { StatusError } from '../../domain/values.ts'
 import {
@@ -53,6 +53,9 @@ export const batches = pgTable('batches', {
   outcomes: json('outcomes').$type<{ readonly batch: number }>().notNull(),
 })
 
+/** This server's own cost these indexes the predicate only. */
+const ofSite = sql`site_key <> 0`
+
 export const targets = pgTable(
   'targets',
   {
@@ -60,6 +63,7 @@ export const targets = pgTable(
     kind: targetKind('kind').notNull(),
     provider: text('provider').notNull().default(''),
     name: text('name').notNull(),
+    siteKey: key('site_key').notNull().default(ownSite),
     foldedName: text('folded_name'),
     displayName: text('display_name'),
     labels: jsonb('labels').$type<readonly Label[]>().notNull().default([]),
@@ -83,7 +87,8 @@ export const targets = pgTable(
     changedWrite: bigint('changed_write', { mode: 'number' }).notNull().default(0),
   },
   (t) => [
-    uniqueIndex('targets_name').on(t.kind, t.provider, t.name),
+    uniqueIndex('targets_name').on(t.kind, t.provider, t.name, t.siteKey),
+    index('targets_site').on(t.siteKey, t.name).where(ofSite),
     index('targets_changed').on(t.changedWrite),
     index('targets_search').on(sql`lower(name) text_pattern_ops`),
     // Most IDs are their own folded form, so this index has few entries.
@@ -191,6 +196,7 @@ export const deployments = pgTable(
     key: key('key').primaryKey(),
     deploymentId: text('deployment_id').notNull(),
     reporter: text('reporter').notNull(),
+    siteKey: key('site_key').notNull().default(ownSite),
     ...deploymentImage,
     declaredComponents: json('declared_components').$type<readonly string[]>().notNull().default([]),
     claimed: boolean('claimed').notNull(),
@@ -239,14 +245,14 @@ export const deploymentNames = pgTable(
     reporter: text('reporter').notNull(),
     targetKey: key('target_key').notNull(),
     rolloutKey: key('rollout_key').notNull(),
-    /** An orchestrator has it: `instance_key` is not null. */
-    isOrchestrated: boolean('is_orchestrated').notNull(),
+    /** An orchestrator or a site has it (`instance_key` is not null, or `site_key` not 0): its names need not be unique. */
+    isRemote: boolean('is_remote').notNull(),
     isForgotten: boolean('is_forgotten').notNull(),
   },
   (t) => [
     // A deployment of an orchestrator and one that a device reports are never the same, even with equal names.
-    uniqueIndex('deployment_names_reporter').on(t.reporter, t.deploymentId).where(sql`not is_orchestrated`),
-    index('deployment_names_orchestrator').on(t.reporter, t.deploymentId).where(sql`is_orchestrated`),
+    uniqueIndex('deployment_names_reporter').on(t.reporter, t.deploymentId).where(sql`not is_remote`),
+    index('deployment_names_orchestrator').on(t.reporter, t.deploymentId).where(sql`is_remote`),
     index('deployment_names_id').on(t.deploymentId, t.deploymentKey),
     index('deployment_names_search').on(sql`lower(deployment_id) text_pattern_ops`).where(sql`not is_forgotten`),
     index('deployment_names_target').on(t.targetKey, t.deploymentId),

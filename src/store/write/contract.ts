@@ -13,6 +13,7 @@ import type { LifecycleAction } from '../../domain/orchestration/lifecycle.ts'
 import type { Presence, Resource, ResourceDetail, SyncStatus } from '../../domain/orchestration/resource.ts'
 import type { OrderKey, StatusReport, Verdict } from '../../domain/report.ts'
 import type { Rollout, RolloutLabels } from '../../domain/rollout.ts'
+import type { StoredSite } from '../../domain/sites/stored-site.ts'
 import type { Target } from '../../domain/target.ts'
 import type { Millis, Readiness, Revision } from '../../domain/values.ts'
 import type { LoadedAlerts, StoredRule } from '../alerts/rows.ts'
@@ -22,6 +23,26 @@ export interface LoadedMaintenance {
   /** Windows that have not ended. */
   readonly count: number
   readonly windows: readonly MaintenanceWindow[]
+}
+
+/** The key here of what the server of a site calls `theirs`. */
+interface SiteKey {
+  readonly site: number
+  readonly theirs: number
+  readonly key: number
+}
+
+export interface LoadedSites {
+  /** Deployments that the server of the site has not mentioned. */
+  readonly missing: readonly number[]
+  readonly sites: readonly StoredSite[]
+  readonly targets: readonly SiteKey[]
+  readonly deployments: readonly (SiteKey & { readonly since: Revision })[]
+}
+
+export interface SiteEffects extends Omit<LoadedSites, 'missing'> {
+  /** Sites of which a snapshot begins: their former keys no longer count. */
+  readonly begun: readonly number[]
 }
 
 export interface AlertEffects {
@@ -138,6 +159,18 @@ export interface Subject {
   readonly resourceKey: number | null
 }
 
+export const noSubject: Subject = {
+  deploymentKey: null,
+  deploymentId: null,
+  target: null,
+  fromTarget: null,
+  rolloutKey: null,
+  fromRolloutKey: null,
+  instanceKey: null,
+  instanceId: null,
+  resourceKey: null,
+}
+
 /** One row of change_log, with the facts about its subject that the feed needs. `before`: for readers of the past. */
 export interface Entry {
   readonly firstRevision: Revision
@@ -192,6 +225,7 @@ export interface Loaded {
   readonly desired?: LoadedDesired
   readonly alerts?: LoadedAlerts
   readonly maintenance?: LoadedMaintenance
+  readonly sites?: LoadedSites
 }
 
 /** How much of a row changed. An update that is only "heard" does not touch its indexes. */
@@ -218,6 +252,7 @@ export interface Effects {
   readonly orchestration: OrchestrationEffects
   readonly desired: DesiredEffects
   readonly alerts: AlertEffects
+  readonly sites: SiteEffects
   /** One row for each device and kind. */
   readonly deviations: readonly DeviationDelta[]
   readonly rolloutDeltas: ReadonlyMap<number, Counters>

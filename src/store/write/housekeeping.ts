@@ -1,4 +1,5 @@
 /** Finds what becomes due with time: silent devices and ended deployments, which the writer changes. Removes old signatures, and batches of ended servers. */
+import { ownSite, type TargetName } from '../../domain/target.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
@@ -14,7 +15,7 @@ export async function forgetBatches(session: Session, before: Millis): Promise<v
 }
 
 /**
- * Devices that were silent for longer than they promised (or than `offlineAfter` seconds) and are not marked OFFLINE yet. Silence counts from
+ * Devices and sites that were silent for longer than they promised (or than `offlineAfter` seconds) and are not marked OFFLINE yet. Silence counts from
  * `listeningSince`: after a downtime, devices that cannot be judged yet would fill the limit and hide the others. While devices enter a maintenance
  * window that has just begun, none is judged.
  */
@@ -24,10 +25,10 @@ export async function findSilent(
   listeningSince: Millis,
   offlineAfter: number | null,
   limit: number,
-): Promise<string[]> {
-  const rows = await session.run<{ name: string }>(
-    `select name from targets
-     where kind = 'DEVICE' and connectivity <> 'OFFLINE' and retired_at is null and last_heard_at is not null
+): Promise<TargetName[]> {
+  return session.run<TargetName>(
+    `select kind, provider, name from targets
+     where kind in ('DEVICE', 'SITE') and site_key = ${ownSite} and connectivity <> 'OFFLINE' and retired_at is null and last_heard_at is not null
        and coalesce(expected_interval, $2::int) is not null
        and last_heard_at < $1::timestamptz - make_interval(secs => coalesce(expected_interval, $2::int))
        and maintenance_key is null and not exists (select from maintenance_windows
@@ -38,13 +39,12 @@ export async function findSilent(
      limit $4::int`,
     [iso(now), offlineAfter, iso(listeningSince), limit],
   )
-  return rows.map(({ name }) => name)
 }
 
 /** Deployments that became REMOVED before that time. One that a manifest still lists cannot be forgotten. */
 export async function findEnded(session: Session, before: Millis, limit: number): Promise<number[]> {
   const rows = await session.run<{ key: number }>(
-    `select key from deployments where state = 'REMOVED' and forgotten_at is null and instance_key is null and document_digest is null
+    `select key from deployments where state = 'REMOVED' and forgotten_at is null and instance_key is null and document_digest is null and site_key = ${ownSite}
        and changed_at < $1::timestamptz
      order by revision limit $2::int`,
     [iso(before), limit],

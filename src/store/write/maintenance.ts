@@ -1,7 +1,7 @@
 /** Writes maintenance windows and the periods of devices in them, and finds which devices should enter or leave one. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { MaintenanceWindow } from '../../domain/maintenance.ts'
-import type { ConnectivitySource, Target, TargetName } from '../../domain/target.ts'
+import { type ConnectivitySource, ownSite, type Target, type TargetName } from '../../domain/target.ts'
 import { storableJson } from '../../domain/text.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
@@ -130,7 +130,7 @@ export async function findEntering(
   active: readonly number[],
   limit: number,
 ): Promise<TargetName[]> {
-  const isFree = sql`(${targets.maintenanceKey} is null or not ${isAnyOf(targets.maintenanceKey, active, 'bigint')})`
+  const isFree = sql`(${targets.siteKey} = ${ownSite} and (${targets.maintenanceKey} is null or not ${isAnyOf(targets.maintenanceKey, active, 'bigint')}))`
   const found: TargetName[] = []
   for (const selected of selectedBy(session, window, [isFree]))
     found.push(

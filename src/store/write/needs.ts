@@ -33,6 +33,28 @@ export interface Needs {
   readonly alerts?: AlertNeed
   /** Maintenance windows, and how many have not ended. */
   readonly maintenance?: readonly number[]
+  readonly site?: SiteNeed
+}
+
+/** How far this server has the log of a site, and the targets and deployments that its server calls by these keys, or that have these names. */
+export interface SiteNeed {
+  readonly site: number
+  /** Of the site, and of those below it that the batch is about: also how far this server has their logs, if they send them. */
+  readonly paths: readonly string[]
+  readonly targets: readonly number[]
+  readonly deployments: readonly number[]
+  readonly targetNames: readonly (TargetName & { readonly path: string })[]
+  /** At the site with this path, or below it. */
+  readonly deploymentNames: readonly {
+    readonly path: string
+    readonly deploymentId: string
+    readonly reporter: string
+  }[]
+  /**
+   * Also so many deployments of the site and of those below it that its server has not mentioned, and that are not forgotten. `begins`: what it mentioned
+   * before does not count.
+   */
+  readonly missing?: { readonly path: string; readonly limit: number; readonly begins: boolean }
 }
 
 export interface AlertNeed {

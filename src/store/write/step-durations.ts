@@ -2,6 +2,7 @@
  * How long deployments stay in each state, from the log. Each entry is read once, so the cost follows from the changes. docs/design/duties.md
  * has the design. Counting in the writer's transaction was rejected: it would slow every report. A reader of the log is a minute late instead.
  */
+import { ownSite } from '../../domain/target.ts'
 import type { Projection } from '../projection.ts'
 import { maintained } from '../sql/maintained.ts'
 import { sumOfStates } from '../sql/state-counters.ts'
@@ -17,7 +18,7 @@ const mostSteps = 32
 export const shortest = 60
 
 /** Whether `d` can stand still: it is in progress, was reported, and does not wait for a reason that it gives (an error on PENDING). */
-export const isUnderWay = `d.state in ('PENDING', 'INSTALLING', 'REMOVING') and d.forgotten_at is null and d.is_current and d.claimed
+export const isUnderWay = `d.state in ('PENDING', 'INSTALLING', 'REMOVING') and d.forgotten_at is null and d.is_current and d.claimed and d.site_key = ${ownSite}
   and not d.stalled and (d.state <> 'PENDING' or d.error is null or json_typeof(d.error) = 'null')`
 
 /** A duration ends when a state other than FAILED follows: the duration of a failed step does not show how long the step takes. */

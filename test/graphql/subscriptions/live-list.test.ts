@@ -249,7 +249,13 @@ describe.each(stores)('a live list of deployments on $name', (store) => {
     expect((await stream.data()).deployments).toMatchObject({ rows: [] })
     // The histories before have moved the log's time ahead of the clock, by more or less than the tests took.
     const { at } = await readHead(api().road.database.session)
-    expect((await liveBy(api().road.database, at + 10_000).submit(markSilent(['quiet'], 0))).marked).toBe(1)
+    expect(
+      (
+        await liveBy(api().road.database, at + 10_000).submit(
+          markSilent([{ kind: 'DEVICE', provider: '', name: 'quiet' }], 0),
+        )
+      ).marked,
+    ).toBe(1)
     expect((await stream.data()).deployments).toMatchObject({ rows: [{ deployment: { deploymentId: 'q' } }] })
     await api().report({ reporter: 'quiet', deploymentId: 'q', state: 'FAILED' })
     expect((await stream.data()).deployments).toMatchObject({ rows: [], removed: [expect.any(String)] })

@@ -148,7 +148,16 @@ describe.each(stores)('a command about devices with 12 MB of labels together, on
     const written: (readonly [() => Promise<unknown>, unknown])[] = [
       [() => register(names), expect.anything()],
       [() => road.writer.submit(hearDevices(names)), null],
-      [() => road.writer.submit(markSilent(names, 0)), { marked: expect.any(Number) }],
+      [
+        () =>
+          road.writer.submit(
+            markSilent(
+              names.map((name) => ({ kind: 'DEVICE', provider: '', name })),
+              0,
+            ),
+          ),
+        { marked: expect.any(Number) },
+      ],
       [
         () =>
           road.writer.submit(

@@ -75,6 +75,8 @@ export interface DeviceAuthDeps {
   /** Whether the peer is a trusted proxy, whose headers are used. */
   readonly isTrusted?: (request: IncomingMessage) => boolean
   readonly clock: () => number
+  /** Whose credentials they are. Absent: of devices. */
+  readonly kind?: 'DEVICE' | 'SITE'
   /** Receives every refused credential. */
   readonly refused?: (refused: Refused) => void
 }
@@ -173,7 +175,16 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
 }
 
 function createMethod(
-  { config, database, writer, trust = null, publicUrl = null, isTrusted = () => false, clock }: DeviceAuthDeps,
+  {
+    config,
+    database,
+    writer,
+    trust = null,
+    publicUrl = null,
+    isTrusted = () => false,
+    clock,
+    kind = 'DEVICE',
+  }: DeviceAuthDeps,
   method: Exclude<DeviceAuthMethod, 'open'>,
   { repositoryOnly = false } = {},
 ): Identify {
@@ -182,7 +193,7 @@ function createMethod(
   const admit = createAdmission(admission)
   switch (method) {
     case 'token':
-      return createTokenMethod({ database, admit, jwt: repositoryOnly ? null : jwt, clock, repositoryOnly })
+      return createTokenMethod({ database, admit, jwt: repositoryOnly ? null : jwt, clock, repositoryOnly, kind })
     case 'signature':
       return createSignatureMethod({ database, config: config.signature, publicUrl, clock })
     case 'mtls': {

@@ -1,6 +1,7 @@
 /** Bearer tokens: those that registerDevices or onboarding issued, and those that an OAuth2 server signed for a client. */
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { TargetKind } from '../../../domain/target.ts'
 import { hasUnseen, isStorable } from '../../../domain/text.ts'
 import { hashDeviceToken, repositoryTokenPrefix } from '../../../ingest/device-token.ts'
 import type { Database } from '../../../store/database.ts'
@@ -26,13 +27,15 @@ interface TokenDeps {
   readonly clock: () => number
   /** Only the repository tokens of onboarding are accepted. Such devices sign all other requests. */
   readonly repositoryOnly?: boolean
+  /** Whose tokens they are. */
+  readonly kind: Extract<TargetKind, 'DEVICE' | 'SITE'>
 }
 
 const longestName = 256
 
-export function createTokenMethod({ database, admit, jwt, clock, repositoryOnly = false }: TokenDeps): Identify {
+export function createTokenMethod({ database, admit, jwt, clock, repositoryOnly = false, kind }: TokenDeps): Identify {
   const ofSigned = jwt && createSignedTokens(jwt, admit, clock)
-  const find = createLookup((hashes) => findTokens(database.session, hashes))
+  const find = createLookup((hashes) => findTokens(database.session, hashes, kind))
 
   async function ofIssued(text: string, isForRepository: boolean): Promise<string> {
     const hash = hashDeviceToken(text)

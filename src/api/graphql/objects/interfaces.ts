@@ -52,6 +52,9 @@ export function typeNameOf(node: NodeObject): NodeType | 'ApiKey' {
   return 'createdBy' in node ? 'ApiKey' : nodeType(node)
 }
 
+/** The types of targets. */
+export const targetTypes = { DEVICE: 'Device', CLUSTER: 'Cluster', CLOUD_REGION: 'Cluster', SITE: 'Site' } as const
+
 function nodeType(node: Exclude<NodeObject, ApiKeyRow>): NodeType {
   if ('eventId' in node) return 'Delivery'
   if ('nextAt' in node) return 'Sink'
@@ -61,6 +64,6 @@ function nodeType(node: Exclude<NodeObject, ApiKeyRow>): NodeType {
   if ('raisedRevision' in node) return 'Alert'
   if ('presence' in node) return 'Resource'
   if ('statusContext' in node) return 'RolloutInstance'
-  if ('connectivity' in node) return node.kind === 'DEVICE' ? 'Device' : 'Cluster'
+  if ('connectivity' in node) return targetTypes[node.kind]
   return 'Rollout'
 }

@@ -71,6 +71,8 @@ export async function findNode({ reader: open, principal }: Context, id: string)
       return findTarget(reader, key, 'DEVICE', asOf)
     case 'Cluster':
       return findTarget(reader, key, 'CLUSTER', asOf)
+    case 'Site':
+      return findTarget(reader, key, 'SITE', asOf)
     default: {
       const unknown: never = type
       return unknown

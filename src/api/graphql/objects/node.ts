@@ -10,6 +10,7 @@ export type NodeType =
   | 'Rollout'
   | 'Device'
   | 'Cluster'
+  | 'Site'
   | 'Resource'
   | 'RolloutInstance'
   | 'Report'
@@ -32,7 +33,7 @@ export function encodeNodeId(type: NodeType, key: number, asOf: Revision | null,
 }
 
 const form =
-  /^(Deployment|RolloutInstance|Rollout|Resource|Device|Cluster|Component|Report|Alert|Sink|Delivery):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
+  /^(Deployment|RolloutInstance|Rollout|Resource|Device|Cluster|Site|Component|Report|Alert|Sink|Delivery):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
 
 const withoutPast: ReadonlySet<NodeType> = new Set(['Report', 'Sink', 'Delivery'])
 

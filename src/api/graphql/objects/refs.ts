@@ -30,6 +30,8 @@ export const Device = builder.objectRef<TargetNode>('Device')
 
 export const Cluster = builder.objectRef<TargetNode>('Cluster')
 
+export const Site = builder.objectRef<TargetNode>('Site')
+
 export const Change = builder.interfaceRef<ChangeRow>('Change')
 
 export const LifecycleAction =

@@ -139,6 +139,7 @@ export const TargetKindEnum = builder.enumType('TargetKind', {
     DEVICE: { description: 'An edge device.' },
     CLUSTER: { description: 'A Kubernetes cluster of a provider.' },
     CLOUD_REGION: { description: 'A cloud region: a cluster without a provider.' },
+    SITE: { description: 'A site: a server that passes on what its devices and clusters report.' },
   } satisfies Described<TargetKind>,
 })
 

@@ -56,6 +56,12 @@ const missing = { problems: ['NOT_FOUND', 'NOT_FOUND_YET'] } as const
 const resource = (operation: string) =>
   get(operation, 'public', 'Find out who issues tokens for /mcp (RFC 9728)', json('The issuers.'))
 
+const siteBatch = { protocol: 1, version: '0.1.0', sentAt: 0, after: null, upTo: {}, backlog: 0 }
+const siteAnswers = {
+  200: json('Taken, after COMMIT.'),
+  409: json('Nothing was taken: where this server is, or which keys it does not know.'),
+}
+
 const moment = { atRevision: query('The revision of the export.'), asOf: query('The time that it reflects.') }
 const span = { since: query('Recorded at this time or later.'), before: query('Recorded before this time.') }
 const conditions = { selector: query('Conditions on labels.'), where: query('JSON: as `where` in GraphQL.') }
@@ -95,6 +101,16 @@ export const own = {
   '/backup': get('backUp', 'admin of all', 'Copy the embedded database', file('application/zstd'), {
     problems: ['CONFLICT'],
   }),
+  '/sites/v1/batches': {
+    ...get(
+      'showSitePosition',
+      'public',
+      'Sites: find out where this server is in the log of a site',
+      json('Its position.'),
+      refused,
+    ),
+    ...post('sendSiteBatch', 'Sites: send what a site reports', { 'site-batch': siteBatch }, siteAnswers, refused),
+  },
   '/graphql': post(
     'ask',
     'Query, change or subscribe in GraphQL',
@@ -176,6 +192,7 @@ export const ownContract: Omit<Contract, 'operations'> = {
     'terminal-handle': object({ handle: { ...string, description: 'That of POST /session/oidc/device.' } }),
     'graphql-request': object({ query: string, 'variables?': anything('By name.'), 'operationName?': string }),
     'mcp-request': anything('JSON-RPC.'),
+    'site-batch': anything('A batch, as docs/layers.md has it.'),
   },
   parameters: {
     rest: { description: 'The name of the file.', example: 'margo-status-1.0.json' },

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { type Digest, firstManifestVersion } from '../../../domain/desired.ts'
 import { DomainError } from '../../../domain/errors.ts'
-import { retiredMessage } from '../../../domain/target.ts'
+import { ownSite, retiredMessage } from '../../../domain/target.ts'
 import type { Millis } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { isAnyOf } from '../../sql/parameters.ts'
@@ -59,7 +59,7 @@ export async function findTips(session: Session, names: readonly string[]): Prom
       from ${targets} left join lateral (
         select ${manifests.version}, ${manifests.at}, ${manifests.bundleDigest}, ${manifests.bundleSize} from ${manifests}
         where ${manifests.targetKey} = ${targets.key} order by ${manifests.version} desc limit 1) as tip on true
-      where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`,
+      where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')} and ${targets.siteKey} = ${ownSite}`,
   )
   return new Map(rows.map((row) => [row.name, toTip(row)]))
 }

@@ -137,7 +137,7 @@ function isClosedAt(revision: Revision): SQL {
 
 function closedWith(condition: SQL): SQL {
   return sql`exists (select 1 from ${targets} ${onTarget}
-    where (${onTarget.key} = ${d.targetKey} or ${isDevice} and ${onTarget.name} = ${d.reporter}) and (${condition}))`
+    where (${onTarget.key} = ${d.targetKey} or ${isDevice} and ${onTarget.name} = ${d.reporter} and ${onTarget.siteKey} = ${d.siteKey}) and (${condition}))`
 }
 
 /** The filter as of a revision: whether a device was retired or in maintenance then is not what the device says now. Null: the present. */

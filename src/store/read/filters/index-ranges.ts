@@ -88,8 +88,8 @@ function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly
     keys && [rowsOfKeys(keyList(keys, 'bigint'), sql`${d.key} = place.key`)],
     deploymentIds && [rowsNamed(keyList(deploymentIds, 'text'), sql`${deploymentNames.deploymentId} = place.key`)],
     reporters && [
-      rowsNamed(keyList(reporters, 'text'), all([isOfReporter, sql`not ${deploymentNames.isOrchestrated}`])),
-      rowsNamed(keyList(reporters, 'text'), all([isOfReporter, sql`${deploymentNames.isOrchestrated}`])),
+      rowsNamed(keyList(reporters, 'text'), all([isOfReporter, sql`not ${deploymentNames.isRemote}`])),
+      rowsNamed(keyList(reporters, 'text'), all([isOfReporter, sql`${deploymentNames.isRemote}`])),
     ],
     rolloutKeys && [
       isHashed(rolloutKeys)

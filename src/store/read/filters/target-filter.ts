@@ -2,7 +2,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
-import type { Connectivity, Label } from '../../../domain/target.ts'
+import { type Connectivity, type Label, ownSite } from '../../../domain/target.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Conditions } from '../../sql/conditions.ts'
@@ -25,6 +25,8 @@ export interface TargetCondition {
   readonly deviceIds?: readonly string[]
   /** `provider+name`, or `+name` for any provider. For a cloud region its name. */
   readonly clusters?: readonly string[]
+  /** Paths of sites: it is at one of them, or below one. */
+  readonly sites?: readonly string[]
   /** Names of devices that are its parent. */
   readonly parents?: readonly string[]
   /** It has one of these labels: from its registration, or from the device itself. */
@@ -60,6 +62,7 @@ export function targetConditions(t: TargetRow, seesParent: readonly SQL[]): Cond
     parents: (names) =>
       sql`${t.parentKey} in (select ${parentRow.key} from ${targets} ${parentRow}
         where ${all([isDeviceRow(parentRow), isAnyOf(parentRow.name, names, 'text'), ...seesParent])})`,
+    sites: (paths) => sql`${t.siteKey} <> ${ownSite} and ${t.siteKey} in (${sitesAt(paths)})`,
     labels: (labels) => either([hasAnyLabel(t.labels, labels), callsItself(t, labels)]),
     label: (condition) => hasEffectiveLabel(t, condition),
     connectivity: (values) => isAnyOf(t.connectivity, values, 'connectivity'),
@@ -72,6 +75,15 @@ export function targetConditions(t: TargetRow, seesParent: readonly SQL[]): Cond
     vendors: (names) => hasCapability(t, 'vendor', names),
     models: (names) => hasCapability(t, 'modelNumber', names),
   }
+}
+
+const siteRow = targetRow('site')
+
+/** The sites with these paths, and those below them. They are few. */
+function sitesAt(paths: readonly string[]): SQL {
+  const listed = sql`unnest(${listParameter(paths.filter(isStorable), 'text')}) as path`
+  return sql`select ${siteRow.key} from ${targets} ${siteRow} where ${siteRow.kind} = 'SITE' and exists (
+    select from ${listed} where ${siteRow.name} = path or starts_with(${siteRow.name}, path || '/'))`
 }
 
 /** `from … where …` of the periods of targets in maintenance at a revision. */
@@ -151,13 +163,14 @@ interface IndexedTargets {
  * labels that devices give themselves have an index of their own.
  */
 export function targetsByIndex(t: TargetRow, condition: TargetCondition): readonly IndexedTargets[] {
-  const { deviceIds, clusters, labels, label, vendors, models, connectivity, inMaintenance } = condition
+  const { deviceIds, clusters, sites, labels, label, vendors, models, connectivity, inMaintenance } = condition
   const { lastHeardAfter, lastHeardBefore } = condition
   const from = (where: SQL): SQL => sql`select ${t.key} as key from ${targets} ${t} where ${where}`
   const conditions = targetConditions(t, [])
   const choices: { readonly [Field in IndexedTargets['field']]: SQL | false | null | undefined } = {
     deviceIds: deviceIds && from(conditions.deviceIds(deviceIds)),
     clusters: clusters && from(conditions.clusters(clusters)),
+    sites: sites && from(conditions.sites(sites)),
     labels: labels && labelled(t, (row) => hasAnyLabel(row, labels)),
     label: label && withLabel(t, label),
     vendors: vendors && withCapability('vendor', vendors),

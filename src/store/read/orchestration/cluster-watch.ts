@@ -1,5 +1,7 @@
 /** What watching a cluster needs: what was last seen there, and the rollouts of its contexts. */
+
 import type { LifecycleRolloutName } from '../../../domain/rollout.ts'
+import { ownSite } from '../../../domain/target.ts'
 import { storableJson } from '../../../domain/text.ts'
 import type { Session } from '../../database.ts'
 
@@ -17,7 +19,7 @@ export async function shownComponents(session: Session, provider: string, name: 
      join bundles b on b.target_key = t.key
      join instances i on i.key = b.instance_key
      join deployments d on d.instance_key = b.instance_key and d.target_key = b.target_key
-     where t.kind = 'CLUSTER' and t.provider = $1::text and t.name = $2::text
+     where t.kind = 'CLUSTER' and t.provider = $1::text and t.name = $2::text and t.site_key = ${ownSite}
        and exists (select 1 from resources x where x.deployment_key = d.key and x.gone_at is null
          and x.component = b.component and x.presence = 'PRESENT')
      order by i.status_context, b.component, b.received_at desc`,
@@ -32,7 +34,7 @@ export async function newestVersion(session: Session, provider: string, name: st
      from targets t
      join deployments d on d.target_key = t.key
      join bundles b on b.instance_key = d.instance_key and b.target_key = d.target_key
-     where t.kind = 'CLUSTER' and t.provider = $1::text and t.name = $2::text and b.resource_version ~ '^[0-9]{1,30}$'`,
+     where t.kind = 'CLUSTER' and t.provider = $1::text and t.name = $2::text and t.site_key = ${ownSite} and b.resource_version ~ '^[0-9]{1,30}$'`,
     [provider, name],
   )
   return row?.newest ?? null

@@ -1,6 +1,6 @@
 /** Profiles of devices, as they describe themselves. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import type { Label } from '../../../domain/target.ts'
+import { type Label, ownSite } from '../../../domain/target.ts'
 import { storableJson } from '../../../domain/text.ts'
 import type { Millis } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -41,7 +41,7 @@ export async function profilesOf(session: Session, keys: readonly number[]): Pro
 export async function hasCapabilities(session: Session, name: string): Promise<boolean> {
   const rows = await session.rows<object>(
     sql`select 1 from ${deviceProfiles} join ${targets} on ${targets.key} = ${deviceProfiles.targetKey}
-      where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${targets.name} = ${name}
+      where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${targets.name} = ${name} and ${targets.siteKey} = ${ownSite}
         and ${deviceProfiles.capabilities} is not null`,
   )
   return rows.length > 0

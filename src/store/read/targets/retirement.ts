@@ -67,7 +67,7 @@ export async function countRetirement(
           select ${deployments.key} from ${deployments} where ${deployments.targetKey} = ending.key and ${isOpen}
           union all
           select ${deploymentNames.deploymentKey} from ${deploymentNames} where ${deploymentNames.reporter} = ending.name
-            and not ${deploymentNames.isOrchestrated} and not ${deploymentNames.isForgotten} offset 0) as found) as deployments`,
+            and not ${deploymentNames.isRemote} and not ${deploymentNames.isForgotten} offset 0) as found) as deployments`,
   )
   return row ?? { devices: 0, children: 0, deployments: 0 }
 }

@@ -5,7 +5,7 @@ import { notInMaintenance } from '../../../domain/maintenance.ts'
 import type { deviceFilter } from '../../../domain/nouns/device.ts'
 import type { ConditionOf, FilterOf } from '../../../domain/nouns/filter.ts'
 import { mentions } from '../../../domain/selectors/selector.ts'
-import { type Connectivity, inService, type Target, type TargetKind } from '../../../domain/target.ts'
+import { type Connectivity, inService, ownSite, type Target, type TargetKind } from '../../../domain/target.ts'
 import { isStorable } from '../../../domain/text.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -49,13 +49,14 @@ export async function targetsByKey(
   return new Map(rows.map((row) => [row.key, row.is_seen ? toTarget(row) : nameOnly(toTarget(row))]))
 }
 
-function nameOnly({ key, kind, provider, name }: Target): Target {
+function nameOnly({ key, kind, provider, name, siteKey }: Target): Target {
   return {
     ...{
       key,
       kind,
       provider,
       name,
+      siteKey,
       foldedName: null,
       displayName: null,
       labels: [],
@@ -74,11 +75,12 @@ export async function targetByName(
   provider: string,
   name: string,
   asOf: Revision | null = null,
+  siteKey = ownSite,
 ): Promise<Target | null> {
   if (!isStorable(provider) || !isStorable(name)) return null
   const [row] = await session.rows<TargetRecord>(
     sql`select ${targets}.* from ${targetsAt(asOf)}
-      where ${targets.kind} = ${kind}::target_kind and ${targets.provider} = ${provider} and ${targets.name} = ${name} and ${all(visibleTarget(session, targets))}`,
+      where ${targets.kind} = ${kind}::target_kind and ${targets.provider} = ${provider} and ${targets.name} = ${name} and ${targets.siteKey} = ${siteKey} and ${all(visibleTarget(session, targets))}`,
   )
   return row ? toTarget(row) : null
 }
@@ -87,7 +89,7 @@ export async function targetByName(
 export async function devicesNamed(session: Session, names: readonly string[]): Promise<Map<number, Target>> {
   const rows = await session.rows<TargetRecord>(
     sql`select ${targets}.* from ${targets}
-      where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names.filter(isStorable), 'text')} and ${all(visibleTarget(session, targets))}`,
+      where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names.filter(isStorable), 'text')} and ${targets.siteKey} = ${ownSite} and ${all(visibleTarget(session, targets))}`,
   )
   const byName = new Map(rows.map((row) => [row.name, toTarget(row)]))
   return new Map(

@@ -15,7 +15,7 @@ const place = `d.key, d.target_key as "targetKey", d.reporter`
 /** The last conditions stay outside the lateral query. Inside it, a planner without statistics would read the whole partial index for each device. */
 const running = `${branch} select ${place} from branch b cross join lateral (select d.* from deployments d
     where d.target_key = b.key offset 0) d where d.instance_key is null and d.forgotten_at is null`
-const reported = `${branch} select ${place} from branch b cross join lateral ${namedDeployments('n.reporter = b.name and not n.is_orchestrated')} d
+const reported = `${branch} select ${place} from branch b cross join lateral ${namedDeployments('n.reporter = b.name and not n.is_remote')} d
     where d.forgotten_at is null`
 
 export async function loadBranches(ask: Ask, names: readonly string[]): Promise<LoadedBranches> {

@@ -1,4 +1,5 @@
 /** Loads the desired state of devices for commands: the newest version of each device, with its documents. */
+
 import { type Digest, largestManifest, type ManifestEntry } from '../../../domain/desired.ts'
 import { storableJson } from '../../../domain/text.ts'
 import type { Reader } from '../../database.ts'
@@ -21,7 +22,7 @@ const newestVersions = `select o.key as "targetKey", greatest(newest.version, ad
   left join lateral (select m.version from manifests m where m.target_key = o.key order by m.version desc limit 1) newest on true
   left join lateral (
     select (max(d.adopted_manifest_version) filter (where d.adopted_manifest_version < ${mostAdopted}))::bigint as version
-    from ${namedDeployments('n.reporter = (select t.name from targets t where t.key = o.key) and not n.is_orchestrated')} d) adopted on true`
+    from ${namedDeployments('n.reporter = (select t.name from targets t where t.key = o.key) and not n.is_remote')} d) adopted on true`
 const current = `(${owners}) o cross join lateral (select e.* from manifest_entries e
     where e.target_key = o.key and e.until is null offset 0) e`
 const entry = `e.target_key as "targetKey", e.deployment_id as "deploymentId", e.deployment_key as "deploymentKey",

@@ -1,7 +1,9 @@
 /** Loads the needs of orchestrators' commands, in one query a table: first the instances of their rollouts, then the rows of the instances. */
+
 import type { Deployment } from '../../../domain/deployment.ts'
 import type { Instance } from '../../../domain/orchestration/instance.ts'
 import type { Rollout } from '../../../domain/rollout.ts'
+import { ownSite } from '../../../domain/target.ts'
 import { storableJson } from '../../../domain/text.ts'
 import type { Reader } from '../../database.ts'
 import { namedDeployments } from '../../sql/lateral-lookup.ts'
@@ -35,7 +37,7 @@ const deploymentsOfInstances = `select d.* from deployments d
 const placesWith = (
   columns: string,
 ): string => `json_to_recordset($1::text::json) as x("instanceKey" bigint, "instanceId" text, kind target_kind, provider text, name text${columns})
-  cross join lateral (select t.key from targets t where t.kind = x.kind and t.provider = x.provider and t.name = x.name offset 0) t`
+  cross join lateral (select t.key from targets t where t.kind = x.kind and t.provider = x.provider and t.name = x.name and t.site_key = ${ownSite} offset 0) t`
 /** A deployment of an instance has its id. The index by target and id has few rows, the one by instance may have thousands. */
 const theirDeployments = `cross join lateral ${namedDeployments('n.target_key = t.key and n.deployment_id = x."instanceId"')} d`
 const deploymentsAt = `select d.* from ${placesWith('')} ${theirDeployments} where d.instance_key = x."instanceKey"`

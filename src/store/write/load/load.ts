@@ -4,7 +4,7 @@
  */
 import { manifestOwner } from '../../../domain/desired.ts'
 import type { RolloutLabels, RolloutName } from '../../../domain/rollout.ts'
-import type { TargetName } from '../../../domain/target.ts'
+import { ownSite, type TargetName } from '../../../domain/target.ts'
 import { storableJson } from '../../../domain/text.ts'
 import { noLogHead } from '../../connection/failure.ts'
 import type { Reader, Session } from '../../database.ts'
@@ -25,6 +25,7 @@ import { loadBranches } from './load-branches.ts'
 import { loadDesired } from './load-desired.ts'
 import { loadMaintenance } from './load-maintenance.ts'
 import { loadOrchestration } from './load-orchestration.ts'
+import { loadSites } from './load-sites.ts'
 import { type Ask, askMeasured } from './measured.ts'
 
 export interface LockedHead extends Head {
@@ -63,7 +64,7 @@ export async function loadBeside(
 }
 
 const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, reporter text)
-  cross join lateral ${namedDeployments('n.reporter = x.reporter and n.deployment_id = x."deploymentId" and not n.is_orchestrated')} d`
+  cross join lateral ${namedDeployments('n.reporter = x.reporter and n.deployment_id = x."deploymentId" and not n.is_remote')} d`
 /**
  * Of one name on one device: any number of reporters may have it, and each has texts. A command wants those that are not reported yet, and for a
  * declaration one in service.
@@ -84,12 +85,12 @@ const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json)
 const deploymentsByKey = `select d.* from json_array_elements_text($1::text::json) x
   cross join lateral (select d.* from deployments d where d.key = x::bigint offset 0) d`
 const numbersByReporter = `select x as reporter, d.number from json_array_elements_text($1::text::json) x
-  cross join lateral (select count(*)::int as number from deployment_names n where n.reporter = x and not n.is_orchestrated offset 0) d`
+  cross join lateral (select count(*)::int as number from deployment_names n where n.reporter = x and not n.is_remote offset 0) d`
 
 const devicesByName = `select t.* from json_array_elements_text($1::text::json) x ${deviceNamed('x')}`
 const targetsByName = `select t.* from json_to_recordset($1::text::json) as x(kind target_kind, provider text, name text)
   cross join lateral (select t.* from targets t
-    where t.kind = x.kind and t.provider = x.provider and t.name = x.name offset 0) t`
+    where t.kind = x.kind and t.provider = x.provider and t.name = x.name and t.site_key = ${ownSite} offset 0) t`
 const targetsByKey = `select t.* from json_array_elements_text($1::text::json) x
   cross join lateral (select t.* from targets t where t.key = x::bigint offset 0) t`
 const devicesAndAncestors = `with recursive above as (
@@ -114,22 +115,27 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   const windows = needs.flatMap((need) => (need.maintenance ? [need.maintenance] : []))
   const alerting = needs.flatMap((need) => need.alerts ?? [])
 
+  const siteNeeds = needs.flatMap((need) => need.site ?? [])
   const branchNames = unique(needs.flatMap((need) => need.branches ?? []))
 
-  const [branches, desired, reported, held, targets, deploymentRows] = await Promise.all([
+  const [branches, desired, reported, held, targets, deploymentRows, sites] = await Promise.all([
     branchNames.length === 0 ? null : loadBranches(ask, branchNames),
     loadDesired(session, needs),
     ask<{ reporter: string; number: number }>(numbersByReporter, unique(needs.flatMap((need) => need.reporters ?? []))),
     ask<{ id: string; targetKey: number }>(holders, unique(needs.flatMap((need) => need.identities ?? []))),
     askTargets(ask, needs),
     askDeployments(ask, needs, named),
+    siteNeeds.length === 0 ? null : loadSites(ask, siteNeeds),
   ])
   const identities = new Map(held.map(({ id, targetKey }) => [id, targetKey]))
-  const deployments = new Map(deploymentRows.map((row) => [row.key, toDeployment(row)]))
+  const deployments = new Map(
+    [...deploymentRows, ...(sites?.deploymentRows ?? [])].map((row) => [row.key, toDeployment(row)]),
+  )
   const orchestration = orchestrated.length === 0 ? null : await loadOrchestration(session, orchestrated)
   for (const deployment of orchestration?.deployments ?? []) deployments.set(deployment.key, deployment)
 
-  const loadedTargets = new Set(targets.map(({ key }) => key))
+  const foundTargets = [...targets, ...(sites?.targetRows ?? [])]
+  const loadedTargets = new Set(foundTargets.map(({ key }) => key))
   const referredTargets = [...[...deployments.values()].map(({ targetKey }) => targetKey), ...identities.values()]
   const foundNames = new Set([...deployments.values()].map(nameOf))
   /** The rollouts of deployments that do not exist yet. */
@@ -149,7 +155,7 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   const rolloutLabels = await ask<RolloutLabels>(presentLabels, labelled)
   return {
     deployments: [...deployments.values()],
-    targets: [...targets, ...otherTargets].map(toTarget),
+    targets: [...foundTargets, ...otherTargets].map(toTarget),
     rollouts: [...rollouts, ...(orchestration?.rollouts ?? [])],
     ...(branches && { branches }),
     ...(reported.length > 0 && { reported: new Map(reported.map(({ reporter, number }) => [reporter, number])) }),
@@ -157,6 +163,7 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
     ...(identities.size > 0 && { identities }),
     ...(orchestration && { orchestration }),
     ...(desired && { desired }),
+    ...(sites && { sites }),
     ...(alerting.length > 0 && { alerts: await loadAlerts(session, alerting) }),
     ...(windows.length > 0 && { maintenance: await loadMaintenance(session, unique(windows.flat())) }),
   }

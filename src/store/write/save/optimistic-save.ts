@@ -125,7 +125,8 @@ export function saveOptimistically(
     effects.rolloutLabels.length === 0 &&
     isNothing(effects.orchestration) &&
     isNothing(effects.desired) &&
-    isNothing(effects.alerts)
+    isNothing(effects.alerts) &&
+    isNothing(effects.sites)
   if (!isPlain) return null
   const known = new Map(loaded.deployments.map((deployment) => [deployment.key, deployment]))
   const targets = Map.groupBy(effects.targets.values(), ({ touch }) => touch)

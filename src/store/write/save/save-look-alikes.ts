@@ -2,7 +2,7 @@
  * New devices whose ID looks like that of a device that was known before. A report of a known device costs nothing for it: only the creation
  * of a device looks for others, by two indexes, in the statement or transaction that creates it.
  */
-import type { Target } from '../../../domain/target.ts'
+import { ownSite, type Target } from '../../../domain/target.ts'
 import { insertOf } from '../../sql/record-set.ts'
 import { deviceDeviations } from '../../tables/schema.ts'
 import type { DeviationDelta, Effects } from '../contract.ts'
@@ -44,8 +44,8 @@ export const noteLookAlikes = insertOf(deviceDeviations, {
   found: {
     field: 'example',
     query: (folded) => `select name from (
-      select key, name from targets where kind = 'DEVICE' and provider = '' and name = ${folded}
-      union all select key, name from targets where folded_name = ${folded}) as known
+      select key, name from targets where kind = 'DEVICE' and provider = '' and name = ${folded} and site_key = ${ownSite}
+      union all select key, name from targets where folded_name = ${folded} and site_key = ${ownSite}) as known
       where known.key < x.target_key order by known.key limit 1`,
   },
 })

@@ -2,6 +2,7 @@
  * The second half of the writer's SQL: saves the changes of a batch, in one statement a table for any number of reports.
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
+
 import { counters, isCounted, zeroCounters } from '../../../domain/counters.ts'
 import type { ResourceImage } from '../../../domain/orchestration/resource.ts'
 import type { Target } from '../../../domain/target.ts'
@@ -36,6 +37,7 @@ import { putDesired } from './save-desired.ts'
 import { lookAlikesIn, noteLookAlikes } from './save-look-alikes.ts'
 import { putOrchestration } from './save-orchestration.ts'
 import { putRolloutLabels } from './save-rollout-labels.ts'
+import { putSites } from './save-sites.ts'
 
 const keyFields = ['key', 'kind', 'provider', 'name', 'foldedName', 'deploymentId'] as const
 const isKeyField = (field: string): boolean => (keyFields as readonly string[]).includes(field)
@@ -61,7 +63,7 @@ export const deploymentWrites: Record<Touch, Write<object>> = {
 /** Each reporter by its index: a planner without statistics would read the whole table. */
 const clearMarks = `update deployments d set marks = $2::json from (
     select n.key from json_array_elements_text($1::text::json) x
-    cross join lateral (select n.deployment_key as key from deployment_names n where n.reporter = x and not n.is_orchestrated offset 0) n) x
+    cross join lateral (select n.deployment_key as key from deployment_names n where n.reporter = x and not n.is_remote offset 0) n) x
   where d.key = x.key`
 export const insertRollouts = insertOf(rollouts)
 const reviseRollouts = updateOf(rollouts, {
@@ -151,6 +153,7 @@ function* putsOf(
   yield* putOrchestration(effects.orchestration)
   yield* putDesired(effects.desired, effects.at)
   yield* putAlerts(effects.alerts, effects.at)
+  yield* putSites(effects.sites)
   // Before the deployments: those that the batch reports later have new marks.
   if (effects.clearedMarks.size > 0) {
     const parameters = [storableJson([...effects.clearedMarks]), storableJson(noMarks)]

@@ -3,6 +3,7 @@ import type { Target, TargetKind } from '../../../../domain/target.ts'
 import type { Millis, Revision } from '../../../../domain/values.ts'
 import type { Snapshot } from '../../../../store/database.ts'
 import type { TargetOrder } from '../../../../store/read/orders/target-order.ts'
+import { listSites, receptionsOf } from '../../../../store/read/sites.ts'
 import { type ClusterFilter, countClusters, pageClusters } from '../../../../store/read/targets/clusters.ts'
 import { countDeviations, deviationsOf } from '../../../../store/read/targets/deviations.ts'
 import {
@@ -101,6 +102,8 @@ export function targetLoaders(s: Snapshot) {
     maintenanceBands: remembered((rolloutKey: number | null, from: Millis, to: Millis | null) =>
       maintenanceBands(s, rolloutKey, from, to),
     ),
+    sites: remembered(() => listSites(s)),
+    reception: batched((keys: readonly number[]) => receptionsOf(s, keys)),
     profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
     deviations: batched((keys: readonly number[]) => deviationsOf(s, keys)),
     deviationCounts: remembered(() => countDeviations(s)),

@@ -10,6 +10,7 @@ import type { Parent } from '../../execution/loaders/parents.ts'
 import { required } from '../../execution/required.ts'
 import { type Connection, connect, implementConnection, mapPage, type PageArguments, pageArgs } from '../connection.ts'
 import { type CountsAt, DeploymentCounts } from '../counts.ts'
+import { targetTypes } from '../interfaces.ts'
 import { encodeNodeId } from '../node.ts'
 import { pastArgs, resolvePastArgs } from '../past.ts'
 import { Deployment, Rollout, Target } from '../refs.ts'
@@ -37,7 +38,7 @@ export const DeploymentGroup = builder.objectRef<GroupNode>('DeploymentGroup').i
         if (value === null || (by !== 'ROLLOUT' && by !== 'TARGET')) return value
         if (by === 'ROLLOUT') return encodeNodeId('Rollout', Number(value), asOf)
         const target = await (await reader()).target(Number(value), asOf)
-        return target ? encodeNodeId(target.kind === 'DEVICE' ? 'Device' : 'Cluster', target.key, asOf) : null
+        return target ? encodeNodeId(targetTypes[target.kind], target.key, asOf) : null
       },
     }),
     detail: t.string({

@@ -7,7 +7,7 @@ import type { TargetNode } from '../../execution/loaders/targets.ts'
 import { type Connection, connect, implementConnection, mapPage, pageArgs } from '../connection.ts'
 import { DeploymentCounts, loadCounts } from '../counts.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from '../deployments/deployment-list.ts'
-import { Node } from '../interfaces.ts'
+import { Node, targetTypes } from '../interfaces.ts'
 import { Label } from '../label.ts'
 import { encodeNodeId } from '../node.ts'
 import { type PastArguments, pastArgs, pastOf } from '../past.ts'
@@ -257,6 +257,6 @@ async function byName(
   return target && { ...target, asOf }
 }
 
-function typeName(target: TargetNode): 'Device' | 'Cluster' {
-  return target.kind === 'DEVICE' ? 'Device' : 'Cluster'
+function typeName({ kind }: TargetNode): (typeof targetTypes)[TargetNode['kind']] {
+  return targetTypes[kind]
 }
