@@ -1,5 +1,5 @@
 /**
- * The devices and clusters that a server of a site sends to the one above it: those that have changed since a batch of the writer, and those that other rows
+ * The devices, clusters and sites below that a server of a site sends to the one above it: those that have changed since a batch of the writer, and those that other rows
  * refer to.
  */
 import { type SQL, sql } from 'drizzle-orm'
@@ -17,7 +17,14 @@ export interface ChangedTargets {
   readonly writes: number
 }
 
-interface ChangedRecord extends TargetRecord {
+interface SentRecord extends TargetRecord {
+  /** The path of the site that it belongs to, below this server. Null: this server's own. */
+  readonly site_path: string | null
+}
+
+const columns = sql`${targets}.*, (select site.name from ${targets} as site where site.key = ${targets.siteKey}) as site_path`
+
+interface ChangedRecord extends SentRecord {
   /** Of the last row that was looked at, in this part or not. */
   readonly last_write: number
 }
@@ -29,7 +36,7 @@ export async function changedTargets(
   upTo: number,
   most: number,
 ): Promise<ChangedTargets> {
-  const found = sql`select ${targets}.*, ${bytesOf(sql`labels`)} as part_size from ${targets}
+  const found = sql`select ${columns}, ${bytesOf(sql`labels`)} as part_size from ${targets}
     where ${targets.changedWrite} > ${after}::bigint and ${targets.changedWrite} <= ${upTo}::bigint
     order by ${targets.changedWrite} fetch first (${most}::int) rows with ties`
   const rows = await session.rows<ChangedRecord>(
@@ -48,8 +55,8 @@ export async function changedTargets(
 /** Those with these keys, and their parents. */
 export async function targetsOf(session: Session, keys: readonly number[]): Promise<SiteTarget[]> {
   if (keys.length === 0) return []
-  const rows = await session.rows<TargetRecord>(
-    sql`select ${targets}.* from ${targets} where ${isAnyOf(targets.key, keys, 'bigint')}`,
+  const rows = await session.rows<SentRecord>(
+    sql`select ${columns} from ${targets} where ${isAnyOf(targets.key, keys, 'bigint')}`,
   )
   return [...(await withParents(session, rows, sql`true`)), ...rows].map(toSent)
 }
@@ -62,22 +69,22 @@ export async function presentTargets(
   referred: readonly number[],
 ): Promise<SiteTarget[]> {
   const isWithin = sql`${targets.key} > ${after}::bigint and ${targets.key} <= ${to}::bigint`
-  const rows = await session.rows<TargetRecord>(
-    sql`select ${targets}.* from ${targets} where ${isWithin} or ${isAnyOf(targets.key, referred, 'bigint')} order by ${targets.key}`,
+  const rows = await session.rows<SentRecord>(
+    sql`select ${columns} from ${targets} where ${isWithin} or ${isAnyOf(targets.key, referred, 'bigint')} order by ${targets.key}`,
   )
   const parents = await withParents(session, rows, sql`${targets.key} > ${to}::bigint`)
   return [...parents, ...rows].map((row) => ({ ...toSent(row), present: presentOf(toTarget(row)) }))
 }
 
 /** The parents of the rows that are not among them, and theirs, those without a parent first. Only those for which `isMissing`. */
-async function withParents(session: Session, rows: readonly TargetRecord[], isMissing: SQL): Promise<TargetRecord[]> {
+async function withParents(session: Session, rows: readonly SentRecord[], isMissing: SQL): Promise<SentRecord[]> {
   const known = new Set(rows.map(({ key }) => key))
-  const levels: TargetRecord[][] = []
+  const levels: SentRecord[][] = []
   for (let children = rows; ; ) {
     const wanted = children.flatMap(({ parent_key: parent }) => (parent === null || known.has(parent) ? [] : [parent]))
     if (wanted.length === 0) return levels.reverse().flat()
-    const parents = await session.rows<TargetRecord>(
-      sql`select ${targets}.* from ${targets} where ${isAnyOf(targets.key, [...new Set(wanted)], 'bigint')} and ${isMissing}`,
+    const parents = await session.rows<SentRecord>(
+      sql`select ${columns} from ${targets} where ${isAnyOf(targets.key, [...new Set(wanted)], 'bigint')} and ${isMissing}`,
     )
     for (const key of wanted) known.add(key)
     levels.push(parents)
@@ -85,11 +92,12 @@ async function withParents(session: Session, rows: readonly TargetRecord[], isMi
   }
 }
 
-function toSent(row: TargetRecord): SiteTarget {
+function toSent(row: SentRecord): SiteTarget {
   const { key, kind, provider, name, displayName, labels, registered, expectedInterval, parentKey, revokedAt } =
     toTarget(row)
   return {
     ...{ key, kind, name },
+    ...(row.site_path !== null && { site: row.site_path }),
     ...(provider !== '' && { provider }),
     ...(displayName !== null && { displayName }),
     ...(labels.length > 0 && { labels }),
