@@ -96,6 +96,25 @@ describe.each(everyStore)('a server above others, on $name', (store) => {
     expect(all.nodes.length).toBeGreaterThanOrEqual(3)
   })
 
+  it('leaves to a site what becomes of its devices and deployments', async () => {
+    await send(snapshotOf([stateOf(8, 'pump')], { targets: [press] }))
+    const shown = await server.query(
+      `query ($path: String!) { retirement(filter: { sites: [$path] }) { devices }
+        deployments(filter: { sites: [$path] }) { nodes { id device { site { path } } } } device(deviceId: "none") { id } }`,
+      { path: site },
+    )
+    expect(shown.retirement).toEqual({ devices: 0 })
+    const [{ id, device }] = shown.deployments.nodes
+    expect(device).toEqual({ site: { path: site } })
+    for (const name of ['forgetDeployments', 'removeDeployments']) {
+      const answer = await server.query(
+        `mutation ($id: ID!) { ${name}(input: { ids: [$id] }) { __typename ... on InvalidInput { problems { message } } } }`,
+        { id },
+      )
+      expect(answer[name].problems).toEqual([{ message: expect.stringMatching(/^is at a site/) }])
+    }
+  })
+
   it('names what it does not know, and takes nothing of the batch', async () => {
     await send(begin({ targets: [press] }))
     const bare = { revision: 102, at: 0, deployment: 99, changes: [became('FAILED', 'INSTALLED')] }

@@ -1,5 +1,7 @@
 /** Removes deployments from the manifests of their devices, and forgets deployments. */
 import { DomainError } from '../../domain/errors.ts'
+import type { Deployment } from '../../domain/deployment.ts'
+import { ownSite } from '../../domain/target.ts'
 import { forgetDeployment } from '../../domain/transition/transition.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { eachPaced } from '../../platform/limits/pace.ts'
@@ -27,6 +29,7 @@ function findDesired(keys: readonly number[], first: number): Command<unknown> {
       eachPaced(keys, (key, n) => {
         const deployment = work.deploymentByKey(key)
         if (!deployment) throw refusal('NOT_FOUND', 'there is no such deployment', first + n, 'names no deployment')
+        refuseOfSite(deployment, first + n)
         if (deployment.targetManifestVersion === null)
           throw refusal(
             'INVALID_REQUEST',
@@ -82,6 +85,7 @@ function forgetPart(keys: readonly number[], first: number): Command<{ readonly 
         const index = first + n
         const known = work.deploymentByKey(key)
         if (!known) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
+        refuseOfSite(known, index)
         if (known.instanceKey !== null)
           throw refusal(
             'INVALID_REQUEST',
@@ -101,6 +105,12 @@ function forgetPart(keys: readonly number[], first: number): Command<{ readonly 
       return { revision: work.revision() }
     },
   }
+}
+
+function refuseOfSite({ siteKey }: Deployment, index: number): void {
+  if (siteKey === ownSite) return
+  const message = 'the server of a site decides what becomes of its deployments: ask there'
+  throw refusal('INVALID_REQUEST', message, index, 'is at a site, whose server decides about it')
 }
 
 /** The form for retention: forgets only deployments that have been REMOVED since before `before`. */

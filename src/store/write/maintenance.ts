@@ -151,7 +151,7 @@ export async function findLeaving(session: Session, active: readonly number[], l
        select (select maintenance_key from targets where maintenance_key > occupied.key order by maintenance_key limit 1)
        from occupied where occupied.key is not null)
      select t.kind, t.provider, t.name from occupied cross join lateral (
-       select kind, provider, name from targets where maintenance_key = occupied.key order by maintenance_key limit $2::int) t
+       select kind, provider, name from targets where maintenance_key = occupied.key and site_key = ${ownSite} order by maintenance_key limit $2::int) t
      where occupied.key not in (select x::bigint from json_array_elements_text($1::text::json) x) limit $2::int`,
     [storableJson(active), limit],
   )

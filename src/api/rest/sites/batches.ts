@@ -1,10 +1,10 @@
 /** What servers of sites send (domain/sites/batch.ts), and where this server is in their logs. */
-import type { Millis } from '../../../domain/values.ts'
 import { type Received, receiveBatch, standingOf } from '../../../ingest/commands/sites/receive.ts'
 import type { Sender } from '../../../ingest/commands/sites/sender.ts'
 import type { Writer } from '../../../ingest/writer.ts'
 import { parseLargeJson } from '../../../platform/body/json.ts'
 import { acceptedCodings } from '../../../platform/limits/content-coding.ts'
+import type { Admission } from '../../../platform/limits/admission.ts'
 import { paced } from '../../../platform/limits/pace.ts'
 import type { Database } from '../../../store/database.ts'
 import { siteOf } from '../../../store/read/sites.ts'
@@ -17,7 +17,7 @@ export interface SiteDeps {
   readonly sites: DeviceAuth
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>
-  readonly clock: () => Millis
+  readonly admission: Pick<Admission, 'admitDevice'>
 }
 
 const media = ['application/json']
@@ -52,9 +52,10 @@ export function siteMethods(deps: SiteDeps): Methods {
   }
 }
 
-async function senderOf({ sites, database }: SiteDeps, exchange: Exchange) {
+async function senderOf({ sites, database, admission }: SiteDeps, exchange: Exchange) {
   const { device: path } = await authenticate({ devices: sites }, exchange, emptyBody)
   const found = path === null ? null : await siteOf(database.session, path)
   if (!found) throw new Error('a credential was accepted that no site has')
+  admission.admitDevice(path ?? '')
   return found satisfies Sender
 }

@@ -1,5 +1,6 @@
 /** What a retirement of selected devices would change (ingest/commands/devices/retire.ts makes the change). */
 import { type SQL, sql } from 'drizzle-orm'
+import { ownSite } from '../../../domain/target.ts'
 import type { Session } from '../../database.ts'
 import { deploymentNames, deployments, targets } from '../../tables/schema.ts'
 import { type DeviceFilter, fromDevices } from './targets.ts'
@@ -12,8 +13,11 @@ export interface Retirement {
   readonly deployments: number
 }
 
+/** The server of a site decides about its devices. They may have the names of this server's own. */
+const ofThisServer = sql`${targets.siteKey} = ${ownSite}`
+
 function fromSelected(session: Session, filter: DeviceFilter, retired = false): SQL {
-  return fromDevices(session, { of: 'fleet' }, { ...filter, retired }, null, [])
+  return fromDevices(session, { of: 'fleet' }, { ...filter, retired }, null, [ofThisServer])
 }
 
 /** Their names, in order. */

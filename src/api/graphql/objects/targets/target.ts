@@ -1,5 +1,6 @@
 import type { InputShapeFromFields } from '@pothos/core'
 import { manifestOwner } from '../../../../domain/desired.ts'
+import { ownSite } from '../../../../domain/target.ts'
 import type { Millis, Revision } from '../../../../domain/values.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
@@ -11,7 +12,7 @@ import { Node, targetTypes } from '../interfaces.ts'
 import { Label } from '../label.ts'
 import { encodeNodeId } from '../node.ts'
 import { type PastArguments, pastArgs, pastOf } from '../past.ts'
-import { Cluster, Device, Target } from '../refs.ts'
+import { Cluster, Device, Site, Target } from '../refs.ts'
 import { DeviceFilterRef, toDeviceFilter } from '../selectors/filters.ts'
 import { ConnectivityEnum, TargetKindEnum } from '../vocabulary.ts'
 import { DeviceCapabilities } from './capabilities.ts'
@@ -44,6 +45,13 @@ Target.implement({
       },
     }),
     connectivity: t.expose('connectivity', { type: ConnectivityEnum, description: 'Whether it can be reached.' }),
+    site: t.field({
+      type: Site,
+      nullable: true,
+      description: 'The site that it belongs to, whose server reports it. Null: it reports to this server.',
+      resolve: async ({ siteKey, asOf }, _, { reader }) =>
+        siteKey === ownSite ? null : ((await (await reader()).target(siteKey, asOf)) ?? null),
+    }),
     lastHeardAt: t.expose('lastHeardAt', {
       type: 'DateTime',
       nullable: true,
