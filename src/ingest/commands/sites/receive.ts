@@ -50,6 +50,7 @@ export function receiveBatch(sender: Sender, batch: Batch): Command<Received> {
       rollouts: [...facts.flatMap(({ rollout }) => rollout ?? []), ...states.map(({ rollout }) => rollout)],
     },
     decide: (work) => decideBatch(work, sender, batch, sites),
+    ifTooLarge: refuseLarge,
     statements: (received) => ('periods' in received ? periodStatements(received.periods) : []),
   }
 }
@@ -78,6 +79,11 @@ function* decideBatch(work: UnitOfWork, sender: Sender, batch: Batch, sites: rea
 
 /** Deployments that a batch forgets. */
 const mostMissing = 1_000
+
+/** The rows that a batch changes may be larger than it is: each may have a thousand components. The sender sends fewer facts at a time. */
+async function refuseLarge(): Promise<never> {
+  throw new DomainError('TOO_LARGE', 'the deployments of the batch are too large to be changed together: send fewer facts')
+}
 
 /** The path of each site that the batch is about, and the sender. */
 function sitesIn({ path }: Sender, { targets = [] }: Batch): TargetName[] {
