@@ -41,7 +41,7 @@ const rows: readonly Row[] = [
   ['ingest/commands/sites/receive.ts', 'return site?.registered && site.key !== key', 'return false', 'a plant says what the devices of another do', 'sites/receive'],
   ['ingest/commands/sites/facts.ts', 'if (stored && fact.revision <= stored.since) return', '', 'what a snapshot has is taken again after it', 'sites/receive'],
   ['domain/sites/changes-to.ts', "there : { ...there, ...nothingDesired, components: [] }", 'there : there', 'a deployment that came back has components of before', 'domain/changes-to'],
-  ['api/rest/sites/read-batch.ts', 'known.has(change.kind) ? check', 'false ? check', 'a change that no reader understands is in the log', 'sites/receive'],
+  ['api/rest/sites/read-batch.ts', 'known.has(change.kind) ? [check', 'true ? [check', 'a site of a newer version is refused for a kind of change', 'sites/receive'],
   ['store/write/load/load-sites.ts', 'not s.registered', 'true', 'a snapshot of a plant forgets the deployments of a cell that sends itself', 'sites/receive'],
   // The state rules.
   ['domain/transition/order.ts', 'if (version < 0) return', 'if (version < -1) return', 'an old report overwrites a newer state', 'domain'],

@@ -72,6 +72,15 @@ describe.each(everyStore)('a server above others, on $name', (store) => {
     expect(shown.deployments.nodes[0].history.nodes).toHaveLength(2)
   })
 
+  it('leaves out kinds of changes that it does not know', async () => {
+    await send(begin({ targets: [press] }))
+    const newer = first(102, { changes: [became('INSTALLED'), { kind: 'OF_TOMORROW', x: 1 } as never] })
+    expect(await send(batchOf({ after: position(101), upTo: position(103), facts: [newer] }))).toMatchObject({
+      status: 200,
+    })
+    expect(await deployments()).toMatchObject([{ state: 'INSTALLED' }])
+  })
+
   it('takes a batch once that comes four times at once', async () => {
     await send(begin({ targets: [press] }))
     const facts = batchOf({ after: position(101), upTo: position(102), facts: [first(102)] })

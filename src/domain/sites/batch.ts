@@ -128,7 +128,7 @@ export interface SiteFact {
   readonly named?: Named
   /** The report that made it. Absent: something else did. */
   readonly report?: SiteReport
-  /** With the sender's keys of targets. Kinds that the receiver does not know are kept and passed on. */
+  /** With the sender's keys of targets. Kinds that the receiver does not know are left out. */
   readonly changes: readonly ChangeBody[]
 }
 

@@ -95,6 +95,7 @@ const routes: readonly (readonly [methods: string, path: string])[] = [
   ['POST DELETE', '/session'],
   ['GET', '/metrics'],
   ['GET', '/backup'],
+  ['GET POST', '/sites/v1/batches'],
   ['GET', '/readyz'],
   ['GET OPTIONS', '/{contract}'],
   ['GET', '/{device}'],

@@ -45,7 +45,7 @@ const digest = z
   .nullable()
 const window = { maintenanceKey: z.int(), reason: text(4096), since: instant, until: instant }
 
-/** Those of ChangeBody that a site sends. Others, of a newer version, are taken as they are. */
+/** Those of ChangeBody that a site sends. Others, of a newer version, are left out: no reader of the log would understand them. */
 const changes = {
   DEPLOYMENT_STATE_CHANGED: z.object({
     ...{ from: state.nullable(), to: state, error, attempt, adoptedManifestVersion: digits.nullable() },
@@ -164,8 +164,8 @@ function* each<Schema extends z.ZodType>(
 }
 
 function withKnownChanges(read: z.output<typeof fact>, field: string): unknown {
-  const checked = read.changes.map((change, index) =>
-    known.has(change.kind) ? check(ofKnownKind, change, `${field}.changes[${index}]`) : change,
+  const checked = read.changes.flatMap((change, index) =>
+    known.has(change.kind) ? [check(ofKnownKind, change, `${field}.changes[${index}]`)] : [],
   )
   return { ...read, changes: checked }
 }
