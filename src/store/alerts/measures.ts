@@ -17,7 +17,7 @@ import { presentFields } from '../sql/conditions.ts'
 import { all, fixed, isAnyOf } from '../sql/parameters.ts'
 import { type CountersRecord, toCounters } from '../sql/rows.ts'
 import { sumOfStates } from '../sql/state-counters.ts'
-import { deployments, logHead, rollouts, targets } from '../tables/schema.ts'
+import { deploymentNames, deployments, logHead, rollouts, targets } from '../tables/schema.ts'
 
 export interface Measured {
   /** The revision that all measures reflect. */
@@ -93,7 +93,7 @@ export async function measureFiltered(
         select ${scope} as scope, ${d.state} as state, ${d.convergence} as convergence, count(*)::int as n,
           (count(*) filter (where ${d.stalled}))::int as stalled,
           (count(*) filter (where ${d.targetKey} in (${offlineTargets})))::int as offline, max(${lastChanged(filter)}) as last_changed
-        from ${deployments} ${d} where ${all(conditions)} group by 1, 2, 3) as counted on true`,
+        from ${rowsOf(filter)} where ${all(conditions)} group by 1, 2, 3) as counted on true`,
   )
   const measures = new Map<number, Measure>()
   for (const row of rows) {
@@ -113,6 +113,21 @@ export async function measureFiltered(
     })
   }
   return { revision: rows[0]?.head ?? 0, measures }
+}
+
+/** Deployments that a filter names are looked up in the table of names: no index of `deployments` has their names. */
+function rowsOf({ deploymentIds, reporters }: DeploymentFilter): SQL {
+  if (!deploymentIds && !reporters) return sql`${deployments} ${d}`
+  const named = deploymentIds
+    ? [isAnyOf(deploymentNames.deploymentId, deploymentIds, 'text')]
+    : [sql`${deploymentNames.isRemote}`, sql`not ${deploymentNames.isRemote}`].map(
+        (kind) => sql`${isAnyOf(deploymentNames.reporter, reporters ?? [], 'text')} and ${kind}`,
+      )
+  const keys = named.map(
+    (one) => sql`(select ${deploymentNames.deploymentKey} as key from ${deploymentNames} where ${one} offset 0)`,
+  )
+  return sql`(select ${d}.* from (${sql.join(keys, sql` union all `)}) as named
+    cross join lateral (select * from ${deployments} where ${deployments.key} = named.key offset 0) as ${d}) as ${d}`
 }
 
 /** No progress within a window is expected: it is waited for from its end. */

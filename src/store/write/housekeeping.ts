@@ -1,5 +1,5 @@
 /** Finds what becomes due with time: silent devices and ended deployments, which the writer changes. Removes old signatures, and batches of ended servers. */
-import { ownSite, type TargetName } from '../../domain/target.ts'
+import { ownSite, type TargetKind, type TargetName } from '../../domain/target.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
@@ -14,6 +14,10 @@ export async function forgetBatches(session: Session, before: Millis): Promise<v
   await session.run('delete from batches where at < $1::timestamptz', [iso(before)])
 }
 
+/** Each kind by its own index. */
+const awake = (kind: TargetKind): string =>
+  `select * from targets where kind = '${kind}' and connectivity <> 'OFFLINE' and retired_at is null`
+
 /**
  * Devices and sites that were silent for longer than they promised (or than `offlineAfter` seconds) and are not marked OFFLINE yet. Silence counts from
  * `listeningSince`: after a downtime, devices that cannot be judged yet would fill the limit and hide the others. While devices enter a maintenance
@@ -27,8 +31,8 @@ export async function findSilent(
   limit: number,
 ): Promise<TargetName[]> {
   return session.run<TargetName>(
-    `select kind, provider, name from targets
-     where kind in ('DEVICE', 'SITE') and site_key = ${ownSite} and connectivity <> 'OFFLINE' and retired_at is null and last_heard_at is not null
+    `select kind, provider, name from (${awake('DEVICE')} union all ${awake('SITE')}) t
+     where site_key = ${ownSite} and last_heard_at is not null
        and coalesce(expected_interval, $2::int) is not null
        and last_heard_at < $1::timestamptz - make_interval(secs => coalesce(expected_interval, $2::int))
        and maintenance_key is null and not exists (select from maintenance_windows

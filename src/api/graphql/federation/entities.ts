@@ -12,14 +12,24 @@ import { maxRepresentations } from '../guards/page-size.ts'
 import { ApiKey } from '../objects/api-access.ts'
 import { type NodeObject, typeNameOf } from '../objects/interfaces.ts'
 import { findNode, typeOfId } from '../objects/node-query.ts'
-import { Alert, Cluster, Component, Deployment, Device, Resource, Rollout, RolloutInstance } from '../objects/refs.ts'
+import {
+  Alert,
+  Cluster,
+  Component,
+  Deployment,
+  Device,
+  Resource,
+  Rollout,
+  RolloutInstance,
+  Site,
+} from '../objects/refs.ts'
 import { Report } from '../objects/report.ts'
 import { Delivery, Sink } from '../objects/sink.ts'
 import { subgraphSdl } from './subgraph-sdl.ts'
 
 const entities = [
   ...[Alert, ApiKey, Cluster, Component, Delivery, Deployment, Device, Report, Resource, Rollout, RolloutInstance],
-  Sink,
+  ...[Sink, Site],
 ]
 const names: ReadonlySet<unknown> = new Set(entities.map(({ name }) => name))
 
