@@ -35,6 +35,8 @@ export async function startAttacked(
     timeouts,
     ...(clock ? { clock } : {}),
   })
+  // It answers when GraphQL is loaded: until then, a stream of events would have no head.
+  await fetch(`${server.url}/readyz`)
   const sockets: { destroy(): void }[] = []
   const kept = (socket: WebSocket): WebSocket => {
     sockets.push({ destroy: () => socket.terminate() })
