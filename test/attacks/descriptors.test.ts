@@ -13,6 +13,8 @@ it('a server without enough file descriptors refuses every route, and answers wh
   const script = 'ulimit -n 100; exec "$0" src/main.ts'
   const program = startNode(['-c', script, process.execPath], { DATA_DIR: 'memory', PORT: '0' }, '/bin/sh')
   const url = (await program.said(/listens on/)).split(' ').at(-1) ?? ''
+  // GraphQL is loaded then, which needs descriptors.
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
   for (const path of ['/', '/export/changes', '/export/deployments?format=parquet']) {
     const sockets = Array.from({ length: 200 }, () => connect(Number(new URL(url).port), '127.0.0.1'))
     for (const socket of sockets) socket.on('error', () => undefined)
@@ -45,6 +47,8 @@ it.runIf(isWhole)('an embedded database that lacked file descriptors is written 
   const env = { DATA_DIR: temporaryFolder(), PORT: '0' }
   const program = startNode(['-c', 'ulimit -n 400; exec "$0" src/main.ts', process.execPath], env, '/bin/sh')
   const url = (await program.said(/listens on/)).split(' ').at(-1) ?? ''
+  // GraphQL is loaded then, which needs descriptors.
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
   const sockets = Array.from({ length: 700 }, () => connect(Number(new URL(url).port), '127.0.0.1'))
   const isRefused = ({ readableEnded, destroyed }: (typeof sockets)[0]): boolean => readableEnded || destroyed
   for (const socket of sockets) socket.on('error', () => undefined).resume()

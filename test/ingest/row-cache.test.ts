@@ -4,11 +4,12 @@ import type { Target } from '../../src/domain/target.ts'
 import { createRowCache } from '../../src/ingest/row-cache.ts'
 import type { Effects } from '../../src/store/write/contract.ts'
 
-const target = { key: 1, kind: 'DEVICE', name: 'edge' } as Target
+const target = { key: 1, kind: 'DEVICE', name: 'edge', siteKey: 0 } as Target
 const deployment = (key: number, components: number, reporter = 'edge', message = 'why') =>
   ({
     key,
     deploymentId: `app-${key}`,
+    siteKey: 0,
     reporter,
     targetKey: 1,
     instanceKey: null,
