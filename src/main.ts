@@ -108,10 +108,6 @@ async function main(): Promise<void> {
     return withRemedy(`the server cannot listen on port ${server.port} of ${server.host}`, 'set PORT or HOST')(error)
   })
   log.info({ url, store: database.kind }, 'listening')
-  app.loaded.catch((error: unknown) => {
-    log.error({ error }, 'GraphQL could not be loaded, so no query can be answered: the process ends')
-    return end(false, 1)
-  })
   const address = server.publicUrl ?? url
   console.log(`Rollcall listens on ${url}\n${locationOf(database, store.isSynced)}`)
   if (address !== url) console.log(`PUBLIC_URL: ${address}`)

@@ -2,30 +2,18 @@
 import { describe, expect, it } from 'vitest'
 import { startChild } from './support/servers/child.ts'
 
-/**
- * Prints the files that a server with this environment has loaded when it takes reports, and when it also answers queries, and how many it has loaded at most
- * in one turn of the event loop between the two.
- */
+/** Prints the files that a server with this environment has loaded when it has started. */
 const script = `
   const { createRequire, registerHooks } = await import('node:module')
   const loaded = new Set()
-  let inTurn = 0
-  let most = 0
-  const count = () => { most = Math.max(most, ++inTurn); if (inTurn === 1) setImmediate(() => { inTurn = 0 }) }
-  registerHooks({ load(url, context, next) { loaded.add(url); count(); return next(url, context) } })
-  const files = () => [...loaded, ...Object.keys(createRequire(import.meta.url).cache)]
+  registerHooks({ load(url, context, next) { loaded.add(url); return next(url, context) } })
   const { parseConfig } = await import('./src/server/config/config.ts')
   const { createApp } = await import('./src/server/app.ts')
   const { createLog } = await import('./src/platform/log/log.ts')
   const { openDatabase } = await import('./src/store/open.ts')
   const config = parseConfig({ PORT: '0', GIT: 'off', DATA_DIR: 'memory', ...JSON.parse(process.env.GIVEN) })
   const app = await createApp({ config, database: await openDatabase(config.store), log: createLog({ level: 'silent' }) })
-  console.log('started', JSON.stringify(files()))
-  const { url } = await app.listen()
-  most = 0
-  await fetch(url + '/readyz')
-  console.log('most', most)
-  console.log('loaded', JSON.stringify(files()))
+  console.log('loaded', JSON.stringify([...loaded, ...Object.keys(createRequire(import.meta.url).cache)]))
   await app.close()
   process.exit(0)
 `
@@ -43,9 +31,9 @@ const connections = {
   Parquet: [/src\/api\/export\/serve\.ts/, /node_modules\/hyparquet-writer\//],
 } as const
 
-async function filesWith(given: Record<string, string>, when = 'loaded'): Promise<readonly string[]> {
+async function filesWith(given: Record<string, string>): Promise<readonly string[]> {
   const child = startChild(script, { GIVEN: JSON.stringify(given) })
-  return JSON.parse((await child.said(new RegExp(`^${when} `))).slice(when.length))
+  return JSON.parse((await child.said(/^loaded /)).slice('loaded '.length))
 }
 
 async function loadedWith(given: Record<string, string>): Promise<readonly string[]> {
@@ -68,24 +56,6 @@ describe('a server', () => {
         (name) => `src/${name}`,
       ),
     )
-  })
-
-  it('takes reports before it loads GraphQL, and never loads the driver of PostgreSQL with the embedded database', async () => {
-    const graphql = /node_modules\/(graphql|graphql-yoga|graphql-ws|@graphql-tools|@pothos)\/|src\/api\/graphql\/.*/
-    const started = (await filesWith({}, 'started')).flatMap((file) => graphql.exec(file)?.[0] ?? [])
-    // Neither imports a library.
-    expect(started.toSorted()).toEqual(
-      ['transport/entity-tag.ts', 'transport/upgrade.ts'].map((name) => `src/api/graphql/${name}`),
-    )
-    const loaded = await filesWith({})
-    expect(loaded.some((file) => file.includes('/node_modules/graphql/'))).toBe(true)
-    expect(loaded.filter((file) => file.includes('/node_modules/postgres/'))).toEqual([])
-  })
-
-  it('loads GraphQL in parts, so that it answers reports between them', async () => {
-    const child = startChild(script, { GIVEN: '{}' })
-    // In one part they are more than a thousand. A library is one.
-    expect(Number((await child.said(/^most /)).slice('most '.length))).toBeLessThan(500)
   })
 
   it.each([

@@ -17,8 +17,6 @@ export interface App {
   readonly database: Database
   readonly metrics: Metrics
   listen(): Promise<{ readonly url: string; readonly port: number }>
-  /** Resolves when GraphQL is loaded, which begins when the server listens. Until then only reports are answered, and the rest waits. Rejects if that fails. */
-  readonly loaded: Promise<void>
   /** Reads the TLS files again, and asks identity services. False: neither is configured. */
   reload(): Promise<boolean>
   /** False: a background duty has not ended, for example because the directory of the archive does not answer. */
@@ -33,7 +31,7 @@ export async function createApp({
   const parts = createParts()
   const core = await startCore(parts, { ...deps, dialects, timeouts })
   const background = await startBackground(parts, core)
-  const { server, graphql } = await startServing(parts, core, background)
+  const server = await startServing(parts, core, background)
   const { config, database, metrics, tls, trust } = core
   let closed: Promise<boolean> | null = null
   return {
@@ -44,13 +42,11 @@ export async function createApp({
         const { host, port } = config.server
         server.once('error', reject)
         server.listen(port, host, () => {
-          graphql.loadSoon()
           const address = server.address() as AddressInfo
           const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
           resolve({ url: `${tls === null ? 'http' : 'https'}://${name}:${address.port}`, port: address.port })
         })
       }),
-    loaded: graphql.loaded,
     async reload() {
       // In this order: a new certificate may name the server in another trust domain.
       await tls?.reload()

@@ -26,21 +26,7 @@ export function openAssistants(
 }
 
 /** For servers that execute only listed documents. */
-export async function readDocuments({ server: { persistedDocuments: file } }: Config) {
-  if (file === null) return null
-  const { readPersistedDocuments } = await import('../api/graphql/guards/persisted-documents.ts')
-  const { readPageDocuments } = await import('../api/rest/page/page-documents.ts')
-  const { assistantDocuments } = await import('../api/mcp/documents.ts')
-  const { schema } = await import('../api/graphql/schema.ts')
-  return readPersistedDocuments(file, schema, [...(await readPageDocuments()), ...assistantDocuments])
-}
-
-/** The file of alert rules has the form of GraphQL's input. */
-export async function readRules({ alertRules: file }: Config) {
-  if (file === null) return null
-  const { readRuleFile } = await import('../api/graphql/mutations/alert-rule-file.ts')
-  return readRuleFile(file, (await import('../api/graphql/schema.ts')).schema)
-}
+export const readAssistantDocuments = async () => (await import('../api/mcp/documents.ts')).assistantDocuments
 
 export async function openSignIn({ auth: { oidc: config } }: Config, deps: Omit<OidcDeps, 'config'>) {
   return config && (await import('../api/auth/oidc/oidc.ts')).createOidc({ ...deps, config })

@@ -3,7 +3,11 @@
 import type { Server } from 'node:http'
 import { createGit } from '../api/git/git.ts'
 import { createHistory } from '../api/git/history.ts'
+import { readPersistedDocuments } from '../api/graphql/guards/persisted-documents.ts'
+import { readRuleFile } from '../api/graphql/mutations/alert-rule-file.ts'
+import { schema } from '../api/graphql/schema.ts'
 import type { Timeouts } from '../api/rest/guard.ts'
+import { readPageDocuments } from '../api/rest/page/page-documents.ts'
 import { certificatesIn } from '../api/rest/tls/tls-files.ts'
 import { watchTls } from '../api/rest/tls/tls-watch.ts'
 import { createFeed } from '../feed/feed.ts'
@@ -19,7 +23,7 @@ import { ensureEpoch, restartEpoch } from '../store/connection/epoch.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import type { Database } from '../store/database.ts'
 import { requireComplete } from '../store/migration/complete.ts'
-import { openRequestTraces, openTrust, readDocuments, readRules } from './attachments.ts'
+import { openRequestTraces, openTrust, readAssistantDocuments } from './attachments.ts'
 import type { Config } from './config/config.ts'
 import { logEpoch, logStandbys } from './log/database-events.ts'
 import { createOutage } from './log/outage.ts'
@@ -52,9 +56,15 @@ export async function startCore(parts: Parts, { config, log, dialects, timeouts,
     deps.clock ? { now: deps.clock, close() {} } : await createDatabaseClock(database),
     (clock) => clock.close(),
   )
-  const { tls: tlsConfig, trustedProxies } = config.server
-  const documents = await readDocuments(config)
-  const rules = await readRules(config)
+  const { persistedDocuments, tls: tlsConfig, trustedProxies } = config.server
+  const documents =
+    persistedDocuments === null
+      ? null
+      : await readPersistedDocuments(persistedDocuments, schema, [
+          ...(await readPageDocuments()),
+          ...(await readAssistantDocuments()),
+        ])
+  const rules = config.alertRules === null ? null : await readRuleFile(config.alertRules, schema)
   const tls = parts.add(
     tlsConfig && (await watchTls({ config: tlsConfig, log, clock, interval: timeouts.tlsFiles })),
     (tls) => tls.close(),

@@ -1,5 +1,6 @@
 /** What answers callers: HTTP, GraphQL, MQTT, and what they export. */
 import type { Server } from 'node:http'
+import { createGraphql } from '../api/graphql/graphql.ts'
 import { acceptUpgrades } from '../api/graphql/transport/upgrade.ts'
 import { repositoryPath } from '../api/rest/devices/git.ts'
 import { createHttpServer } from '../api/rest/server.ts'
@@ -10,22 +11,16 @@ import { exportRoutes, openAssistants, openMqtt, openTraces } from './attachment
 import { createAuthentication } from './authentication.ts'
 import type { startBackground } from './background.ts'
 import { type Core, collectorTimeout } from './core.ts'
-import { createLateGraphql, type LateGraphql } from './late-graphql.ts'
 import type { Parts } from './parts.ts'
 import { commandOf } from './process/arguments.ts'
 
 type Background = Awaited<ReturnType<typeof startBackground>>
 
-export interface Serving {
-  readonly server: Server
-  readonly graphql: Pick<LateGraphql, 'loaded' | 'loadSoon'>
-}
-
 export async function startServing(
   parts: Parts,
   core: Core,
   { outgoing, clusters, upstream }: Background,
-): Promise<Serving> {
+): Promise<Server> {
   const { config, timeouts, closeTimeout, database, log, clock, documents, tls, metrics, warn } = core
   const { admission, git, requests, connections, feed, writer } = core
   const { publicUrl, introspection, graphiql, corsOrigins: origins } = config.server
@@ -37,7 +32,7 @@ export async function startServing(
   const repositoryOf = (device: string): string | null =>
     git.missing === null ? `${publicUrl ?? ''}${repositoryPath(device)}` : null
   const graphql = parts.add(
-    createLateGraphql({
+    createGraphql({
       documents,
       auth,
       credentials,
@@ -117,9 +112,9 @@ export async function startServing(
     heartbeats: createHeartbeats({ writer, offlineAfter: config.offlineAfter, clock }),
     deadline,
     newestRevision: () => hub.last,
-    graphql,
-    loaded: graphql.load,
+    graphql: graphql.handle,
     introspection,
+    origins,
     timeouts: { ...timeouts, reading: timeouts.reading + config.limits.operation.time },
     isClosing: connections.isClosing,
     connections: () => ({
@@ -138,5 +133,5 @@ export async function startServing(
   connections.use(server)
   parts.add(connections, () => connections.refuse())
   parts.add(assistants, (assistants) => assistants.close())
-  return { server, graphql }
+  return server
 }

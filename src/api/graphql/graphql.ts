@@ -1,7 +1,6 @@
 /** The GraphQL API: `/graphql` over HTTP, server-sent events and WebSockets. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { DomainError } from '../../domain/errors.ts'
 import { type Admission, createAdmission } from '../../platform/limits/admission.ts'
 import type { OperationLimits } from '../../platform/limits/limits.ts'
 import { type Slices, sharedSlices } from '../../platform/limits/slices.ts'
@@ -16,12 +15,10 @@ import { type SubscriptionDeps, subscribeOperation } from './execution/subscript
 import { createDocumentLimits } from './guards/limits.ts'
 import { createFindDocument, type PersistedDocuments } from './guards/persisted-documents.ts'
 import { schema } from './schema.ts'
-import { crossOriginHeaders } from './transport/cross-origin.ts'
 import { createDocumentFastPath } from './transport/document-fast-path.ts'
 import { createEventStreams } from './transport/event-stream.ts'
 import { createHttp } from './transport/http.ts'
 import { createOwnDocuments, type OwnDocuments } from './transport/own-documents.ts'
-import { answerGraphql } from './transport/request-body.ts'
 import { createRequestState } from './transport/request-state.ts'
 import { createResponseCache, type YogaHandler } from './transport/response-cache.ts'
 import { createWebSockets } from './transport/websocket.ts'
@@ -56,13 +53,6 @@ export interface GraphqlDeps extends Omit<ContextDeps, 'limits' | 'auth' | 'slic
 export interface Graphql {
   /** `headers`: additional response headers. */
   handle(request: IncomingMessage, response: ServerResponse, headers?: Readonly<Record<string, string>>): void
-  /** Answers a request that the server does not accept. */
-  refuse(
-    request: IncomingMessage,
-    response: ServerResponse,
-    error: DomainError,
-    headers: Readonly<Record<string, string>>,
-  ): void
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   fetch(input: string, init?: RequestInit): Promise<Response>
   readonly ownDocuments: OwnDocuments
@@ -137,8 +127,6 @@ export function createGraphql(options: GraphqlDeps): Graphql {
 
   return {
     handle,
-    refuse: (request, response, error, headers) =>
-      answerGraphql(response, error, { ...headers, ...crossOriginHeaders(request, origins) }),
     upgrade: webSockets.upgrade,
     ownDocuments: createOwnDocuments(deps, admission, maskError),
     fetch: async (input, init = {}) => {

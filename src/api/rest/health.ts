@@ -14,8 +14,6 @@ export interface HealthDeps {
   readonly database: Database
   readonly writer: Pick<Writer, 'failure'>
   readonly isClosing: () => boolean
-  /** Resolves when the server also answers queries. */
-  readonly loaded: () => Promise<void>
   /** The state of this server's connections to other systems, by name. The route is public: no name of anything in the fleet, and no address. */
   readonly connections: () => Readonly<Record<string, object>>
   readonly clock: () => Millis
@@ -35,15 +33,14 @@ export async function sendVersion(exchange: Exchange): Promise<void> {
 const checkTimeout = 5_000
 
 /**
- * Readiness: the database has the tables and accepts writes, and the server is not shutting down. Until queries are answered, the response waits as they do. `?verbose` adds the state of the
+ * Readiness: the database has the tables and accepts writes, and the server is not shutting down. `?verbose` adds the state of the
  * background duties, of the standbys and of connections to other systems. A failing duty does not affect readiness: another replica would fail too, and devices can still report.
  */
 export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promise<void> {
-  const { database, writer, isClosing, loaded, connections, clock } = deps
+  const { database, writer, isClosing, connections, clock } = deps
   let checking: Promise<string | null> | null = null
   const duties = coalesce(() => answerWithin(checkTimeout, listDuties(database.session), []).catch(() => []))
   return async (exchange) => {
-    if (!isClosing()) await loaded()
     // The route is public, so concurrent requests share one check of the database.
     checking ??= answerWithin(checkTimeout, findProblem(database, writer), 'the database does not answer').finally(
       () => {

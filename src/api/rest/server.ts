@@ -14,7 +14,8 @@ import { findTips } from '../../store/read/desired/manifest-tips.ts'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { createLookup } from '../auth/devices/lookup.ts'
 import type { Trust } from '../auth/devices/trust.ts'
-import type { Graphql } from '../graphql/graphql.ts'
+import { crossOriginHeaders } from '../graphql/transport/cross-origin.ts'
+import { answerGraphql } from '../graphql/transport/request-body.ts'
 import { type BackupDeps, backupMethods } from './backup.ts'
 import type { OwnRoutes } from './contract/own.ts'
 import { contractLink, contractRoutes } from './contract/serve.ts'
@@ -39,6 +40,7 @@ import { toOriginForm } from './origin-form.ts'
 import { createPage } from './page/page.ts'
 import { limitPipelines } from './pipelines.ts'
 import { toProblem } from './problem.ts'
+import { sendSchema } from './schema.ts'
 import { createScrapers } from './scrapers.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
 import { type SiteDeps, siteMethods } from './sites/batches.ts'
@@ -71,9 +73,16 @@ interface ServerDeps
   readonly tls?: TlsWatch | null
   /** In an identity service. Null: none is configured. */
   readonly trust?: Trust | null
-  readonly graphql: Pick<Graphql, 'handle' | 'refuse'>
+  /** `headers`: additional headers of the response. */
+  readonly graphql: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    headers: Readonly<Record<string, string>>,
+  ) => unknown
   /** Whether callers may read the schema. */
   readonly introspection: boolean
+  /** Origins of other sites whose pages may use /graphql. */
+  readonly origins: readonly string[]
 }
 
 export function createHttpServer(deps: ServerDeps): Server {
@@ -93,8 +102,6 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (link) exchange.response.setHeader('link', link.link)
     return page.show(exchange)
   }
-  // It needs GraphQL, which is loaded after the server has started.
-  const showSchema = async (exchange: Exchange): Promise<void> => (await import('./schema.ts')).sendSchema(exchange)
   const findTip = createLookup((names) => findTips(deps.database.session, names))
   const fetching = { ...deps, findTip }
   const serving = { ...deps, sendDesired: createDesired(fetching) }
@@ -103,7 +110,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
     ...(deps.introspection && {
-      '/schema.graphql': { GET: { access: 'viewer', handle: showSchema } },
+      '/schema.graphql': { GET: { access: 'viewer', handle: sendSchema } },
       ...contractRoutes,
     }),
     '/version': { GET: { access: 'viewer', handle: sendVersion } },
@@ -187,13 +194,13 @@ export function createHttpServer(deps: ServerDeps): Server {
       if (request.method === 'POST') requireNoEncoding(request)
     } catch (error) {
       if (!(error instanceof DomainError)) throw error
-      deps.graphql.refuse(request, response, error, headers)
+      answerGraphql(response, error, { ...headers, ...crossOriginHeaders(request, deps.origins) })
       return
     }
     const isPreflight = request.headers['access-control-request-method'] !== undefined
     if (request.method === 'OPTIONS' && !isPreflight)
       showMethods(response, { ...headers, ...link }, ['GET', 'POST'], ['application/json'])
-    else deps.graphql.handle(request, response, headers)
+    else deps.graphql(request, response, headers)
   }
 
   const pipelines = limitPipelines()
