@@ -1,6 +1,7 @@
 /** Removes deployments from the manifests of their devices, and forgets deployments. */
-import { DomainError } from '../../domain/errors.ts'
+
 import type { Deployment } from '../../domain/deployment.ts'
+import { DomainError } from '../../domain/errors.ts'
 import { ownSite } from '../../domain/target.ts'
 import { forgetDeployment } from '../../domain/transition/transition.ts'
 import type { Millis, Revision } from '../../domain/values.ts'

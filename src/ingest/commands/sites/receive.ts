@@ -82,7 +82,10 @@ const mostMissing = 1_000
 
 /** The rows that a batch changes may be larger than it is: each may have a thousand components. The sender sends fewer facts at a time. */
 async function refuseLarge(): Promise<never> {
-  throw new DomainError('TOO_LARGE', 'the deployments of the batch are too large to be changed together: send fewer facts')
+  throw new DomainError(
+    'TOO_LARGE',
+    'the deployments of the batch are too large to be changed together: send fewer facts',
+  )
 }
 
 /** The path of each site that the batch is about, and the sender. */
